@@ -1,0 +1,38 @@
+# make demo: install and see it work.   make test: everything that must hold.   make bench: timings against peers.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint types tests bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/sfumato demo
+
+test: lint types tests
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+tests: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.run
+
+clean:
+	rm -rf $(VENV) benchmarks/.venv sfumato-demo
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@

@@ -1,0 +1,1 @@
+"""Timings beside named peers; see README.md."""

@@ -1,0 +1,148 @@
+"""What a benchmark is, and the fresh process in which each contender is measured.
+
+A benchmark is a module of this folder with a ``BENCHMARK``. Its top level imports nothing but the standard library and
+this module, because contenders that are ``peers`` run in another virtual environment, which has no sfumato.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("SFUMATO_DATA", ROOT.parent / "shared" / "data"))
+
+
+def nothing(folder: Path) -> None:
+    """Prepare nothing."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One way to get the answer.
+
+    Parameters
+    ----------
+    run : callable
+        Timed. Takes what ``load`` returned and gives the answer as plain data, which must be that of the others.
+    load : callable
+        Not timed, but in the peak memory. Takes the folder that the benchmark prepared.
+    packages : tuple of str
+        Whose versions to report.
+    peer : bool
+        Run it in the peers' own environment.
+    """
+
+    name: str
+    run: Callable[[Any], Any]
+    load: Callable[[Path], Any] = lambda folder: folder
+    packages: tuple[str, ...] = ()
+    repeats: int = 5
+    peer: bool = False
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Contenders for one answer; the first is ours, and ratios are taken to it.
+
+    ``prepare`` fills a temporary folder once, untimed. ``needs`` are files without which the benchmark is skipped.
+    """
+
+    title: str
+    goal: str
+    contenders: tuple[Contender, ...]
+    prepare: Callable[[Path], None] = nothing
+    needs: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Medians over the repeats, the first run (with what is set up once), and the peak memory of the process."""
+
+    contender: str
+    wall_seconds: float
+    cpu_seconds: float
+    first_wall_seconds: float
+    peak_megabytes: float
+    repeats: int
+    answer: Any = field(repr=False)
+    versions: dict[str, str]
+
+
+def measure(module: str, contender: str, folder: Path, python: Path) -> Timing:
+    """Measure one contender in a fresh process."""
+    command = [str(python), "-m", "benchmarks.contest", module, contender, str(folder)]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    finished = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    if finished.returncode:
+        message = f"{contender} failed:\n{finished.stderr[-2000:]}"
+        raise RuntimeError(message)
+    return Timing(**json.loads(finished.stdout.splitlines()[-1]))
+
+
+def peak_megabytes() -> float:
+    """Most memory this process has held at once.
+
+    Linux's own high-water mark of this program; ``ru_maxrss`` would start with that of the process that started it.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    except (OSError, IndexError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+def median(values: list[float]) -> float:
+    """Middle value; the lower of the two for an even number."""
+    return sorted(values)[(len(values) - 1) // 2]
+
+
+def installed(packages: tuple[str, ...]) -> dict[str, str]:
+    """Versions of those packages that are here."""
+    found = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def compete(module: str, name: str, folder: Path) -> dict[str, Any]:
+    """Load, run and time one contender in this process."""
+    benchmark: Benchmark = importlib.import_module(f"benchmarks.{module}").BENCHMARK
+    contender = next(c for c in benchmark.contenders if c.name == name)
+    loaded = contender.load(folder)
+    wall: list[float] = []
+    cpu: list[float] = []
+    answer = None
+    for _ in range(contender.repeats):
+        wall_start, cpu_start = time.perf_counter(), time.process_time()
+        answer = contender.run(loaded)
+        wall.append(time.perf_counter() - wall_start)
+        cpu.append(time.process_time() - cpu_start)
+    return {
+        "contender": name,
+        "wall_seconds": median(wall),
+        "cpu_seconds": median(cpu),
+        "first_wall_seconds": wall[0],
+        "peak_megabytes": peak_megabytes(),
+        "repeats": contender.repeats,
+        "answer": answer,
+        "versions": installed(contender.packages),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(compete(sys.argv[1], sys.argv[2], Path(sys.argv[3]))))

@@ -1,0 +1,150 @@
+"""Time sfumato beside named peers, in one run on one machine, and write RESULTS.md.
+
+::
+
+    python -m benchmarks.run            # all
+    python -m benchmarks.run class_sizes adult_risk
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pkgutil
+import platform
+import subprocess
+import sys
+import tempfile
+import venv
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.contest import Benchmark, Timing, measure
+
+FOLDER = Path(__file__).parent
+RESULTS = FOLDER / "RESULTS.md"
+PEERS = FOLDER / ".venv"
+PEER_PACKAGES = ("pycanon", "pandas")
+HEADER = """# Results
+
+Written by `python -m benchmarks.run`; see [README.md](README.md). Ratios are to the first contender of each table.
+"""
+
+
+def main() -> int:
+    """Run the benchmarks named on the command line, or all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "names", nargs="*", choices=[[], *benchmark_names()], metavar="name", help=", ".join(benchmark_names())
+    )
+    names = parser.parse_args().names or benchmark_names()
+    sections, failed = {}, False
+    for name in names:
+        benchmark: Benchmark = importlib.import_module(f"benchmarks.{name}").BENCHMARK
+        absent = [path for path in benchmark.needs if not path.exists()]
+        if absent:
+            print(f"{name}: skipped, {absent[0]} is absent (set SFUMATO_DATA to the folder of the public data sets)")
+            continue
+        section, agree = contest(name, benchmark)
+        print(section)
+        sections[name], failed = section, failed or not agree
+    write_results(sections)
+    return int(failed)
+
+
+def benchmark_names() -> list[str]:
+    """Modules of this folder that are benchmarks."""
+    return sorted(m.name for m in pkgutil.iter_modules([str(FOLDER)]) if m.name not in ("run", "contest"))
+
+
+def contest(name: str, benchmark: Benchmark) -> tuple[str, bool]:
+    """Measure all contenders of one benchmark; say it as Markdown, and whether all gave the same answer."""
+    timings: list[Timing] = []
+    notes: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as temporary:
+        benchmark.prepare(Path(temporary))
+        for contender in benchmark.contenders:
+            print(f"{name}: {contender.name} …", file=sys.stderr)
+            try:
+                python = peers_python() if contender.peer else Path(sys.executable)
+                timings.append(measure(name, contender.name, Path(temporary), python))
+            except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+                print(error, file=sys.stderr)
+                notes.append(f"{contender.name}: not measured ({str(error).splitlines()[0]})")
+    disagreeing = [t.contender for t in timings[1:] if not same(t.answer, timings[0].answer)]
+    verdict = f"**Different answers: {', '.join(disagreeing)}.**" if disagreeing else "All answers are the same."
+    return describe(name, benchmark, timings, [verdict, *notes]), not disagreeing
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two answers agree, real numbers to nine digits."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, float) or isinstance(other, float):
+        return bool(abs(one - other) <= 1e-9 * max(1.0, abs(one)))
+    return bool(one == other)
+
+
+def describe(name: str, benchmark: Benchmark, timings: list[Timing], notes: list[str]) -> str:
+    """Say the timings as a Markdown section."""
+    lines = [
+        f"## {name}",
+        "",
+        f"{benchmark.title}. Goal: {benchmark.goal}.",
+        "",
+        "| contender | wall s (median) | CPU s | first run, wall s | peak MB | wall ratio | CPU ratio | memory ratio | versions |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for t in timings:
+        wall_ratio = t.wall_seconds / timings[0].wall_seconds
+        cpu_ratio = t.cpu_seconds / timings[0].cpu_seconds
+        memory_ratio = t.peak_megabytes / timings[0].peak_megabytes
+        versions = ", ".join(f"{package} {number}" for package, number in t.versions.items())
+        lines.append(
+            f"| {t.contender} | {t.wall_seconds:.3g} | {t.cpu_seconds:.3g} | {t.first_wall_seconds:.3g} "
+            f"| {t.peak_megabytes:.0f} | {wall_ratio:.3g} | {cpu_ratio:.3g} | {memory_ratio:.2f} | {versions} |"
+        )
+    repeats = ", ".join(f"{t.contender} {t.repeats}" for t in timings)
+    lines += ["", " ".join(notes) + f" Repeats: {repeats}. {machine()}", ""]
+    return "\n".join(lines)
+
+
+def machine() -> str:
+    """Where and when this was measured."""
+    model = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        found = [
+            line for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if "model name" in line
+        ]
+        model = found[0].partition(":")[2].strip() if found else model
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    system = f"{platform.system()}, Python {platform.python_version()}"
+    return f"{datetime.now(tz=UTC).date()}: {model}, {os.cpu_count()} cores, {memory:.0f} GiB, {system}."
+
+
+def peers_python() -> Path:
+    """Interpreter of the peers' environment, made when it is missing: they pin versions of their own."""
+    python = PEERS / "bin" / "python"
+    if not python.exists():
+        print(f"making {PEERS} with {', '.join(PEER_PACKAGES)} …", file=sys.stderr)
+        venv.create(PEERS, with_pip=True, clear=True)
+    check = subprocess.run([python, "-c", "import pycanon"], check=False, capture_output=True)
+    if check.returncode:
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PEER_PACKAGES], check=True)
+    return python
+
+
+def write_results(sections: dict[str, str]) -> None:
+    """Replace the sections that were measured, keep the others."""
+    kept = {}
+    if RESULTS.exists():
+        for section in RESULTS.read_text(encoding="utf-8").split("\n## ")[1:]:
+            kept[section.split("\n")[0]] = f"## {section}".rstrip() + "\n"
+    merged = kept | sections
+    RESULTS.write_text("\n".join([HEADER, *(merged[name] for name in sorted(merged))]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

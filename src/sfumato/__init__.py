@@ -1,0 +1,89 @@
+"""Task-aware privacy-preserving publishing of labelled tables.
+
+The names below are the public interface; each is imported when it is first used, so that ``import sfumato`` is instant.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.audit.profile import risk_profile
+    from sfumato.audit.verify import AuditReport, audit_release
+    from sfumato.contract import Release
+    from sfumato.guarantees import Containment, KAnonymity, LDiversity, TCloseness
+    from sfumato.manifest import Manifest
+    from sfumato.project import load_project
+    from sfumato.publishing import make_release as release
+    from sfumato.publishing import publish
+    from sfumato.schema import Column, Kind, Role, Schema
+    from sfumato.selection.containment import GreedyContainmentSelector
+    from sfumato.table.binarize import BinarizePlan, binarize
+    from sfumato.table.binary import BinaryTable
+    from sfumato.table.coding import Table
+    from sfumato.table.read import ReadOptions, read_table
+
+_HOMES = {
+    "AuditReport": "sfumato.audit.verify",
+    "BinarizePlan": "sfumato.table.binarize",
+    "BinaryTable": "sfumato.table.binary",
+    "Column": "sfumato.schema",
+    "Containment": "sfumato.guarantees",
+    "GreedyContainmentSelector": "sfumato.selection.containment",
+    "KAnonymity": "sfumato.guarantees",
+    "Kind": "sfumato.schema",
+    "LDiversity": "sfumato.guarantees",
+    "Manifest": "sfumato.manifest",
+    "ReadOptions": "sfumato.table.read",
+    "Release": "sfumato.contract",
+    "Role": "sfumato.schema",
+    "Schema": "sfumato.schema",
+    "TCloseness": "sfumato.guarantees",
+    "Table": "sfumato.table.coding",
+    "audit_release": "sfumato.audit.verify",
+    "binarize": "sfumato.table.binarize",
+    "load_project": "sfumato.project",
+    "publish": "sfumato.publishing",
+    "read_table": "sfumato.table.read",
+    "release": "sfumato.publishing:make_release",
+    "risk_profile": "sfumato.audit.profile",
+}
+
+__all__ = [
+    "AuditReport",
+    "BinarizePlan",
+    "BinaryTable",
+    "Column",
+    "Containment",
+    "GreedyContainmentSelector",
+    "KAnonymity",
+    "Kind",
+    "LDiversity",
+    "Manifest",
+    "ReadOptions",
+    "Release",
+    "Role",
+    "Schema",
+    "TCloseness",
+    "Table",
+    "audit_release",
+    "binarize",
+    "load_project",
+    "publish",
+    "read_table",
+    "release",
+    "risk_profile",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        message = f"module 'sfumato' has no attribute '{name}'"
+        raise AttributeError(message)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(importlib.import_module(module), attribute or name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,32 @@
+"""k-anonymity: how many rows share a row's values."""
+
+from __future__ import annotations
+
+from sfumato.audit.columns import AnyTable, Columns
+from sfumato.audit.counting import Classes, group_rows
+from sfumato.guarantees import KAnonymity
+
+
+def anonymity_level(classes: Classes) -> int:
+    """Size of the smallest class; 0 for a table without rows, which keeps no promise."""
+    return int(classes.sizes.min()) if len(classes.sizes) else 0
+
+
+def sample_uniques(classes: Classes) -> int:
+    """Count the rows that share their values with no other row."""
+    return int((classes.sizes == 1).sum())
+
+
+def rows_below(classes: Classes, k: int) -> int:
+    """Count the rows in classes smaller than k."""
+    return int(classes.sizes[classes.sizes < k].sum())
+
+
+def share_below(classes: Classes, k: int) -> float:
+    """Share of the rows in classes smaller than k, from 0 to 1; 0 for a table without rows."""
+    return rows_below(classes, k) / max(len(classes.ids), 1)
+
+
+def measure(guarantee: KAnonymity, released: AnyTable) -> float:
+    """Largest k that holds on the guarantee's columns; no columns gives the number of rows."""
+    return anonymity_level(group_rows(Columns(released), guarantee.columns))

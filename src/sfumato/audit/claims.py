@@ -1,0 +1,232 @@
+"""What a manifest claims, read from plain data with every type checked; a malformed one raises ``ManifestError``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from sfumato.errors import InvalidParameterError, ManifestError
+from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, guarantee_from_dict
+from sfumato.schema import Kind, Role
+
+KNOWN_VERSION = 1
+_LIMIT = 2**63
+_NUMBER_FIELDS = ("l", "t", "c", "above", "upto")
+
+
+@dataclass(frozen=True)
+class ClaimedColumn:
+    """A released column as the manifest describes it; ``domain`` is the order of an ordered column, when given."""
+
+    name: str
+    role: Role
+    kind: Kind
+    domain: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ClaimedRecoding:
+    """A released 0/1 column and how it was computed from a column of the original."""
+
+    name: str
+    column: str
+    rule: str
+    values: tuple[str, ...] = ()
+    above: float | None = None
+    upto: float | None = None
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A guarantee with the sentence and the audited level that the manifest gives for it."""
+
+    guarantee: Guarantee
+    columns: tuple[str, ...]
+    statement: str | None
+    audited: float | None
+
+
+@dataclass(frozen=True)
+class Claims:
+    """A manifest as typed data."""
+
+    digest: str
+    input_sha256: str | None
+    input_rows: int
+    input_columns: int
+    output_sha256: str | None
+    output_rows: int
+    columns: tuple[ClaimedColumn, ...]
+    parameters: Mapping[str, Any]
+    drops_incomplete_rows: bool
+    n_incomplete_dropped: int
+    dropped_columns: tuple[str, ...]
+    recodings: Mapping[str, ClaimedRecoding]
+    suppressed_rows: int
+    promises: tuple[Promise, ...]
+
+    def names(self, role: Role | None = None) -> tuple[str, ...]:
+        """Names of the released columns with a role (all columns when none is given)."""
+        return tuple(c.name for c in self.columns if role is None or c.role is role)
+
+
+def read_claims(manifest: Mapping[str, Any]) -> Claims:
+    """Read a manifest (the parsed JSON).
+
+    Raises
+    ------
+    ManifestError
+        If an entry is missing or of a wrong type, or the format's version is not the one this audit knows: the version
+        says how to read everything else.
+    """
+    top = _Entry(manifest, "")
+    if top.count("sfumato_manifest") != KNOWN_VERSION:
+        problem = "the manifest has a version that this audit does not know"
+        raise ManifestError(problem, hint=f"expected sfumato_manifest = {KNOWN_VERSION}")
+    source, output, missing = top.entry("input"), top.entry("output"), top.entry("missing")
+    mechanism = top.entry("mechanism")
+    mechanism.text("name")
+    columns = tuple(_column(entry) for entry in output.entries("columns"))
+    recodings = [_recoding(entry) for entry in top.entries("recodings")]
+    _refuse_repetition([c.name for c in columns], "output.columns")
+    _refuse_repetition([r.name for r in recodings], "recodings")
+    return Claims(
+        digest=top.text("digest"),
+        input_sha256=source.optional_text("sha256"),
+        input_rows=source.count("rows"),
+        input_columns=source.count("columns"),
+        output_sha256=output.optional_text("sha256"),
+        output_rows=output.count("rows"),
+        columns=columns,
+        parameters=mechanism.entry("parameters").data,
+        drops_incomplete_rows=missing.one_of("rows", ("kept", "dropped")) == "dropped",
+        n_incomplete_dropped=missing.count("n_dropped"),
+        dropped_columns=top.texts("dropped_columns"),
+        recodings={r.name: r for r in recodings},
+        suppressed_rows=top.count("suppressed_rows"),
+        promises=tuple(_promise(entry) for entry in top.entries("guarantees")),
+    )
+
+
+class _Entry:
+    """A mapping of the manifest and where it stands; every accessor checks the type."""
+
+    def __init__(self, data: Any, place: str) -> None:
+        if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
+            problem = f"{place or 'the manifest'} is not a mapping of names to entries"
+            raise ManifestError(problem)
+        self.data: Mapping[str, Any] = data
+        self.place = place
+
+    def _get(self, key: str) -> Any:
+        if key not in self.data:
+            problem = f"the manifest lacks {self._where(key)}"
+            raise ManifestError(problem)
+        return self.data[key]
+
+    def _where(self, key: str) -> str:
+        return f"{self.place}.{key}" if self.place else key
+
+    def _refuse(self, key: str, wanted: str) -> ManifestError:
+        return ManifestError(f"{self._where(key)} in the manifest is not {wanted}")
+
+    def entry(self, key: str) -> _Entry:
+        return _Entry(self._get(key), self._where(key))
+
+    def entries(self, key: str) -> list[_Entry]:
+        found = self._list(key)
+        return [_Entry(item, f"{self._where(key)}[{i}]") for i, item in enumerate(found)]
+
+    def _list(self, key: str) -> Sequence[Any]:
+        found = self._get(key)
+        if not isinstance(found, list | tuple):
+            raise self._refuse(key, "a list")
+        return found
+
+    def text(self, key: str) -> str:
+        found = self._get(key)
+        if not isinstance(found, str):
+            raise self._refuse(key, "a text")
+        return found
+
+    def optional_text(self, key: str) -> str | None:
+        return None if self._get(key) is None else self.text(key)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        found = self._list(key)
+        if not all(isinstance(item, str) for item in found):
+            raise self._refuse(key, "a list of texts")
+        return tuple(found)
+
+    def one_of(self, key: str, allowed: Sequence[str]) -> str:
+        found = self.text(key)
+        if found not in allowed:
+            raise self._refuse(key, f"one of {', '.join(allowed)}")
+        return found
+
+    def count(self, key: str) -> int:
+        found = self._get(key)
+        if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < _LIMIT:
+            raise self._refuse(key, "a whole number from 0")
+        return found
+
+    def number(self, key: str) -> float | None:
+        found = self.data.get(key)
+        if found is None:
+            return None
+        if not is_number(found):
+            raise self._refuse(key, "a number")
+        return float(found)
+
+
+def is_number(found: object) -> bool:
+    """Whether an entry is a number that calculations can take: no truth value, not infinite, no endless digits."""
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return False
+    return abs(found) < _LIMIT if isinstance(found, int) else math.isfinite(found)
+
+
+def _column(entry: _Entry) -> ClaimedColumn:
+    role = entry.one_of("role", tuple(Role))
+    kind = entry.one_of("kind", tuple(Kind))
+    domain = entry.texts("domain") if entry.data.get("domain") is not None else None
+    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), domain)
+
+
+def _recoding(entry: _Entry) -> ClaimedRecoding:
+    values = entry.texts("values") if "values" in entry.data else ()
+    name, column, rule = entry.text("name"), entry.text("column"), entry.text("rule")
+    return ClaimedRecoding(name, column, rule, values, entry.number("above"), entry.number("upto"))
+
+
+def _promise(entry: _Entry) -> Promise:
+    """Read a guarantee; its constructor checks ranges, this function the types that it takes on trust."""
+    fields = {key: value for key, value in entry.data.items() if key not in ("statement", "audited")}
+    entry.text("kind")
+    columns = entry.texts("columns")
+    for key in _NUMBER_FIELDS:
+        entry.number(key)
+    for key, read in (("k", entry.count), ("sensitive", entry.text)):
+        if key in fields:
+            read(key)
+    for key, allowed in (("variant", get_args(DiversityVariant)), ("distance", get_args(ClosenessDistance))):
+        if key in fields:
+            entry.one_of(key, allowed)
+    try:
+        guarantee = guarantee_from_dict(fields)
+    except InvalidParameterError as exc:
+        problem = f"{entry.place} promises a parameter out of range: {exc}"
+        raise ManifestError(problem.removesuffix(".")) from None
+    if fields.get("c") is not None and not fields["c"] > 0:
+        problem = f"{entry.place}.c in the manifest is not above 0"
+        raise ManifestError(problem)
+    statement = entry.optional_text("statement") if "statement" in entry.data else None
+    return Promise(guarantee, columns, statement, entry.number("audited"))
+
+
+def _refuse_repetition(names: list[str], place: str) -> None:
+    if len(set(names)) != len(names):
+        problem = f"{place} in the manifest names a column twice"
+        raise ManifestError(problem)

@@ -1,0 +1,102 @@
+"""The audit's own counting: rows that are equal on some columns, and the values that occur with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sfumato.audit.columns import Columns
+from sfumato.audit.values import ranks
+
+Ids = NDArray[np.int64]
+Counts = NDArray[np.int64]
+
+_LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Rows that are equal on some columns: the class of each row and the size of each class (none is empty)."""
+
+    ids: Ids
+    sizes: Counts
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How often each value of a column occurs in each class: one entry a pair that occurs, by class and then by value.
+
+    ``totals`` counts the values in the whole table, in their order; every one of them occurs.
+    """
+
+    class_ids: Ids
+    values: Ids
+    counts: Counts
+    sizes: Counts
+    totals: Counts
+
+
+class Refinement:
+    """Row ids that are told apart by one column after another.
+
+    Ids are mixed-radix keys; before a key could pass 2**62 the ids are renumbered to at most one a row.
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self.ids: Ids = np.zeros(n_rows, dtype=np.int64)
+        self._n_keys = 1
+
+    def add(self, codes: NDArray[np.integer], n_values: int) -> None:
+        """Tell rows apart by the codes 0 .. n_values - 1 of one more column."""
+        if self._n_keys * n_values > _LARGEST_KEY:
+            known, self.ids = np.unique(self.ids, return_inverse=True)
+            self._n_keys = len(known)
+        self.ids = self.ids * n_values + codes
+        self._n_keys *= max(n_values, 1)
+
+    def classes(self) -> Classes:
+        """Give the classes found so far, numbered from 0."""
+        _, ids, sizes = np.unique(self.ids, return_inverse=True, return_counts=True)
+        return Classes(ids.astype(np.int64), sizes.astype(np.int64))
+
+
+def group_rows(columns: Columns, names: Sequence[str]) -> Classes:
+    """Group the rows that are equal on the named columns; missing equals missing. No columns: one class of all rows."""
+    refinement = Refinement(columns.n_rows)
+    features, coded = columns.split(names)
+    if features:
+        ids, first_rows = distinct_patterns(columns.ones(features))
+        refinement.add(ids, len(first_rows))
+    for column in coded:
+        refinement.add(column.codes, len(column.values))
+    return refinement.classes()
+
+
+def distinct_patterns(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
+    """Pattern number of every row of a 0/1 matrix, and the first row that has each pattern."""
+    raw = ones.indices.astype(np.int32).tobytes()
+    ends = (ones.indptr.astype(np.int64) * 4).tolist()
+    known: dict[bytes, int] = {}
+    first_rows: list[int] = []
+    ids = np.empty(ones.shape[0], dtype=np.int64)
+    for row in range(ones.shape[0]):
+        number = known.setdefault(raw[ends[row] : ends[row + 1]], len(first_rows))
+        if number == len(first_rows):
+            first_rows.append(row)
+        ids[row] = number
+    return ids, np.array(first_rows, dtype=np.int64)
+
+
+def joint_counts(columns: Columns, classes: Classes, name: str) -> Joint:
+    """Count the values of a column in each class; missing is a value, and so is a number however it is spelled."""
+    column, described = columns.coded(name), columns.describe(name)
+    rank = ranks(column.values, described.kind, described.domain)
+    occurring, values = np.unique(rank[column.codes], return_inverse=True)
+    n_values = max(len(occurring), 1)
+    pairs, counts = np.unique(classes.ids * n_values + values, return_counts=True)
+    totals = np.bincount(values, minlength=len(occurring))
+    return Joint(pairs // n_values, pairs % n_values, counts.astype(np.int64), classes.sizes, totals.astype(np.int64))

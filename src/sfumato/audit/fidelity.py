@@ -1,0 +1,228 @@
+"""Whether a release was made from its original in the way the manifest says, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.checks import Check, listed
+from sfumato.audit.claims import ClaimedRecoding, Claims
+from sfumato.audit.columns import Columns
+from sfumato.audit.counting import Refinement
+from sfumato.audit.rules import AS_IS, KNOWN_RULES, evaluate
+from sfumato.audit.values import NEVER_EQUAL, matching_ids, zero_one
+from sfumato.schema import Role
+from sfumato.table.binary import Feature
+from sfumato.table.coding import CodedColumn
+
+Ids = NDArray[np.int64] | NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """What a released column should hold in each row of the original that may be released, and what it holds.
+
+    Equal numbers stand for equal cells; ``problem`` says why there is nothing to compare.
+    """
+
+    name: str
+    expected: Ids
+    found: Ids
+    problem: str = ""
+
+
+def check_fidelity(
+    released: Columns, original: Columns, claims: Claims, *, check_roles: bool = False
+) -> Iterator[Check]:
+    """Compare a release with the original that it claims to come from.
+
+    Every released column must be an original column unchanged or a recoding by a stated rule, in the original's row
+    order; incomplete rows are left out when the manifest says so, and as many further rows as it says are suppressed.
+    """
+    yield _check_input(original, claims)
+    yield _check_identifiers(original, claims)
+    yield _check_accounted(original, claims)
+    if check_roles:
+        yield _check_roles(original, claims)
+    incomplete = (
+        original.incomplete_rows() if claims.drops_incomplete_rows else np.zeros(original.n_rows, dtype=np.bool_)
+    )
+    rows = _check_rows(released, original, claims, int(incomplete.sum()))
+    yield rows
+    if not rows.passed:
+        yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
+        return
+    pairs = _pairs(released, original, claims, np.flatnonzero(~incomplete))
+    yield _check_subsequence(pairs, released.n_rows) if claims.suppressed_rows else _check_cells(pairs)
+
+
+def _check_input(original: Columns, claims: Claims) -> Check:
+    rows, columns = original.n_rows + original.n_incomplete_dropped, len(original.sources)
+    passed = (rows, columns) == (claims.input_rows, claims.input_columns)
+    message = (
+        f"the original has {rows:,} rows and {columns:,} columns, "
+        f"stated are {claims.input_rows:,} rows and {claims.input_columns:,} columns"
+    )
+    return Check("original's size", passed, message, claims.input_rows, rows)
+
+
+def _check_identifiers(original: Columns, claims: Claims) -> Check:
+    identifiers = set(original.with_role(Role.IDENTIFIER))
+    released = [name for name in claims.names() if name in identifiers]
+    released += [r.name for r in claims.recodings.values() if r.column in identifiers and r.name not in released]
+    said = f"identifiers of the original are released: {listed(released)}" if released else "no identifier is released"
+    return Check("identifiers", not released, said)
+
+
+def _check_accounted(original: Columns, claims: Claims) -> Check:
+    """Every column of the original is released, used by a recoding or stated as dropped, and not both."""
+    released, dropped = set(claims.names()), set(claims.dropped_columns)
+    sources = {recoding.column for recoding in claims.recodings.values()}
+    features = {name: original.feature(name) for name in original.names}
+    known = released | dropped | sources
+    silent = [name for name, feature in features.items() if name not in known and _source(feature) not in known]
+    kept = [name for name in claims.dropped_columns if name in released or name in sources]
+    stray = [name for name in claims.recodings if name not in released]
+    problems = [f"not released and not stated as dropped: {listed(silent)}"] if silent else []
+    problems += [f"stated as dropped and released all the same: {listed(kept)}"] if kept else []
+    problems += [f"stated as recoded and not released: {listed(stray)}"] if stray else []
+    said = "; ".join(problems) or f"every column of the original is accounted for ({len(dropped):,} dropped)"
+    return Check("dropped columns", not problems, said)
+
+
+def _source(feature: Feature | None) -> str | None:
+    return feature.column if feature else None
+
+
+def _check_roles(original: Columns, claims: Claims) -> Check:
+    """Whether a quasi-identifier of the original stays one, so that no promise passes it over."""
+    quasi = set(original.with_role(Role.QUASI_IDENTIFIER))
+    source = {name: r.column for name, r in claims.recodings.items()}
+    wrong = [
+        c.name
+        for c in claims.columns
+        if c.role is not Role.QUASI_IDENTIFIER and (c.name in quasi or source.get(c.name) in quasi)
+    ]
+    said = f"released under another role: {listed(wrong)}" if wrong else "are released as such"
+    return Check("original's roles", not wrong, f"quasi-identifiers of the original {said}")
+
+
+def _check_rows(released: Columns, original: Columns, claims: Claims, n_incomplete: int) -> Check:
+    n_dropped = n_incomplete + original.n_incomplete_dropped
+    expected = original.n_rows - n_incomplete - claims.suppressed_rows
+    problems = []
+    if n_dropped != claims.n_incomplete_dropped:
+        problems.append(f"{claims.n_incomplete_dropped:,} incomplete rows are stated as dropped, not {n_dropped:,}")
+    if expected != released.n_rows:
+        problems.append(
+            f"{original.n_rows:,} rows less {n_incomplete:,} incomplete and {claims.suppressed_rows:,} suppressed ones "
+            f"leave {expected:,}, released are {released.n_rows:,}"
+        )
+    said = (
+        "; ".join(problems) or f"the released rows are the original's {original.n_rows:,} less those stated as left out"
+    )
+    return Check("row balance", not problems, said, expected, released.n_rows)
+
+
+def _pairs(released: Columns, original: Columns, claims: Claims, rows: NDArray[np.intp]) -> Iterator[_Pair]:
+    """Compare each stated column with what it should be."""
+    for name in claims.names():
+        if name not in released:
+            yield _impossible(name, "is not in the release")
+        elif name in claims.recodings:
+            yield _recoded(released, original, claims.recodings[name], rows)
+        elif name not in original:
+            yield _impossible(name, "is neither a column of the original nor a stated recoding")
+        elif original.feature(name):
+            yield _as_ones(name, released, _ones(original, name)[rows])
+        else:
+            before, after = original.coded(name), released.coded(name)
+            expected, found = matching_ids(before.values, after.values)
+            yield _Pair(name, expected[before.codes[rows]], found[after.codes])
+
+
+def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, rows: NDArray[np.intp]) -> _Pair:
+    name = recoding.name
+    feature = original.feature(name) or (original.feature(recoding.column) if recoding.rule == AS_IS else None)
+    if feature is not None:
+        if recoding.name == feature.name and not _same_rule(recoding, feature):
+            return _impossible(name, "has another rule than in the original")
+        return _as_ones(name, released, _ones(original, feature.name)[rows])
+    if recoding.column not in original:
+        return _impossible(name, "was computed from a column that the original lacks")
+    if recoding.rule not in KNOWN_RULES:
+        return _impossible(name, "was recoded by a rule that this audit does not know")
+    column = original.coded(recoding.column)
+    result = evaluate(recoding, column.values)
+    if result is None:
+        return _impossible(name, f"has a rule ({recoding.rule}) that cannot be applied to '{recoding.column}'")
+    return _as_ones(name, released, result[column.codes[rows]])
+
+
+def _same_rule(recoding: ClaimedRecoding, feature: Feature) -> bool:
+    stated = (recoding.column, recoding.rule, recoding.values, recoding.above, recoding.upto)
+    return stated == (feature.column, feature.rule, tuple(feature.values), feature.above, feature.upto)
+
+
+def _ones(columns: Columns, name: str) -> NDArray[np.int8]:
+    ones = np.zeros(columns.n_rows, dtype=np.int8)
+    ones[columns.rows_with_one(name)] = 1
+    return ones
+
+
+def _as_ones(name: str, released: Columns, expected: NDArray[np.int8]) -> _Pair:
+    """Compare a released column with expected zeros and ones; anything else in it differs."""
+    if released.feature(name):
+        return _Pair(name, expected, _ones(released, name))
+    column: CodedColumn = released.coded(name)
+    numbers = zero_one(column.values)
+    if numbers is None or len(set(numbers.tolist())) < len(numbers):
+        return _impossible(name, "should hold only 0 and 1, in one spelling each")
+    return _Pair(name, expected, numbers[column.codes])
+
+
+def _impossible(name: str, problem: str) -> _Pair:
+    nothing = np.zeros(0, dtype=np.int64)
+    return _Pair(name, nothing, nothing, problem)
+
+
+def _check_cells(pairs: Iterator[_Pair]) -> Check:
+    """Row by row: nothing was suppressed, so the rows of both tables belong together."""
+    problems, n_columns = [], 0
+    for pair in pairs:
+        n_columns += 1
+        n_different = 0 if pair.problem else int((pair.expected != pair.found).sum())
+        if pair.problem or n_different:
+            problems.append(f"'{pair.name}' {pair.problem or f'differs in {n_different:,} rows'}")
+    return _cells(problems, n_columns)
+
+
+def _check_subsequence(pairs: Iterator[_Pair], n_released: int) -> Check:
+    """Rows were suppressed: the released rows must be those of the original in the same order, with some left out."""
+    problems, n_columns = [], 0
+    refinement: Refinement | None = None
+    for pair in pairs:
+        n_columns += 1
+        if pair.problem:
+            problems.append(f"'{pair.name}' {pair.problem}")
+            continue
+        both = np.concatenate([pair.expected, pair.found]).astype(np.int64) - NEVER_EQUAL
+        refinement = refinement or Refinement(len(both))
+        refinement.add(both, int(both.max(initial=0)) + 1)
+    if refinement is not None and not problems:
+        split = len(refinement.ids) - n_released
+        remaining = iter(refinement.ids[:split].tolist())
+        n_found = sum(1 for row in refinement.ids[split:].tolist() if row in remaining)
+        if n_found < n_released:
+            problems.append("released rows are not rows of the original in its order")
+    return _cells(problems, n_columns)
+
+
+def _cells(problems: list[str], n_columns: int) -> Check:
+    more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
+    said = "; ".join(problems[:5]) + more
+    good = f"the cells of {n_columns:,} released columns follow from the original"
+    return Check("cells", not problems, f"cells do not follow from the original: {said}" if problems else good)

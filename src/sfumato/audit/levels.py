@@ -1,0 +1,36 @@
+"""Which function measures which guarantee; a new guarantee is a module and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sfumato.audit import anonymity, closeness, containment, diversity
+from sfumato.audit.columns import AnyTable
+from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import Containment, Guarantee, KAnonymity, LDiversity, TCloseness
+
+LEVELS: Mapping[str, Callable[[Any, AnyTable], float]] = {
+    KAnonymity.kind: anonymity.measure,
+    Containment.kind: containment.measure,
+    LDiversity.kind: diversity.measure,
+    TCloseness.kind: closeness.measure,
+}
+
+
+def measured_level(guarantee: Guarantee, released: AnyTable) -> float:
+    """Measure on a table what a guarantee promises about it; the guarantee's ``is_met_by`` judges the result.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        If the table lacks a column that the guarantee names.
+    NotBinaryError
+        If a containment guarantee names a column that is not 0/1.
+    """
+    measure = LEVELS.get(guarantee.kind)
+    if measure is None:
+        allowed = f"one that the audit can measure ({', '.join(LEVELS)})"
+        parameter = "guarantee"
+        raise InvalidParameterError(parameter, f"got '{guarantee.kind}'", allowed=allowed)
+    return measure(guarantee, released)

@@ -1,0 +1,73 @@
+"""The risk profile of any table, as plain data: what a data holder looks at before choosing a mechanism."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.audit.anonymity import anonymity_level, sample_uniques, share_below
+from sfumato.audit.closeness import equal_distance_level, ordered_distance_level
+from sfumato.audit.columns import AnyTable, Columns
+from sfumato.audit.containment import containment_level
+from sfumato.audit.counting import Classes, group_rows, joint_counts
+from sfumato.audit.diversity import distinct_level, entropy_level, recursive_level
+from sfumato.errors import NotBinaryError
+from sfumato.schema import Kind, Role
+
+RISK_LEVELS = (2, 3, 5, 10)
+RECURSIVE_C = 3.0
+
+
+def risk_profile(table: AnyTable) -> dict[str, Any]:
+    """Describe how far the rows of a table can be told apart, and what that would give away.
+
+    The roles come from the table's schema. Without quasi-identifiers all rows are one class. A table without rows has
+    level 0, and shares and risks of 0. ``reidentification_risk`` is 1 / class size: the largest, and the mean over
+    rows, which is classes / rows. ``containment`` is null unless every quasi-identifier is 0/1.
+    """
+    columns = Columns(table)
+    quasi_identifiers = columns.with_role(Role.QUASI_IDENTIFIER)
+    classes = group_rows(columns, quasi_identifiers)
+    k, uniques = anonymity_level(classes), sample_uniques(classes)
+    n_rows = max(columns.n_rows, 1)
+    return {
+        "n_rows": columns.n_rows,
+        "quasi_identifiers": list(quasi_identifiers),
+        "k": k,
+        "n_classes": len(classes.sizes),
+        "sample_uniques": {"count": uniques, "share": uniques / n_rows},
+        "share_of_rows_at_risk": {str(level): share_below(classes, level) for level in RISK_LEVELS},
+        "reidentification_risk": {"largest": 1 / k if k else 0.0, "mean": len(classes.sizes) / n_rows},
+        "sensitive": {name: _sensitive(columns, classes, name) for name in columns.with_role(Role.SENSITIVE)},
+        "target": _target(columns),
+        "containment": _containment(columns, quasi_identifiers, uniques / n_rows),
+    }
+
+
+def _sensitive(columns: Columns, classes: Classes, name: str) -> dict[str, Any]:
+    joint = joint_counts(columns, classes, name)
+    has_order = columns.describe(name).kind is not Kind.CATEGORICAL
+    return {
+        "distinct_l": distinct_level(joint),
+        "entropy_l": entropy_level(joint),
+        "recursive_l": {"c": RECURSIVE_C, "l": recursive_level(joint, RECURSIVE_C)},
+        "t_equal": equal_distance_level(joint),
+        "t_ordered": ordered_distance_level(joint) if has_order else None,
+    }
+
+
+def _target(columns: Columns) -> dict[str, Any] | None:
+    for name in columns.with_role(Role.TARGET):
+        one_class = group_rows(columns, ())
+        return {"column": name, "n_classes": len(joint_counts(columns, one_class, name).totals)}
+    return None
+
+
+def _containment(columns: Columns, quasi_identifiers: tuple[str, ...], unique_share: float) -> dict[str, Any] | None:
+    """AC of the quasi-identifiers; a row whose pattern is unique is a sample unique."""
+    if not quasi_identifiers:
+        return None
+    try:
+        level = containment_level(columns, quasi_identifiers)
+    except NotBinaryError:
+        return None
+    return {"level": level, "unique_pattern_share": unique_share}

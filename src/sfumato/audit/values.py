@@ -1,0 +1,186 @@
+"""What cell values mean, apart from how they are stored: sameness, number and order.
+
+A release may be written as text although its original holds typed cells, so values are compared by meaning:
+
+- two texts are the same when they are spelled the same;
+- a text and a number are the same when the text is a decimal number of that value (``1`` and ``1.0``), and a truth
+  value is the word ``true`` or ``false`` in any letter case, or 1 or 0;
+- two numbers of different types are the same when they are equal; beside a number of less than double precision the
+  other one is rounded to that precision first, and beside a decimal number a double is its shortest decimal;
+- a date or time is its ISO text, with a blank or ``T`` between date and time, without trailing zeros of the second's
+  fraction and without a time of midnight;
+- missing is the same as missing and as nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Hashable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.schema import Kind
+
+Ids = NDArray[np.int64]
+Meaning = Callable[[Any], Hashable]
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)|nan", re.ASCII | re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?\d{1,300}", re.ASCII)
+_TRUTH = {"true": True, "false": False}
+_NOT_A_NUMBER = "not-a-number"
+NEVER_EQUAL = -1
+
+
+def matching_ids(original: pa.Array, released: pa.Array) -> tuple[Ids, Ids]:
+    """Give two lists of distinct values numbers that are equal for equal values.
+
+    A released value that means the same as an earlier released one (``1`` beside ``1.0`` for one number) gets
+    ``NEVER_EQUAL``: a second spelling could carry what the original does not hold.
+    """
+    if is_text(original.type) and is_text(released.type):
+        original, released = pc.cast(original, pa.large_string()), pc.cast(released, pa.large_string())
+    if original.type == released.type:
+        both = pa.concat_arrays([original, released]).dictionary_encode(null_encoding="encode").indices
+        ids = both.to_numpy(zero_copy_only=False).astype(np.int64)
+    else:
+        number_of: dict[Hashable, int] = {}
+        meanings = meanings_beside(original, released.type) + meanings_beside(released, original.type)
+        ids = np.array([number_of.setdefault(m, len(number_of)) for m in meanings], dtype=np.int64)
+    before, after = ids[: len(original)], ids[len(original) :].copy()
+    _, first = np.unique(after, return_index=True)
+    repeated = np.ones(len(after), dtype=np.bool_)
+    repeated[first] = False
+    after[repeated] = NEVER_EQUAL
+    return before, after
+
+
+def meanings_beside(values: pa.Array, beside: pa.DataType) -> list[Hashable]:
+    """Values as objects that are equal when they mean the same as values of the other type."""
+    if is_text(values.type):
+        meaning: Meaning = _reading_of_text(beside)
+    elif pa.types.is_temporal(values.type):
+        values, meaning = pc.cast(values, pa.string()), _temporal_text
+    else:
+        meaning = _reading_of_number(values.type, beside)
+    return [None if value is None else meaning(value) for value in values.to_pylist()]
+
+
+def is_text(data_type: pa.DataType) -> bool:
+    """Whether an Arrow type holds text."""
+    kinds = pa.types
+    return bool(kinds.is_string(data_type) or kinds.is_large_string(data_type) or kinds.is_string_view(data_type))
+
+
+def _reading_of_text(beside: pa.DataType) -> Meaning:
+    if is_text(beside) or pa.types.is_null(beside):
+        return str
+    if pa.types.is_temporal(beside):
+        return _temporal_text
+    parse = _at_precision_of(beside)
+    return lambda text: _number_in(text, parse)
+
+
+def _reading_of_number(own: pa.DataType, beside: pa.DataType) -> Meaning:
+    if not pa.types.is_floating(own):
+        return _number_meaning
+    at_precision = _at_precision_of(beside)
+    return lambda number: _number_meaning(number if number != number else at_precision(str(number)))
+
+
+def _at_precision_of(beside: pa.DataType) -> Callable[[str], Hashable]:
+    """How a number's text is read beside numbers of a type."""
+    if pa.types.is_float32(beside):
+        return lambda text: _rounded(float(text), np.float32)
+    if pa.types.is_float16(beside):
+        return lambda text: _rounded(float(text), np.float16)
+    return Decimal if pa.types.is_decimal(beside) else float
+
+
+def _rounded(number: float, precision: type[np.floating[Any]]) -> float:
+    with np.errstate(over="ignore"):
+        rounded = float(precision(number))
+    return rounded if math.isfinite(rounded) else number  # what is too large for the precision is no infinity
+
+
+def _number_in(text: str, parse: Callable[[str], Hashable]) -> Hashable:
+    """Read the number that a text spells; a text that spells none stays a text."""
+    if text.lower() in _TRUTH:
+        return _TRUTH[text.lower()]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return _number_meaning(parse(text)) if _NUMBER.fullmatch(text) else text
+
+
+def _number_meaning(value: Any) -> Hashable:
+    """Return a number as it is (Python's int, float, Decimal and bool agree when equal); not-a-number equals itself."""
+    if isinstance(value, float | Decimal) and value != value:
+        return _NOT_A_NUMBER
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def _temporal_text(text: str) -> Hashable:
+    shown = text.strip().removesuffix("Z")
+    if len(shown) > 10 and shown[10] == "T":
+        shown = shown[:10] + " " + shown[11:]
+    if "." in shown:
+        shown = shown.rstrip("0").rstrip(".")
+    return shown.removesuffix(" 00:00:00").removesuffix(" 00:00") if len(shown) > 10 else shown
+
+
+def numbers_in(values: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Values as numbers (not-a-number where missing or no number), and which of them are neither number nor missing."""
+    if is_text(values.type):
+        texts = [None if text is None else text.strip() for text in values.to_pylist()]
+        is_number = [text is not None and _NUMBER.fullmatch(text) is not None for text in texts]
+        read = [float(text) if ok and text else np.nan for text, ok in zip(texts, is_number, strict=True)]
+        wrong = [text is not None and not ok for text, ok in zip(texts, is_number, strict=True)]
+        return np.array(read, dtype=np.float64), np.array(wrong, dtype=np.bool_)
+    if pa.types.is_temporal(values.type) or pa.types.is_binary(values.type):
+        return np.full(len(values), np.nan), np.asarray(pc.is_valid(values).to_numpy(zero_copy_only=False))
+    cells = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.asarray(cells, dtype=np.float64), np.zeros(len(values), dtype=np.bool_)
+
+
+def zero_one(values: pa.Array) -> NDArray[np.int8] | None:
+    """Distinct values as 0 and 1, -1 where missing; ``None`` when any is something else."""
+    if len(values) > 16:  # 0 and 1 in a few spellings are fewer
+        return None
+    found = np.empty(len(values), dtype=np.int8)
+    for i, value in enumerate(values.to_pylist()):
+        number = _number_in(value, float) if isinstance(value, str) and value.lower() not in _TRUTH else value
+        if number is None:
+            found[i] = -1
+        elif isinstance(number, int | float | Decimal) and number in (0, 1):
+            found[i] = int(number)
+        else:
+            return None
+    return found
+
+
+def ranks(values: pa.Array, kind: Kind, domain: tuple[str, ...] | None = None) -> Ids:
+    """Rank of each distinct value in the order of its kind; missing ranks last.
+
+    Numbers are ordered by size, and equal numbers in two spellings share a rank: they are one value. An ordered column
+    follows its declared domain; where none is declared, or a value is not in it, values are ordered as they are.
+    """
+    if kind is Kind.NUMERIC:
+        numbers, wrong = numbers_in(values)
+        if not wrong.any():
+            return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    if kind is Kind.ORDERED and domain is not None:
+        place = {meaning: i for i, meaning in enumerate(meanings_beside(pa.array(domain, pa.string()), values.type))}
+        place[None] = len(place)
+        meanings = meanings_beside(values, pa.string())
+        if all(meaning in place for meaning in meanings):
+            found = np.array([place[meaning] for meaning in meanings], dtype=np.int64)
+            return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    order = pc.sort_indices(values).to_numpy()
+    placed = np.empty(len(values), dtype=np.int64)
+    placed[order] = np.arange(len(values))
+    return placed

@@ -1,0 +1,147 @@
+"""The audit's entry point: whether a release keeps what its manifest promises and came about as stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sfumato.audit.checks import AuditReport, Check, listed
+from sfumato.audit.claims import Claims, Promise, is_number, read_claims
+from sfumato.audit.columns import AnyTable, Columns
+from sfumato.audit.fidelity import check_fidelity
+from sfumato.audit.integrity import check_digest, check_hash, check_shape
+from sfumato.audit.levels import measured_level
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import ROUNDING
+from sfumato.schema import Column, Role, Schema
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Table
+
+__all__ = ["AuditReport", "Check", "audit_release", "measured_level"]
+
+_PARAMETERS = ("k", "l", "t", "c")
+"""Fields of guarantees that a mechanism may have as parameters of the same name."""
+
+
+def audit_release(
+    released: AnyTable,
+    manifest: Mapping[str, Any],
+    *,
+    original: AnyTable | None = None,
+    released_sha256: str | None = None,
+    original_sha256: str | None = None,
+    check_audited_values: bool = True,
+    check_roles: bool = False,
+) -> AuditReport:
+    """Check a release against its manifest and, when it is given, against its original.
+
+    Parameters
+    ----------
+    manifest : mapping
+        The parsed JSON. Roles and kinds of the released columns are taken from it.
+    released_sha256, original_sha256 : str or None
+        Hashes of the files that were read; compared with the manifest's, which must then have one.
+    check_audited_values : bool
+        Whether the levels found must equal those that the manifest gives as audited.
+    check_roles : bool
+        Whether quasi-identifiers of the original must be released as such: for an original whose roles were declared.
+
+    Raises
+    ------
+    ManifestError
+        If the manifest is malformed.
+    """
+    claims = read_claims(manifest)
+    columns = Columns(released)
+    checks = [check_digest(manifest, claims)]
+    hashes = (("released", claims.output_sha256, released_sha256), ("original", claims.input_sha256, original_sha256))
+    checks.extend(check_hash(which, claimed, found) for which, claimed, found in hashes if found is not None)
+    checks.extend(check_shape(released, columns, claims))
+    checks.append(_check_promises_exist(claims))
+    described = _described(released, claims)
+    for promise in claims.promises:
+        checks.extend(_check_promise(promise, described, claims, check_audited_values))
+    if original is not None:
+        checks.extend(check_fidelity(columns, Columns(original), claims, check_roles=check_roles))
+    return AuditReport(tuple(checks))
+
+
+def _described(released: AnyTable, claims: Claims) -> AnyTable:
+    """Give the released columns the roles, kinds and domains of the manifest; a feature needs none."""
+    coded = released if isinstance(released, Table) else released.companions
+    stated = {c.name: c for c in claims.columns}
+    columns = [_redescribed(column, stated) for column in coded.schema]
+    table = replace(coded, schema=Schema({c.name: c for c in columns}, coded.schema.missing))
+    return replace(released, companions=table) if isinstance(released, BinaryTable) else table
+
+
+def _redescribed(column: Column, stated: Mapping[str, Any]) -> Column:
+    claim = stated.get(column.name)
+    if claim is None:
+        return column
+    return replace(column, role=claim.role, kind=claim.kind, domain=claim.domain or column.domain)
+
+
+def _check_promises_exist(claims: Claims) -> Check:
+    n = len(claims.promises)
+    return Check("promises", n > 0, f"the manifest promises {n} guarantees" if n else "the manifest promises nothing")
+
+
+def _check_promise(promise: Promise, released: AnyTable, claims: Claims, check_audited_values: bool) -> Iterator[Check]:
+    kind = promise.guarantee.kind
+    yield _check_coverage(promise, claims)
+    yield from _check_parameters(promise, claims)
+    if promise.statement is not None:
+        passed = promise.statement == promise.guarantee.describe()
+        said = "says what is promised" if passed else "says something else than what is promised"
+        yield Check(f"{kind}: statement", passed, f"{kind}: the statement in the manifest {said}")
+    name, parameter = f"{kind}: level", _first_parameter(promise)
+    promised = getattr(promise.guarantee, parameter, None)
+    try:
+        found = measured_level(promise.guarantee, released)
+    except (SchemaError, InvalidParameterError) as exc:
+        yield Check(name, False, f"{kind} cannot be measured: {exc}", promised)
+        return
+    passed = promise.guarantee.is_met_by(found)
+    said = "holds" if passed else "does not hold"
+    yield Check(name, passed, f"{kind} {said}: promised {parameter} = {promised:g}, found {found:.6g}", promised, found)
+    if check_audited_values:
+        yield _check_audited(promise, found)
+
+
+def _first_parameter(promise: Promise) -> str:
+    return next((name for name in _PARAMETERS if getattr(promise.guarantee, name, None) is not None), "level")
+
+
+def _check_coverage(promise: Promise, claims: Claims) -> Check:
+    """Whether a promise speaks of every released quasi-identifier: one that it leaves out could single people out."""
+    kind = promise.guarantee.kind
+    covered = frozenset(promise.columns)
+    left_out = [name for name in claims.names(Role.QUASI_IDENTIFIER) if name not in covered]
+    said = f"leaves out released quasi-identifiers: {listed(left_out)}" if left_out else "covers all quasi-identifiers"
+    return Check(f"{kind}: columns", not left_out, f"{kind} {said}")
+
+
+def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
+    """Whether the mechanism was run with the parameters that are promised."""
+    kind = promise.guarantee.kind
+    for name in _PARAMETERS:
+        promised = getattr(promise.guarantee, name, None)
+        if promised is None or name not in claims.parameters:
+            continue
+        used = claims.parameters[name]
+        passed = is_number(used) and used == promised
+        shown = f"{used:g}" if is_number(used) else "not a number"
+        message = f"{kind}: {name} = {promised:g} is promised, the mechanism's {name} is {shown}"
+        yield Check(f"{kind}: parameter {name}", passed, message, promised, used if is_number(used) else None)
+
+
+def _check_audited(promise: Promise, found: float) -> Check:
+    kind, stated = promise.guarantee.kind, promise.audited
+    name = f"{kind}: audited level"
+    if stated is None:
+        return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
+    passed = abs(stated - found) <= ROUNDING
+    message = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
+    return Check(name, passed, message, stated, found)

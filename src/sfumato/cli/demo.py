@@ -1,0 +1,93 @@
+"""``sfumato demo``: the whole way on a built-in table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from sfumato.table.coding import Table
+
+
+@click.command("demo")
+@click.option("-o", "--output", default="sfumato-demo", show_default=True, help="Folder for the files.")
+@click.option("-k", default=5, show_default=True, help="Level of k-anonymity by containment.")
+def command(output: str, k: int) -> None:
+    """Take 5,000 synthetic hospital admissions from roles to an audited release.
+
+    Writes admissions.csv (the made-up original), sfumato.toml, release.csv and its manifest into a folder, replacing
+    the files of an earlier demo.
+
+    \b
+    Examples:
+      sfumato demo
+      sfumato demo -k 20 -o /tmp/demo
+    """
+    from sfumato.cli.summary import show_checks, show_release
+    from sfumato.mechanisms import build_mechanism
+    from sfumato.publishing import audit_published, make_release, publish
+
+    folder = Path(output)
+    table = _write_original(folder)
+    click.echo(f"\n1. The table: {table.n_rows:,} admissions in {folder / 'admissions.csv'}", err=True)
+    _show_roles(table)
+    _show_risk(table)
+    click.echo(f"\n2. The release: greedy containment at k = {k}, skipping features that would break it", err=True)
+    mechanism = build_mechanism("greedy-containment", {"k": k, "on_infeasible": "skip"})
+    release = make_release(table, mechanism)
+    published = publish(release, folder / "release.csv", original=table, force=True)
+    show_release(published.release)
+    click.echo("\n3. The audit, by code that shares nothing with the mechanism:", err=True)
+    show_checks(audit_published(published.table_path, published.manifest_path, original=table))
+    click.echo(f"\nFiles in {folder}/: release.csv, release.csv.manifest.json, admissions.csv, sfumato.toml", err=True)
+    click.echo(f"Next: edit {folder}/sfumato.toml and run 'sfumato release --project {folder}/sfumato.toml'", err=True)
+
+
+def _write_original(folder: Path) -> Table:
+    """Write the made-up admissions and a project file that describes them, and read them as a user would."""
+    import io
+
+    from sfumato.atomic import explained_writing, write_atomically
+    from sfumato.datasets.admissions import admissions
+    from sfumato.project import load_project, project_text
+    from sfumato.table.coding import Source, Table
+    from sfumato.table.describe import describe_columns
+    from sfumato.table.read import ReadOptions, read_table
+    from sfumato.table.write import write_table
+
+    with explained_writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    made = admissions()
+    content = io.BytesIO()
+    write_table(made, content, "csv")
+    write_atomically(folder / "admissions.csv", content.getvalue(), force=True)
+    roles = {column.name: column.role for column in made.schema}
+    seen = read_table(folder / "admissions.csv")
+    source = Source("admissions.csv", seen.source.sha256 if seen.source else "", "csv")
+    guesses = describe_columns(seen, overrides=roles)
+    write_atomically(folder / "sfumato.toml", project_text(guesses, source, ReadOptions()).encode(), force=True)
+    table = load_project(folder / "sfumato.toml").read()
+    if not isinstance(table, Table):
+        raise AssertionError
+    return table
+
+
+def _show_roles(table: Table) -> None:
+    from sfumato.schema import Role
+
+    for role in Role:
+        names = table.schema.names(role)
+        if names:
+            shown = ", ".join(names[:6]) + (f", … ({len(names)})" if len(names) > 6 else "")
+            click.echo(f"   {role:<17} {shown}", err=True)
+
+
+def _show_risk(table: Table) -> None:
+    from sfumato.audit.profile import risk_profile
+
+    profile = risk_profile(table)
+    click.echo(
+        f"   as it is: k = {profile['k']}, {profile['sample_uniques']['share']:.1%} of the rows are unique", err=True
+    )

@@ -1,0 +1,104 @@
+"""Entry point: finds the command, and turns every error into one line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+
+import click
+
+from sfumato.errors import SfumatoError
+
+COMMANDS = {
+    "audit": "Re-check a release against its manifest, or profile the risk of any table.",
+    "demo": "Take a built-in hospital table from roles to an audited release.",
+    "init": "Describe a table in a project file, with guessed roles and the reasons.",
+    "mechanisms": "List the mechanisms, what they promise and their parameters.",
+    "release": "Make a release, audit it, and write it with its manifest.",
+}
+
+EXIT_CODES = """\b
+Exit codes: 0 fine, 1 a bug in sfumato, 2 wrong usage, 3 bad input or output path,
+4 the guarantee cannot be met (nothing written), 5 the audit does not confirm."""
+
+
+class LazyGroup(click.Group):
+    """Lists commands without importing them, so that --help is instant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import a command when it is really called."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"sfumato.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the one-line summaries from the table above."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=LazyGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sfumato", prog_name="sfumato")
+@click.option("--debug", is_flag=True, help="Show the full traceback of an error (it may show data).")
+@click.pass_context
+def sfumato(ctx: click.Context, debug: bool) -> None:
+    """Publish a labelled table that others can learn from, without disclosing the people in it.
+
+    \b
+    Examples:
+      sfumato demo
+      sfumato init admissions.csv --target readmitted
+      sfumato release
+      sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv
+    """
+    ctx.obj = {"debug": debug}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; the exit code is the answer, and no traceback reaches the user unasked."""
+    debug = "--debug" in arguments
+    try:
+        result = sfumato.main(arguments, prog_name="sfumato", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Abort:
+        return _say("interrupted; nothing was left behind", 130)
+    except click.ClickException as exc:
+        exc.show(sys.stderr)
+        return exc.exit_code
+    except KeyboardInterrupt:
+        return _say("interrupted; nothing was left behind", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # keeps the interpreter's last flush quiet
+        return 0
+    except SfumatoError as exc:
+        if debug:
+            traceback.print_exc()
+        return _say(f"error: {exc}", exc.exit_code)
+    except MemoryError:
+        return _say("error: not enough memory for this table", 3)
+    except (
+        Exception
+    ) as exc:  # the last line of defence: the text of an unknown error may quote a cell, so it stays hidden
+        if debug:
+            traceback.print_exc()
+        frame = traceback.extract_tb(exc.__traceback__)[-1]
+        place = f"{type(exc).__name__} in {os.path.basename(frame.filename)}:{frame.lineno}"  # noqa: PTH119 # plain text
+        return _say(f"this is a bug in sfumato ({place}); nothing was released. Run with --debug to see more", 1)
+
+
+def _say(message: str, code: int) -> int:
+    click.echo(f"sfumato: {message}", err=True)
+    return code

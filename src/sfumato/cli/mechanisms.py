@@ -1,0 +1,36 @@
+"""``sfumato mechanisms``: what there is to choose from."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command("mechanisms")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+def command(as_json: bool) -> None:
+    """List the mechanisms, what they promise and their parameters."""
+    from sfumato.mechanisms import registered_mechanisms
+
+    entries = registered_mechanisms().values()
+    if as_json:
+        described = [
+            {
+                "name": info.name,
+                "why": info.why,
+                "promises": info.promises,
+                "parameters": [
+                    {"name": p.name, "default": p.default, "help": p.help, "choices": list(p.choices)}
+                    for p in info.parameters
+                ],
+            }
+            for info in entries
+        ]
+        click.echo(json.dumps(described, indent=2))
+        return
+    for info in entries:
+        click.echo(f"{info.name}\n  promises {info.promises}\n  {info.why}")
+        for parameter in info.parameters:
+            choices = f" ({' | '.join(parameter.choices)})" if parameter.choices else ""
+            click.echo(f"    {parameter.name} = {parameter.default}{choices}: {parameter.help}")

@@ -1,0 +1,127 @@
+"""Options that several commands share, and how they become a table with roles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from sfumato.contract import Progress
+    from sfumato.manifest import AnyTable
+    from sfumato.schema import Role
+    from sfumato.table.describe import ColumnGuess
+    from sfumato.table.read import ReadOptions
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_READING = (
+    click.option(
+        "--format", "format_", help="csv, tsv, parquet, excel, arff or libsvm; by default from the file name."
+    ),
+    click.option("--delimiter", help="Column delimiter of a text file; by default found out."),
+    click.option("--encoding", help="Encoding of a text file; by default UTF-8 (or as its byte-order mark says)."),
+    click.option("--no-header", is_flag=True, help="The first line is data; columns are named c1, c2, …"),
+    click.option("--sheet", help="Sheet of an Excel file; by default the first."),
+    click.option(
+        "--missing", multiple=True, help="Text that means 'missing'; repeat for several. Default: empty, ?, NA, …"
+    ),
+    click.option(
+        "--drop-incomplete", is_flag=True, help="Leave out rows with missing values (default: a value of its own)."
+    ),
+)
+
+_ROLES = (
+    click.option("--target", help="Column that recipients predict."),
+    click.option("--quasi-identifiers", multiple=True, metavar="A,B,…", help="Columns an attacker may know."),
+    click.option("--sensitive", multiple=True, metavar="A,B,…", help="Columns an attacker wants to learn."),
+    click.option("--identifiers", multiple=True, metavar="A,B,…", help="Columns that name a person; never released."),
+    click.option("--other", multiple=True, metavar="A,B,…", help="Columns released as they are."),
+)
+
+
+def reading_options(function: Function) -> Function:
+    """Add the options that say how to read a file."""
+    for option in reversed(_READING):
+        function = option(function)
+    return function
+
+
+def role_options(function: Function) -> Function:
+    """Add the options that give columns their roles."""
+    for option in reversed(_ROLES):
+        function = option(function)
+    return function
+
+
+def read_options(settings: dict[str, Any]) -> ReadOptions:
+    """Take the reading options out of a command's settings."""
+    from sfumato.schema import DEFAULT_MISSING_TOKENS
+    from sfumato.table.read import ReadOptions
+
+    return ReadOptions(
+        format=settings.pop("format_"),
+        delimiter=settings.pop("delimiter"),
+        encoding=settings.pop("encoding"),
+        header=not settings.pop("no_header"),
+        sheet=settings.pop("sheet"),
+        missing=tuple(settings.pop("missing")) or DEFAULT_MISSING_TOKENS,
+        complete_rows_only=settings.pop("drop_incomplete"),
+    )
+
+
+def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
+    """Take the role options out of a command's settings, as column → role."""
+    from sfumato.errors import InvalidParameterError
+    from sfumato.schema import Role
+
+    target = settings.pop("target")
+    lists = {
+        Role.TARGET: (target,) if target else (),
+        Role.QUASI_IDENTIFIER: settings.pop("quasi_identifiers"),
+        Role.SENSITIVE: settings.pop("sensitive"),
+        Role.IDENTIFIER: settings.pop("identifiers"),
+        Role.OTHER: settings.pop("other"),
+    }
+    roles: dict[str, Role] = {}
+    for role, texts in lists.items():
+        names = texts if role is Role.TARGET else [name for text in texts for name in text.split(",")]
+        for name in (name.strip() for name in names):
+            if roles.get(name, role) is not role:
+                raise InvalidParameterError(f"the role of '{name}'", "got two", allowed="given once")
+            roles[name] = role
+    return roles
+
+
+def apply_roles(table: AnyTable, roles: dict[str, Role]) -> tuple[AnyTable, list[ColumnGuess]]:
+    """Give the named columns their roles and the others the guessed ones; returns the guesses made."""
+    from dataclasses import replace
+
+    from sfumato.schema import Schema
+    from sfumato.table.binary import BinaryTable
+    from sfumato.table.describe import describe_columns
+
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    guesses = describe_columns(table, overrides=roles)
+    described = [guess.column for guess in guesses if guess.column.name in plain.schema]
+    schema = Schema.of(described, plain.schema.missing)
+    redescribed = plain.with_schema(schema)
+    result = replace(table, companions=redescribed) if isinstance(table, BinaryTable) else redescribed
+    return result, [guess for guess in guesses if guess.column.name not in roles]
+
+
+def progress_bar(what: str) -> tuple[Any, Progress]:
+    """Return a context manager that shows a bar on a terminal's stderr, and the callback that moves it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task(what)
+
+    def move(done: int, total: int, doing: str) -> None:
+        bar.update(task, completed=done, total=total, description=doing)
+
+    return bar, move

@@ -1,0 +1,132 @@
+"""``sfumato release``: mechanism, audit, files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, reading_options, role_options
+
+if TYPE_CHECKING:
+    from sfumato.manifest import AnyTable
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be released, from a project file or from flags."""
+
+    table: AnyTable
+    mechanism: str
+    parameters: dict[str, Any]
+    output: Path | None
+    project_sha256: str | None = None
+
+
+@click.command("release")
+@click.argument("data", required=False)
+@click.option("--project", default="sfumato.toml", show_default=True, help="Project file, used when DATA is not given.")
+@click.option("-o", "--output", help="File to write (.csv, .tsv, .parquet, .xlsx, .svm; .gz for text).")
+@click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: greedy-containment.")
+@click.option("-k", type=int, help="Shorthand for -p k=…")
+@click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism.")
+@click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
+@click.option("--force", is_flag=True, help="Replace output files that exist.")
+@click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
+@role_options
+@reading_options
+def command(data: str | None, project: str, force: bool, dry_run: bool, as_json: bool, **settings: Any) -> None:
+    """Make a release of DATA (or of the table that the project file describes), audit it and write it.
+
+    Nothing is written unless an independent audit confirms every guarantee. The manifest stands beside the table as
+    OUTPUT.manifest.json.
+
+    \b
+    Examples:
+      sfumato release                                   # what sfumato.toml says
+      sfumato release -k 10 -p on_infeasible=skip --dry-run
+      sfumato release mail.svm -k 5 -o mail-release.csv
+      sfumato release admissions.csv --target readmitted --sensitive diagnosis -o release.parquet
+    """
+    from sfumato.cli.summary import show_release
+    from sfumato.errors import InvalidParameterError
+    from sfumato.mechanisms import build_mechanism
+    from sfumato.publishing import check_targets, make_release, manifest_path_for, publish
+
+    order = _from_flags(data, settings) if data else _from_project(Path(project), settings)
+    mechanism = build_mechanism(order.mechanism, order.parameters)
+    if order.output is None and not dry_run:
+        hint = "a file name such as -o release.csv; or try --dry-run"
+        raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
+    if order.output is not None and not dry_run:
+        check_targets(order.output, manifest_path_for(order.output), order.table.source, force=force)
+    bar, progress = progress_bar(f"{order.mechanism}")
+    with bar:
+        release = make_release(order.table, mechanism, progress=progress)
+    release = release.with_manifest(project_sha256=order.project_sha256)
+    if order.output is not None and not dry_run:
+        published = publish(release, order.output, original=order.table, force=force)
+        release = published.release
+    if as_json:
+        click.echo(release.manifest.to_json(), nl=False)
+    show_release(release)
+    if dry_run:
+        click.echo("dry run: nothing was written", err=True)
+    else:
+        click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
+
+
+def _from_flags(data: str, settings: dict[str, Any]) -> Order:
+    from sfumato.cli.summary import show_guesses
+    from sfumato.table.read import read_table
+
+    options, roles = read_options(settings), given_roles(settings)
+    table, guesses = apply_roles(read_table(data, options=options), roles)
+    show_guesses(guesses)
+    return Order(
+        table,
+        settings["mechanism"] or "greedy-containment",
+        _parameters({}, None, settings),
+        Path(settings["output"]) if settings["output"] else None,
+    )
+
+
+def _from_project(path: Path, settings: dict[str, Any]) -> Order:
+    from sfumato.errors import InvalidParameterError
+    from sfumato.project import load_project
+    from sfumato.table.read import ReadOptions
+
+    if given_roles(settings) or read_options(settings) != ReadOptions():
+        hint = "edit the project file, or name the data file as the argument"
+        raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
+    project = load_project(path)
+    output = Path(settings["output"]) if settings["output"] else project.output
+    return Order(
+        project.read(),
+        settings["mechanism"] or project.mechanism or "greedy-containment",
+        _parameters(project.parameters, project.binarize, settings),
+        output,
+        project.sha256,
+    )
+
+
+def _parameters(written: Any, binarize: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Merge the project's parameters with flags; flags win."""
+    from sfumato.errors import InvalidParameterError
+
+    parameters = dict(written)
+    if binarize:
+        parameters["binarize"] = dict(binarize)
+    if settings["binarize"]:
+        parameters["binarize"] = {"recipe": settings["binarize"]}
+    for text in settings["params"]:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InvalidParameterError("--param", "got a text without '='", allowed="NAME=VALUE")
+        parameters[name] = value
+    if settings["k"] is not None:
+        parameters["k"] = settings["k"]
+    return parameters

@@ -1,0 +1,1 @@
+"""Counting: the one place where rows are touched in bulk."""

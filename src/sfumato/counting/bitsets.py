@@ -1,0 +1,189 @@
+"""Counting on binary tables: row sets as packed words, containment counts, and rows projected on a growing feature set.
+
+Nothing here builds an n × n matrix; memory stays proportional to the number of ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+Counts = NDArray[np.int64]
+WORD_BITS = 64
+_CHUNK_WORDS = 1 << 21  # words compared at once when supersets are counted: 16 MiB
+
+
+def pack_rows(rows: NDArray[np.int32], n_rows: int) -> Words:
+    """Pack a set of row numbers into words, row 0 in the lowest bit of the first word.
+
+    Examples
+    --------
+    >>> pack_rows(np.array([0, 2, 64]), 65).tolist()
+    [5, 1]
+    """
+    bits = np.zeros(-(-max(n_rows, 1) // WORD_BITS) * WORD_BITS, dtype=np.uint8)
+    bits[rows] = 1
+    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def popcount(words: Words) -> int:
+    """Count the ones in packed words."""
+    return int(np.bitwise_count(words).sum())
+
+
+def support(matrix: sp.csc_matrix, features: NDArray[np.intp] | list[int]) -> int:
+    """Count the rows that have a one in every one of these features."""
+    n_rows = matrix.shape[0]
+    common = pack_rows(np.arange(n_rows, dtype=np.int32), n_rows)
+    for feature in features:
+        common &= pack_rows(rows_with(matrix, int(feature)), n_rows)
+    return popcount(common)
+
+
+def rows_with(matrix: sp.csc_matrix, feature: int) -> NDArray[np.int32]:
+    """Row numbers that have a one in a feature, ascending."""
+    start, end = matrix.indptr[feature], matrix.indptr[feature + 1]
+    rows: NDArray[np.int32] = matrix.indices[start:end]
+    return rows
+
+
+def ones_by_class(matrix: sp.csc_matrix, classes: NDArray[np.int32], n_classes: int) -> Counts:
+    """Count the ones of every feature in every class (classes × features)."""
+    n_rows = matrix.shape[0]
+    membership = sp.csr_matrix(
+        (np.ones(n_rows, dtype=np.int64), (classes, np.arange(n_rows))), shape=(n_classes, n_rows)
+    )
+    return np.asarray((membership @ matrix.astype(np.int64)).toarray(), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """Distinct rows of a binary matrix: one representative each, how often each occurs, and which one a row is."""
+
+    representatives: NDArray[np.intp]
+    counts: Counts
+    inverse: NDArray[np.intp]
+
+
+def distinct_rows(matrix: sp.spmatrix) -> DistinctRows:
+    """Group equal rows exactly, in order of first appearance."""
+    rows = sp.csr_matrix(matrix)
+    rows.sort_indices()
+    seen: dict[bytes, int] = {}
+    inverse = np.empty(rows.shape[0], dtype=np.intp)
+    raw = np.ascontiguousarray(rows.indices, dtype=np.int32).tobytes()
+    bounds = (rows.indptr.astype(np.int64) * 4).tolist()
+    for row, (start, end) in enumerate(pairwise(bounds)):
+        inverse[row] = seen.setdefault(raw[start:end], len(seen))
+    _, representatives, counts = np.unique(inverse, return_index=True, return_counts=True)
+    return DistinctRows(representatives.astype(np.intp), counts.astype(np.int64), inverse)
+
+
+def containment_counts(matrix: sp.spmatrix) -> Counts:
+    """AC(e) for every row: the number of rows, itself included, whose ones include all of its own.
+
+    Definition 4 of [kAC17]_. A row without ones is contained in every row. For each distinct row only the rows that
+    share its rarest feature are looked at.
+    """
+    distinct = distinct_rows(matrix)
+    patterns = sp.csr_matrix(matrix)[distinct.representatives]
+    by_feature = sp.csc_matrix(patterns)
+    weighted = np.asarray(by_feature.T @ distinct.counts).ravel()
+    levels = np.empty(len(distinct.counts), dtype=np.int64)
+    wanted = np.zeros(patterns.shape[1], dtype=np.int64)
+    for i in range(len(levels)):
+        features = patterns.indices[patterns.indptr[i] : patterns.indptr[i + 1]]
+        if not len(features):
+            levels[i] = distinct.counts.sum()
+            continue
+        candidates = rows_with(by_feature, int(features[np.argmin(weighted[features])]))
+        wanted[features] = 1
+        shared = patterns[candidates] @ wanted
+        wanted[features] = 0
+        levels[i] = distinct.counts[candidates[shared == len(features)]].sum()
+    return levels[distinct.inverse]
+
+
+class ProjectedRows:
+    """Rows of a binary table projected on a growing set of features.
+
+    Rows that are equal on the chosen features form a group. Adding a feature splits groups; nothing is recomputed
+    from scratch, and whether a feature may be added is decided from the rows that contain it alone.
+
+    Parameters
+    ----------
+    matrix : csc_matrix
+        Rows × features, canonical 0/1.
+    classes : array of int
+        Class of each row, 0 .. n_classes - 1.
+    """
+
+    def __init__(self, matrix: sp.csc_matrix, classes: NDArray[np.int32], n_classes: int) -> None:
+        n_rows = matrix.shape[0]
+        self.matrix = matrix
+        self.classes = classes
+        self.n_classes = n_classes
+        self.chosen: list[int] = []
+        self.n_groups = 1
+        self.group = np.zeros(n_rows, dtype=np.int32)
+        self.class_counts = np.bincount(classes, minlength=n_classes).astype(np.int64)[None, :]
+        self._patterns = np.zeros((1, 1), dtype=np.uint64)
+
+    def keeps_containment(self, feature: int, k: int) -> bool:
+        """Whether the rows stay k-anonymous by containment when a feature joins.
+
+        Only rows that contain the feature gain a one, so only their containment can fall. Among them, a projected row
+        that occurs k times is safe; for the others the projected rows that include it are counted.
+        """
+        rows = rows_with(self.matrix, feature)
+        if len(rows) < k:
+            return len(rows) == 0
+        groups, counts = np.unique(self.group[rows], return_counts=True)
+        few = np.flatnonzero(counts < k)
+        if not len(few):
+            return True
+        return bool(np.all(self._superset_counts(groups, counts, few) >= k))
+
+    def _superset_counts(self, groups: NDArray[np.int32], counts: Counts, few: NDArray[np.intp]) -> Counts:
+        """For the groups at positions ``few``: rows, among all these groups, whose pattern includes theirs."""
+        patterns = self._patterns[groups]
+        result = np.empty(len(few), dtype=np.int64)
+        step = max(1, _CHUNK_WORDS // max(1, patterns.size))
+        for start in range(0, len(few), step):
+            asked = patterns[few[start : start + step], None, :]
+            included = ((patterns[None, :, :] & asked) == asked).all(axis=2)
+            result[start : start + step] = included @ counts
+        return result
+
+    def split(self, feature: int) -> tuple[Counts, Counts]:
+        """Class counts of the rows with and without a feature, for every group that contains the feature somewhere."""
+        rows = rows_with(self.matrix, feature)
+        groups, position = np.unique(self.group[rows], return_inverse=True)
+        cells = position * self.n_classes + self.classes[rows]
+        inside = np.bincount(cells, minlength=len(groups) * self.n_classes).reshape(len(groups), self.n_classes)
+        return inside, self.class_counts[groups] - inside
+
+    def add(self, feature: int) -> None:
+        """Let a feature join: rows with and without it no longer share a group."""
+        rows = rows_with(self.matrix, feature)
+        word, bit = divmod(len(self.chosen), WORD_BITS)
+        self.chosen.append(feature)
+        if word >= self._patterns.shape[1]:
+            self._patterns = np.pad(self._patterns, ((0, 0), (0, self._patterns.shape[1])))
+        if not len(rows):
+            return
+        groups, position = np.unique(self.group[rows], return_inverse=True)
+        inside, outside = self.split(feature)
+        divided = outside.sum(axis=1) > 0
+        new_ids = np.where(divided, self.n_groups + np.cumsum(divided) - 1, groups).astype(np.int32)
+        self.class_counts = np.concatenate([self.class_counts, inside[divided]])
+        self.class_counts[groups[divided]] = outside[divided]
+        self._patterns = np.concatenate([self._patterns, self._patterns[groups[divided]]])
+        self._patterns[new_ids, word] |= np.uint64(1 << bit)
+        self.n_groups += int(divided.sum())
+        self.group[rows] = new_ids[position]

@@ -1,0 +1,151 @@
+"""Cell tables: the distinct rows of some columns, with how often each occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.counting.engine import Countable, Engine, default_engine
+from sfumato.errors import ColumnNotFoundError
+from sfumato.table.coding import CodedColumn, Table
+
+_MAX_KEY = 2**62
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CellTable:
+    """Distinct rows as codes, in lexicographic order, with counts.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    codes : integer array of shape (n_cells, n_columns)
+        Not negative. A coded table's own codes; else positions among the sorted distinct values, null last.
+    counts : int64 array of shape (n_cells,)
+        How many rows each cell stands for, at least 1.
+    values : tuple of pyarrow.Array or None
+        The values the codes stand for, one array a column, when known.
+    """
+
+    columns: tuple[str, ...]
+    codes: NDArray[np.signedinteger]
+    counts: NDArray[np.int64]
+    values: tuple[pa.Array, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"CellTable({self.n_cells:,} cells, {len(self.columns)} columns, {self.n_rows:,} rows)"
+
+    @property
+    def n_cells(self) -> int:
+        """Number of distinct rows."""
+        return len(self.counts)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows the cells stand for."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def n_values(self) -> tuple[int, ...]:
+        """Number of codes of each column."""
+        if self.values is not None:
+            return tuple(len(values) for values in self.values)
+        return tuple(int(column.max()) + 1 if len(column) else 0 for column in self.codes.T)
+
+    def project(self, columns: Sequence[str]) -> CellTable:
+        """Roll up to some of the columns, in the order given, without going back to the rows.
+
+        No columns give a single cell that holds all rows (no cell when there are no rows).
+        """
+        places = []
+        for name in columns:
+            if name not in self.columns:
+                raise ColumnNotFoundError(name, self.columns, where="the cell table")
+            places.append(self.columns.index(name))
+        values = None if self.values is None else tuple(self.values[i] for i in places)
+        return _collapse(tuple(columns), self.codes[:, places], self.counts, values)
+
+
+def cell_table(source: Countable, columns: Sequence[str], engine: Engine | None = None) -> CellTable:
+    """Count the distinct rows of some columns.
+
+    Parameters
+    ----------
+    source : Countable
+        See :data:`sfumato.counting.engine.Countable`.
+    columns : sequence of str
+        A column may be named twice. No columns give a single cell that holds all rows.
+    engine : Engine or None
+        ``None`` takes the default one.
+
+    Notes
+    -----
+    A missing value is a value of its own. Not-a-number is another one, except in pandas, which cannot tell them apart.
+
+    Examples
+    --------
+    >>> cells = cell_table(pa.table({"sex": ["m", "f", "m"], "age": [30, 41, 30]}), ["sex", "age"])
+    >>> cells.codes.tolist(), cells.counts.tolist()
+    ([[0, 1], [1, 0]], [1, 2])
+    """
+    engine = default_engine() if engine is None else engine
+    names = tuple(columns)
+    if not names:
+        n_rows = engine.n_rows(source)
+        counts = np.array([n_rows] if n_rows else [], dtype=np.int64)
+        return CellTable((), np.zeros((len(counts), 0), dtype=np.int32), counts, ())
+    keys = [f"c{i}" for i in range(len(names))]
+    found = engine.collect(engine.keys(source, names).group_by(*keys).agg(nw.len().alias("n")))
+    counts = found.column("n").to_numpy().astype(np.int64, copy=False)
+    if isinstance(source, Table):
+        coded = [
+            CodedColumn(found.column(key).to_numpy(), source[name].values)
+            for key, name in zip(keys, names, strict=True)
+        ]
+    else:
+        coded = [CodedColumn.encode(found.column(key)) for key in keys]
+    codes = np.empty((len(counts), len(names)), dtype=np.int32, order="F")
+    for i, column in enumerate(coded):
+        codes[:, i] = column.codes
+    return _collapse(names, codes, counts, tuple(column.values for column in coded))
+
+
+def _collapse(
+    columns: tuple[str, ...],
+    codes: NDArray[np.signedinteger],
+    counts: NDArray[np.int64],
+    values: tuple[pa.Array, ...] | None,
+) -> CellTable:
+    """Sort cells and add up those that are equal."""
+    if len(counts) == 0:
+        return CellTable(columns, codes, counts, values)
+    keys = _packed(codes)
+    order = np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
+    starts = np.zeros(len(counts), dtype=np.bool_)
+    starts[0] = True
+    for key in keys:
+        ordered = key[order]
+        starts[1:] |= ordered[1:] != ordered[:-1]
+    first = np.flatnonzero(starts)
+    kept = np.take(codes.T, order[first], axis=1).T  # column by column: the columns are contiguous
+    return CellTable(columns, kept, np.add.reduceat(counts[order], first), values)
+
+
+def _packed(codes: NDArray[np.signedinteger]) -> list[NDArray[np.int64]]:
+    """Pack codes, most significant column first, into as few 64-bit keys of the same order as will hold them."""
+    keys = [np.zeros(len(codes), dtype=np.int64)]
+    span = 1
+    for column in codes.T:
+        radix = int(column.max()) + 1
+        if span * radix > _MAX_KEY:
+            keys.append(np.zeros(len(codes), dtype=np.int64))
+            span = 1
+        keys[-1] = keys[-1] * radix + column
+        span *= radix
+    return keys

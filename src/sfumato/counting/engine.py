@@ -1,0 +1,234 @@
+"""Where rows are counted: Narwhals expressions over an embedded DuckDB, or over the caller's own frame.
+
+Counting never sees a column's name: the columns that are needed are renamed ``c0``, ``c1``, … by position, because
+DuckDB takes names that differ only in case for the same, renames them silently and knows no empty name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import duckdb
+import narwhals.stable.v2 as nw
+import pyarrow as pa
+
+from sfumato.counting.files import is_path, open_file
+from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
+from sfumato.table.coding import Table
+
+Countable: TypeAlias = Any
+"""A :class:`Table`, a pyarrow table, the path of a Parquet or CSV file, or any frame Narwhals accepts."""
+
+
+class Engine:
+    """An in-process DuckDB that counts tables, also those larger than memory.
+
+    Use it in a ``with`` block. It never reaches for the network (extensions are neither installed nor loaded), and what
+    does not fit in memory is spilled into a private folder that is removed on closing.
+
+    Parameters
+    ----------
+    memory_limit : str or None
+        What DuckDB may use before it spills, for example ``"800MB"``; ``None`` leaves its own choice (80 % of memory).
+    threads : int or None
+        ``None`` takes all cores. The result does not depend on it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> with Engine(threads=1) as engine:
+    ...     engine.n_rows(pa.table({"age": [31, 31, 40]}))
+    3
+    """
+
+    def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise InvalidParameterError(name="threads", problem=f"got {threads}", allowed="at least 1")
+        folder = tempfile.mkdtemp(prefix="sfumato-")  # mode 700
+        self._remove_folder = weakref.finalize(self, _remove_own_folder, folder, os.getpid())
+        config: dict[str, Any] = {
+            "temp_directory": folder,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+            "preserve_insertion_order": False,
+        }
+        if threads is not None:
+            config["threads"] = threads
+        self._connection = duckdb.connect(":memory:", config=config)
+        if memory_limit is not None:
+            self._limit_memory(memory_limit)
+
+    def _limit_memory(self, memory_limit: str) -> None:
+        try:
+            self._connection.execute("SET memory_limit = ?", [memory_limit])
+        except duckdb.Error:
+            self.close()
+            raise InvalidParameterError(
+                name="memory_limit",
+                problem=f"got {memory_limit!r}",
+                allowed="a number with a unit, such as '800MB' or '4GB'",
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database, and with it every frame that was opened here; remove the spill folder."""
+        self._connection.close()
+        self._remove_folder()
+
+    def frame(self, source: Countable, columns: Sequence[str] | None = None) -> nw.LazyFrame[Any]:
+        """Open a source as a lazy frame under its own column names; a frame the caller made is used where it is.
+
+        Parameters
+        ----------
+        source : Countable
+            A coded table gives its codes; a CSV file gives texts, an empty field being null.
+        columns : sequence of str or None
+            Only these columns; ``None`` gives all.
+
+        Raises
+        ------
+        SchemaError
+            If DuckDB cannot tell the names apart (they differ only in case) or one is empty. The functions of
+            :mod:`sfumato.counting` have no such limit.
+        """
+        names, opened = self._open(source, columns)
+        if columns is None and _is_native(source):
+            return opened
+        wanted = list(names if columns is None else columns)
+        positions = _positions(names, wanted)
+        if not _is_native(source) and ("" in wanted or len({name.casefold() for name in wanted}) < len(wanted)):
+            problem = "column names are empty or differ only in case"
+            raise SchemaError(problem, hint="name the columns you need, or rename them")
+        return opened.select(*(nw.nth(i).alias(name) for i, name in zip(positions, wanted, strict=True)))
+
+    def keys(self, source: Countable, columns: Sequence[str]) -> nw.LazyFrame[Any]:
+        """Open some columns of a source under the names ``c0``, ``c1``, …; a column may be asked for twice.
+
+        Raises
+        ------
+        ColumnNotFoundError, SchemaError
+            If a column does not exist or its name occurs more than once.
+        InputError
+            If a file cannot be read.
+        """
+        names, opened = self._open(source, columns)
+        positions = _positions(names, columns)
+        return opened.select(*(nw.nth(i).alias(f"c{j}") for j, i in enumerate(positions)))
+
+    def n_rows(self, source: Countable) -> int:
+        """Count the rows of a source."""
+        if isinstance(source, Table):
+            return source.n_rows
+        if isinstance(source, pa.Table):
+            return int(source.num_rows)
+        _, opened = self._open(source, None)
+        counted = self.collect(opened.select(nw.len().alias("n")))
+        return int(counted.column("n")[0].as_py())
+
+    def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        """Run a query and return its result as an Arrow table.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be read; says where when the engine does, and never shows a value.
+        """
+        with _without_values():
+            return frame.collect().to_arrow()
+
+    def _open(self, source: Countable, columns: Sequence[str] | None) -> tuple[Sequence[str], nw.LazyFrame[Any]]:
+        """Names of a source's columns, and a frame with these columns by position under whatever names."""
+        with _without_values():
+            cursor = self._connection.cursor()  # DuckDB wants one per thread
+        if isinstance(source, Table):
+            wanted = list(source.columns if columns is None else dict.fromkeys(columns))
+            return wanted, _from_arrow(cursor, [pa.array(source[name].codes) for name in wanted])
+        if isinstance(source, pa.Table):
+            every = source.column_names
+            chosen = range(len(every)) if columns is None else sorted(set(_positions(every, columns)))
+            return [every[i] for i in chosen], _from_arrow(cursor, [source.column(i) for i in chosen])
+        if is_path(source):
+            with _without_values(Path(source)):
+                names, relation = open_file(cursor, Path(source))
+                return names, nw.from_native(relation)
+        opened = nw.from_native(source).lazy()
+        return opened.collect_schema().names(), opened
+
+
+def _remove_own_folder(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child must not pull the folder from under its parent
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_native(source: Countable) -> bool:
+    return not (isinstance(source, Table | pa.Table) or is_path(source))
+
+
+def _from_arrow(cursor: duckdb.DuckDBPyConnection, arrays: list[Any]) -> nw.LazyFrame[Any]:
+    with _without_values():
+        return nw.from_native(cursor.from_arrow(pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])))
+
+
+def _positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    places = {name: i for i, name in enumerate(names)}
+    for name in wanted:
+        if name not in places:
+            raise ColumnNotFoundError(name, map(str, names))
+    if len(places) < len(names):
+        for name in wanted:
+            if list(names).count(name) > 1:
+                raise SchemaError(problem="its name occurs more than once", column=name, hint="rename the columns")
+    return [places[name] for name in wanted]
+
+
+@contextmanager
+def _without_values(path: Path | None = None) -> Iterator[None]:
+    """Turn an engine's error, which may quote a line of the data, into one that says only where."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        problem = "counting needs more memory than it may use"
+        raise InputError(
+            problem, path=path, hint="raise the engine's memory_limit, or free space for spilling"
+        ) from None
+    except duckdb.ConnectionException:
+        problem = "the counting engine is closed"
+        raise InputError(problem, path=path, hint="use the engine inside its with block") from None
+    except (duckdb.Error, pa.ArrowException) as error:
+        found = re.search(r"CSV Error on Line: (\d+)", str(error))
+        line = int(found.group(1)) if found else None
+        problem = f"the table cannot be counted ({type(error).__name__})"
+        hint = "check that every line has all fields, in UTF-8, and that no column mixes types"
+        raise InputError(problem, path=path, line=line, hint=hint) from None
+
+
+_default: Engine | None = None
+_default_owner = 0
+_default_lock = threading.Lock()
+
+
+def default_engine() -> Engine:
+    """Return the engine that serves callers who bring none: made on first use, one per process, closed at exit."""
+    global _default, _default_owner
+    with _default_lock:
+        if _default is None or _default_owner != os.getpid():
+            _default, _default_owner = Engine(), os.getpid()
+        return _default

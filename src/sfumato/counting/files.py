@@ -1,0 +1,84 @@
+"""Files scanned by DuckDB without reading them into memory."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import duckdb
+import pyarrow.parquet as pq
+
+from sfumato.errors import InputError
+
+DELIMITERS = (",", ";", "\t", "|")
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+
+
+def is_path(source: Any) -> TypeGuard[str | Path]:
+    """Whether a source is named by a path."""
+    return isinstance(source, str | Path)
+
+
+def open_file(cursor: duckdb.DuckDBPyConnection, path: Path) -> tuple[list[str], duckdb.DuckDBPyRelation]:
+    """Return the names of a Parquet or CSV file's columns, and a relation that scans them in that order.
+
+    A CSV file (``.csv``, ``.tsv``, ``.txt``, also with ``.gz``) starts with a header line and is UTF-8; its fields
+    are texts as they stand (``007`` is not ``7``) and an empty field is null. Nothing is guessed but the separator, the
+    one of ``, ; tab |`` that cuts the header into most names: a file that does not fit is an error, not fewer rows.
+    """
+    if not path.is_file():
+        raise InputError(problem="no such file", path=path)
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".parquet"]:
+        return pq.read_schema(path).names, cursor.read_parquet(_literal(path))
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    if not suffixes or suffixes[-1] not in TEXT_SUFFIXES:
+        hint = "scanned are .parquet, .csv, .tsv and .txt, the last three also as .gz"
+        raise InputError(problem="not a kind of file that can be scanned", path=path, hint=hint)
+    delimiter, names = _read_header(path)
+    relation = cursor.read_csv(
+        _literal(path),
+        header=True,
+        auto_detect=False,
+        columns={f"c{i}": "VARCHAR" for i in range(len(names))},
+        delimiter=delimiter,
+        quotechar='"',
+        escapechar='"',
+    )
+    return names, relation
+
+
+def _read_header(path: Path) -> tuple[str, list[str]]:
+    try:
+        headers = {delimiter: _header_cut_by(path, delimiter) for delimiter in DELIMITERS}
+    except (gzip.BadGzipFile, EOFError):
+        raise InputError(problem="the file is not compressed as its name says", path=path) from None
+    delimiter = max(DELIMITERS, key=lambda candidate: len(headers[candidate]))
+    names = headers[delimiter]
+    if not names:
+        raise InputError(problem="the file does not start with a header", path=path, line=1)
+    if any(map(_has_undecoded, names)):
+        raise InputError(problem="the header is not UTF-8 text", path=path, line=1)
+    return delimiter, names
+
+
+def _header_cut_by(path: Path, delimiter: str) -> list[str]:
+    open_text = gzip.open if path.suffix.lower() == ".gz" else open
+    with open_text(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+        try:
+            return next(csv.reader(text, delimiter=delimiter), [])
+        except csv.Error:  # an endless field
+            return []
+
+
+def _has_undecoded(name: str) -> bool:
+    return any("\udc80" <= sign <= "\udcff" for sign in name)
+
+
+def _literal(path: Path) -> str:
+    """Keep DuckDB from taking ``*``, ``?`` and ``[`` in a path for a pattern."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", str(path))

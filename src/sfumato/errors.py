@@ -1,0 +1,140 @@
+"""Everything sfumato raises on purpose.
+
+::
+
+    SfumatoError
+    ├── InvalidParameterError (ValueError)     .name .allowed            exit 2
+    ├── InputError (ValueError)                .path .line .column       exit 3
+    ├── OutputError (OSError)                  .path                     exit 3
+    ├── SchemaError (ValueError)               .column                   exit 3
+    │   ├── ColumnNotFoundError (KeyError)     .column .suggestion       exit 3
+    │   └── NotBinaryError                     .column                   exit 3
+    ├── ManifestError (ValueError)             .path                     exit 3
+    ├── PrivacyNotAchievableError              .guarantee .best_level    exit 4
+    └── AuditFailedError                       .findings                 exit 5
+
+A message says what, where, and what to do. It may show column names, parameters and counts, never a cell value.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+
+class SfumatoError(Exception):
+    """Base of all deliberate errors; ``exit_code`` is what the command line returns for it."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class InvalidParameterError(SfumatoError, ValueError):
+    """A parameter is outside what the callee allows."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, problem: str, *, allowed: str, hint: str = "") -> None:
+        self.name = name
+        self.allowed = allowed
+        super().__init__(f"{name} must be {allowed}, {problem}." + (f" Hint: {hint}" if hint else ""))
+
+
+class InputError(SfumatoError, ValueError):
+    """A file or object cannot be read as a table."""
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str | Path | None = None,
+        line: int | None = None,
+        column: str | None = None,
+        hint: str = "",
+    ) -> None:
+        self.path = str(path) if path is not None else None
+        self.line = line
+        self.column = column
+        where = [str(path)] if path is not None else []
+        if line is not None:
+            where.append(f"line {line:,}")
+        if column is not None:
+            where.append(f"column '{column}'")
+        place = ", ".join(where) + ": " if where else ""
+        super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
+
+
+class OutputError(SfumatoError, OSError):
+    """A result cannot be written; nothing was left behind."""
+
+    exit_code = 3
+
+    def __init__(self, problem: str, *, path: str | Path, hint: str = "") -> None:
+        self.path = str(path)
+        super().__init__(f"{path}: {problem}." + (f" Hint: {hint}" if hint else ""))
+
+
+class SchemaError(SfumatoError, ValueError):
+    """The description of a table contradicts itself or the table."""
+
+    exit_code = 3
+
+    def __init__(self, problem: str, *, column: str | None = None, hint: str = "") -> None:
+        self.column = column
+        place = f"column '{column}': " if column is not None else ""
+        super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
+
+
+class ColumnNotFoundError(SchemaError, KeyError):
+    """A named column does not exist; suggests the nearest one that does."""
+
+    def __init__(self, column: str, available: Iterable[str], *, where: str = "the table") -> None:
+        names = list(available)
+        nearest = difflib.get_close_matches(column, names, n=1)
+        self.suggestion = nearest[0] if nearest else None
+        hint = f"did you mean '{self.suggestion}'?" if nearest else f"it has {len(names):,} columns"
+        super().__init__(f"not found in {where}", column=column, hint=hint)
+
+    __str__ = Exception.__str__  # KeyError would show the repr
+
+
+class NotBinaryError(SchemaError):
+    """A column that must hold only 0 and 1 holds something else."""
+
+
+class ManifestError(SfumatoError, ValueError):
+    """A manifest cannot be read or is not one of ours."""
+
+    exit_code = 3
+
+    def __init__(self, problem: str, *, path: str | Path | None = None, hint: str = "") -> None:
+        self.path = str(path) if path is not None else None
+        place = f"{path}: " if path is not None else ""
+        super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
+
+
+class PrivacyNotAchievableError(SfumatoError):
+    """A guarantee cannot be met; carries the best level that can. Nothing is released."""
+
+    exit_code = 4
+
+    def __init__(self, guarantee: str, *, best_level: float | None, hint: str = "") -> None:
+        self.guarantee = guarantee
+        self.best_level = best_level
+        reached = f"; the best level reached is {best_level:g}" if best_level is not None else ""
+        super().__init__(
+            f"cannot be met: {guarantee}{reached}. Nothing was released." + (f" Hint: {hint}" if hint else "")
+        )
+
+
+class AuditFailedError(SfumatoError):
+    """The independent audit does not confirm a release. Nothing is published."""
+
+    exit_code = 5
+
+    def __init__(self, findings: Sequence[str]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("the audit does not confirm this release: " + "; ".join(findings))

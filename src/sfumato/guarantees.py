@@ -1,0 +1,176 @@
+"""What a release can promise, as data. Measuring and auditing a promise happen elsewhere.
+
+Every guarantee is over named released columns. ``describe`` is the sentence people read; ``is_met_by`` compares a
+level found in a table with the promise; ``to_dict`` and :func:`guarantee_from_dict` carry it through a manifest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+from sfumato.errors import InvalidParameterError, ManifestError
+
+DiversityVariant = Literal["distinct", "entropy", "recursive"]
+ClosenessDistance = Literal["equal", "ordered"]
+
+ROUNDING = 1e-9
+"""Slack for real-valued levels, so that a promise is not missed by the last bit of a logarithm."""
+
+
+class Guarantee(Protocol):
+    """A promise about a released table."""
+
+    kind: ClassVar[str]
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        ...
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether a level measured on a table keeps the promise."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the manifest."""
+        ...
+
+
+def _check_at_least(name: str, value: float, least: float) -> None:
+    if not value >= least:
+        raise InvalidParameterError(name, f"got {value!r}", allowed=f"at least {least:g}")
+
+
+class _AsDict:
+    kind: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the manifest."""
+        fields: dict[str, Any] = asdict(self)  # type: ignore[call-overload]  # every subclass is a dataclass
+        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
+
+
+@dataclass(frozen=True)
+class KAnonymity(_AsDict):
+    """Every row shares its values on ``columns`` with at least k - 1 other rows."""
+
+    kind: ClassVar[str] = "k-anonymity"
+    k: int
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_at_least("k", self.k, 1)
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"every row shares its values on {len(self.columns)} quasi-identifying columns "
+            f"with at least {self.k - 1} other rows"
+        )
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether the smallest class is large enough."""
+        return level >= self.k
+
+
+@dataclass(frozen=True)
+class Containment(_AsDict):
+    """k-anonymity by containment: the ones of every row are included in those of at least k - 1 other rows."""
+
+    kind: ClassVar[str] = "containment"
+    k: int
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_at_least("k", self.k, 1)
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"whatever ones of a row an attacker knows among {len(self.columns)} binary columns, "
+            f"at least {self.k} rows have them all (nothing is promised about zeros)"
+        )
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether every row is contained often enough."""
+        return level >= self.k
+
+
+@dataclass(frozen=True)
+class LDiversity(_AsDict):
+    """Every class of rows equal on ``columns`` has well-represented values of the sensitive column."""
+
+    kind: ClassVar[str] = "l-diversity"
+    l: float  # noqa: E741  # the field's own name
+    sensitive: str
+    columns: tuple[str, ...]
+    variant: DiversityVariant = "distinct"
+    c: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_at_least("l", self.l, 1)
+        if (self.variant == "recursive") != (self.c is not None):
+            raise InvalidParameterError(
+                "c", f"got {self.c!r}", allowed="given for recursive l-diversity and only there"
+            )
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        ways = {
+            "distinct": f"at least {self.l:g} different values of '{self.sensitive}'",
+            "entropy": f"an entropy of '{self.sensitive}' of at least log({self.l:g})",
+            "recursive": f"recursive ({self.c or 0:g}, {self.l:g})-diverse values of '{self.sensitive}'",
+        }
+        return f"rows that are equal on {len(self.columns)} quasi-identifying columns have {ways[self.variant]}"
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether the least diverse class is diverse enough."""
+        return level >= self.l - ROUNDING
+
+
+@dataclass(frozen=True)
+class TCloseness(_AsDict):
+    """In every class the sensitive column is distributed almost as in the whole table."""
+
+    kind: ClassVar[str] = "t-closeness"
+    t: float
+    sensitive: str
+    columns: tuple[str, ...]
+    distance: ClosenessDistance = "equal"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.t <= 1:
+            raise InvalidParameterError("t", f"got {self.t!r}", allowed="between 0 and 1")
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"among rows that are equal on {len(self.columns)} quasi-identifying columns, '{self.sensitive}' is "
+            f"distributed as in the whole table up to a distance of {self.t:g}"
+        )
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether the farthest class is close enough (here lower is better)."""
+        return level <= self.t + ROUNDING
+
+
+GUARANTEES: dict[str, type[KAnonymity | Containment | LDiversity | TCloseness]] = {
+    cls.kind: cls for cls in (KAnonymity, Containment, LDiversity, TCloseness)
+}
+
+
+def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:
+    """Rebuild a guarantee from a manifest entry.
+
+    Examples
+    --------
+    >>> guarantee_from_dict({"kind": "containment", "k": 5, "columns": ["a"]})
+    Containment(k=5, columns=('a',))
+    """
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "kind"}
+    try:
+        return GUARANTEES[data["kind"]](**fields)
+    except (KeyError, TypeError) as exc:
+        raise ManifestError(
+            "a guarantee in the manifest is not one this version knows", hint=f"known: {', '.join(GUARANTEES)}"
+        ) from exc

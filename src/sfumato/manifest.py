@@ -1,0 +1,184 @@
+"""The manifest: what a release says about itself, as data that may be published with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import ManifestError
+from sfumato.guarantees import Guarantee, guarantee_from_dict
+from sfumato.schema import Kind, Role
+from sfumato.table.binary import BinaryTable, Feature
+from sfumato.table.coding import Table
+
+MANIFEST_VERSION = 1
+
+AnyTable = Table | BinaryTable
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A release's papers; everything in it may be published with the release, so it holds no dropped cell value.
+
+    Parameters
+    ----------
+    input, output : mapping
+        ``name``, ``sha256``, ``format``, ``rows``; the input's ``columns`` is their number, the output's is the list of
+        released columns with ``name``, ``role`` and ``kind``. Hashes are null for a release not written to a file.
+    mechanism : mapping
+        ``name``, ``parameters``, ``seed``.
+    missing : mapping
+        ``tokens`` (texts read as missing), ``rows`` ("kept" as a value of their own, or "dropped") and ``n_dropped``.
+    dropped_columns : tuple of str
+        Input columns that were not released.
+    recodings : tuple of mapping
+        For every released column that was computed from another: its ``name``, the ``column`` and the rule.
+    guarantees : tuple of mapping
+        A guarantee's own fields, its ``statement`` and, once audited, the ``audited`` level.
+    evidence : mapping
+        Utility kept and risk left, by name.
+    """
+
+    input: Mapping[str, Any]
+    output: Mapping[str, Any]
+    mechanism: Mapping[str, Any]
+    missing: Mapping[str, Any]
+    project_sha256: str | None = None
+    dropped_columns: tuple[str, ...] = ()
+    recodings: tuple[Mapping[str, Any], ...] = ()
+    suppressed_rows: int = 0
+    guarantees: tuple[Mapping[str, Any], ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def promised(self) -> tuple[Guarantee, ...]:
+        """Return the guarantees as objects."""
+        own = ("statement", "audited")
+        return tuple(guarantee_from_dict({k: v for k, v in g.items() if k not in own}) for g in self.guarantees)
+
+    @property
+    def missing_tokens(self) -> tuple[str, ...]:
+        """Texts that were read as missing."""
+        tokens = self.missing.get("tokens") if isinstance(self.missing, dict) else None
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            problem = "does not list the texts that were read as missing"
+            raise ManifestError(problem)
+        return tuple(tokens)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, with the version of the format first and a digest over everything else last."""
+        body = {f.name: getattr(self, f.name) for f in fields(self)}
+        data = {"sfumato_manifest": MANIFEST_VERSION} | body
+        return data | {"digest": manifest_digest(data)}
+
+    def to_json(self) -> str:
+        """Return the manifest as people and programs read it."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, *, path: str | None = None) -> Manifest:
+        """Read a manifest; whether its digest fits is the audit's question, not the reader's."""
+        try:
+            data = json.loads(text)
+        except (json.JSONDecodeError, RecursionError):
+            raise ManifestError("is not JSON", path=path) from None
+        if not isinstance(data, dict) or data.get("sfumato_manifest") != MANIFEST_VERSION:
+            problem = "is not a sfumato manifest of a version this program knows"
+            raise ManifestError(problem, path=path, hint=f"expected sfumato_manifest = {MANIFEST_VERSION}")
+        names = {f.name for f in fields(cls)}
+        missing = names - data.keys()
+        if missing:
+            raise ManifestError(f"lacks {', '.join(sorted(missing))}", path=path)
+        kept: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
+        return cls(**kept)
+
+
+def manifest_digest(data: Mapping[str, Any]) -> str:
+    """SHA-256 over a manifest's content in canonical form, its own digest left out."""
+    body = {k: v for k, v in data.items() if k != "digest"}
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def tool_versions() -> dict[str, str]:
+    """Versions of what a release depends on, for the manifest."""
+    packages = ("sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "duckdb", "narwhals")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def draft_manifest(
+    original: AnyTable,
+    released: AnyTable,
+    *,
+    mechanism: str,
+    parameters: Mapping[str, Any],
+    guarantees: Sequence[Guarantee],
+    evidence: Mapping[str, Any],
+    seed: int | None = None,
+    suppressed_rows: int = 0,
+) -> Manifest:
+    """Write down what a mechanism did; hashes of the output and audited levels are filled in when it is published."""
+    before, after = _input_columns(original), _outline(released)
+    recodings = tuple(f.to_dict() for f in _features(released) if not _is_unchanged(f, original))
+    used = {name for name, _, _ in after} | {recoding["column"] for recoding in recodings}
+    companions = original if isinstance(original, Table) else original.companions
+    source = companions.source
+    return Manifest(
+        input={
+            "name": Path(source.name).name if source else "<memory>",
+            "sha256": source.sha256 if source else None,
+            "format": source.format if source else "memory",
+            "rows": original.n_rows + companions.n_incomplete_dropped,
+            "columns": len(_outline(original)),
+        },
+        output={
+            "name": None,
+            "sha256": None,
+            "format": "memory",
+            "rows": released.n_rows,
+            "columns": [{"name": name, "role": str(role), "kind": str(kind)} for name, role, kind in after],
+        },
+        mechanism={"name": mechanism, "parameters": dict(parameters), "seed": seed},
+        missing={
+            "tokens": list(companions.schema.missing),
+            "rows": "dropped" if companions.n_incomplete_dropped else "kept",
+            "n_dropped": companions.n_incomplete_dropped,
+        },
+        dropped_columns=tuple(name for name in before if name not in used),
+        recodings=recodings,
+        suppressed_rows=suppressed_rows,
+        guarantees=tuple(g.to_dict() | {"statement": g.describe(), "audited": None} for g in guarantees),
+        evidence=evidence,
+        versions=tool_versions(),
+    )
+
+
+def _is_unchanged(feature: Feature, original: AnyTable) -> bool:
+    """Whether a feature is a column of the original cell for cell; in one with missing values these became 0."""
+    if feature != Feature(feature.column, feature.column):
+        return False
+    column = original.columns.get(feature.column) if isinstance(original, Table) else None
+    return column is None or not column.n_missing
+
+
+def _features(table: AnyTable) -> tuple[Feature, ...]:
+    return table.features if isinstance(table, BinaryTable) else ()
+
+
+def _input_columns(table: AnyTable) -> tuple[str, ...]:
+    """Names of the original columns; a computed feature counts as its column, for its own name may show a value."""
+    companions = table if isinstance(table, Table) else table.companions
+    return tuple(dict.fromkeys([f.column for f in _features(table)] + list(companions.schema.names())))
+
+
+def _outline(table: AnyTable) -> list[tuple[str, Role, Kind]]:
+    """Name, role and kind of every column; features are quasi-identifying 0/1 columns."""
+    companions = table if isinstance(table, Table) else table.companions
+    features = [(f.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL) for f in _features(table)]
+    return features + [(c.name, c.role, c.kind) for c in companions.schema]

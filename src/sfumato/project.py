@@ -1,0 +1,262 @@
+"""The project file: one TOML text that describes a table and a release, shared by command line, page and API.
+
+It holds column names, roles and settings, never a cell: the data is named by path and SHA-256.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sfumato.errors import InputError, SchemaError
+from sfumato.manifest import AnyTable
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Source
+from sfumato.table.describe import ColumnGuess
+from sfumato.table.read import ReadOptions, read_table
+
+PROJECT_NAME = "sfumato.toml"
+
+_Enum = TypeVar("_Enum", Role, Kind)
+
+_DATA_KEYS = {
+    "path": str,
+    "sha256": str,
+    "format": str,
+    "delimiter": str,
+    "encoding": str,
+    "sheet": str,
+    "header": bool,
+    "missing": list,
+    "missing_rows": str,
+    "default_role": str,
+}
+_COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list}
+_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A loaded project file.
+
+    Parameters
+    ----------
+    data_path : Path
+        Resolved against the folder of the project file.
+    default_role : Role or None
+        Role of columns that are not listed; without it every column must be.
+    binarize : mapping or None
+        Plan for turning columns into binary features; None lets the mechanism choose.
+    """
+
+    path: Path
+    sha256: str
+    data_path: Path
+    data_sha256: str | None
+    options: ReadOptions
+    columns: tuple[Column, ...]
+    default_role: Role | None = None
+    binarize: Mapping[str, Any] | None = None
+    mechanism: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    output: Path | None = None
+
+    def read(self) -> AnyTable:
+        """Read the data as described, refusing a file that is not the one described."""
+        listed = Schema.of(self.columns, self.options.missing)
+        if self.default_role is None:
+            table = read_table(self.data_path, schema=listed, options=self.options)
+        else:
+            seen = read_table(self.data_path, options=self.options)
+            table = read_table(self.data_path, schema=self._fill_in(listed, seen), options=self.options)
+        source = table.source
+        if self.data_sha256 and source and source.sha256 != self.data_sha256:
+            raise InputError(
+                "is not the file that the project describes (its SHA-256 differs)",
+                path=self.data_path,
+                hint=f"run 'sfumato init --force' again, or delete sha256 in {self.path.name} if the change is meant",
+            )
+        return table
+
+    def _fill_in(self, listed: Schema, seen: AnyTable) -> Schema:
+        """Add the columns that are not listed, with the default role and the kind found in the data."""
+        described = seen.companions.schema if isinstance(seen, BinaryTable) else seen.schema
+        role = self.default_role or Role.QUASI_IDENTIFIER
+        unlisted = [Column(c.name, role, c.kind) for c in described if c.name not in listed]
+        return Schema.of([*listed, *unlisted], listed.missing)
+
+
+def load_project(path: str | Path) -> Project:
+    """Read a project file, naming what is wrong in it and what was probably meant."""
+    path = Path(path)
+    raw = _read_bytes(path)
+    try:
+        content = tomllib.loads(raw.decode())
+    except UnicodeDecodeError:
+        problem = "is not UTF-8 text"
+        raise InputError(problem, path=path) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
+        position = str(exc).rpartition("(")[2].rstrip(")")  # the text before it may quote the file
+        raise InputError(f"is not valid TOML ({position})", path=path) from None
+    _check_keys(path, "the project file", content, dict.fromkeys(("data", "columns", "binarize", "release"), dict))
+    data, release = content.get("data", {}), content.get("release", {})
+    _check_keys(path, "[data]", data, _DATA_KEYS)
+    _check_keys(path, "[release]", release, _RELEASE_KEYS)
+    if "path" not in data:
+        problem = "[data] names no path"
+        raise InputError(problem, path=path, hint="run 'sfumato init DATA'")
+    return Project(
+        path=path,
+        sha256=hashlib.sha256(raw).hexdigest(),
+        data_path=path.parent / data["path"],
+        data_sha256=data.get("sha256"),
+        options=_read_options(path, data),
+        columns=tuple(_column(path, name, entry) for name, entry in content.get("columns", {}).items()),
+        default_role=_choice(path, "default_role", data.get("default_role"), Role),
+        binarize=content.get("binarize"),
+        mechanism=release.get("mechanism"),
+        parameters=release.get("parameters", {}),
+        output=path.parent / release["output"] if "output" in release else None,
+    )
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        problem = "there is no such project file"
+        raise InputError(problem, path=path, hint="make one with 'sfumato init DATA', or name the data file") from None
+    except OSError as exc:
+        raise InputError(f"cannot be read ({exc.strerror})", path=path) from None
+
+
+def _check_keys(path: Path, where: str, entry: Mapping[str, Any], known: Mapping[str, type]) -> None:
+    for key, value in entry.items():
+        if key not in known:
+            nearest = difflib.get_close_matches(key, list(known), n=1)
+            hint = f"did you mean '{nearest[0]}'?" if nearest else f"known: {', '.join(known)}"
+            raise InputError(f"{where} has an unknown entry '{key}'", path=path, hint=hint)
+        if not isinstance(value, known[key]):
+            words = {str: "text", bool: "true or false", list: "a list of texts", dict: "a table"}
+            raise InputError(f"'{key}' in {where} must be {words[known[key]]}", path=path)
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            raise InputError(f"'{key}' in {where} must be a list of texts", path=path)
+
+
+def _choice(path: Path, key: str, value: str | None, choices: type[_Enum]) -> _Enum | None:
+    if value is None:
+        return None
+    try:
+        return choices(value)
+    except ValueError:
+        nearest = difflib.get_close_matches(value, list(choices), n=1)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else ""
+        raise InputError(f"'{key}' must be one of {', '.join(choices)}", path=path, hint=hint) from None
+
+
+def _read_options(path: Path, data: Mapping[str, Any]) -> ReadOptions:
+    rows = data.get("missing_rows", "keep")
+    if rows not in ("keep", "drop"):
+        problem = "'missing_rows' in [data] must be 'keep' or 'drop'"
+        raise InputError(problem, path=path)
+    return ReadOptions(
+        format=data.get("format"),
+        delimiter=data.get("delimiter"),
+        encoding=data.get("encoding"),
+        header=data.get("header", True),
+        sheet=data.get("sheet"),
+        missing=tuple(data.get("missing", DEFAULT_MISSING_TOKENS)),
+        complete_rows_only=rows == "drop",
+    )
+
+
+def _column(path: Path, name: str, entry: Any) -> Column:
+    if not isinstance(entry, dict):
+        problem = "must be written as { role = ..., kind = ... }"
+        raise InputError(problem, path=path, column=name)
+    _check_keys(path, f"column '{name}'", entry, _COLUMN_KEYS)
+    role = _choice(path, f"role of '{name}'", entry.get("role"), Role)
+    if role is None:
+        problem = "has no role"
+        raise SchemaError(problem, column=name, hint=f"give it one of {', '.join(Role)}")
+    return Column(
+        name,
+        role,
+        _choice(path, f"kind of '{name}'", entry.get("kind"), Kind) or Kind.CATEGORICAL,
+        domain=tuple(entry["domain"]) if "domain" in entry else None,
+        hierarchy=entry.get("hierarchy"),
+        missing=tuple(entry["missing"]) if "missing" in entry else None,
+    )
+
+
+def toml_text(text: str) -> str:
+    """Quote a text for TOML."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def project_text(
+    guesses: Sequence[ColumnGuess], source: Source, options: ReadOptions, *, default_role: Role | None = None
+) -> str:
+    """Write a commented project file: every column with its guessed role and kind, and why."""
+    lines = [
+        "# A sfumato project: what the columns are and what to release. It holds no data.",
+        "# Check every role: a guess is a guess. 'sfumato release' reads this file.",
+        "",
+        "[data]",
+        f"path = {toml_text(source.name)}",
+        f"sha256 = {toml_text(source.sha256)}",
+        *_option_lines(options),
+    ]
+    if default_role:
+        lines.append(f"default_role = {toml_text(default_role)}  # for every column that is not listed below")
+    roles = ", ".join(Role)
+    lines += ["", "[columns]", f"# roles: {roles}", f"# kinds: {', '.join(Kind)}"]
+    for guess in guesses:
+        column = guess.column
+        reason = " ".join(guess.reason.split())
+        entry = f"{{ role = {toml_text(column.role)}, kind = {toml_text(column.kind)} }}"
+        lines.append(f"{toml_text(column.name)} = {entry}  # {reason}")
+    return "\n".join(lines) + "\n" + _RELEASE_SECTION
+
+
+_RELEASE_SECTION = """
+[release]
+mechanism = "greedy-containment"  # 'sfumato mechanisms' lists them
+output = "release.csv"
+
+[release.parameters]
+k = 5
+
+# How columns become binary features for mechanisms that need them; without this section it is chosen by kind:
+# [binarize.columns]
+# age = { cuts = [25, 35, 45, 55] }
+"""
+
+
+def _option_lines(options: ReadOptions) -> list[str]:
+    lines = [
+        f"{key} = {toml_text(value)}"
+        for key, value in (
+            ("format", options.format),
+            ("delimiter", options.delimiter),
+            ("encoding", options.encoding),
+            ("sheet", options.sheet),
+        )
+        if value is not None
+    ]
+    if not options.header:
+        lines.append("header = false")
+    tokens = ", ".join(toml_text(token) for token in options.missing)
+    rows = "drop" if options.complete_rows_only else "keep"
+    return [
+        *lines,
+        f"missing = [{tokens}]",
+        f'missing_rows = "{rows}"  # keep: missing is a value of its own; drop: leave such rows out',
+    ]

@@ -1,0 +1,126 @@
+"""What a table's columns are: role, kind, missing-value tokens, domain and hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from sfumato.errors import ColumnNotFoundError, SchemaError
+
+DEFAULT_MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null")
+
+
+class Role(StrEnum):
+    """What a column is to the people in the table and to the recipient."""
+
+    IDENTIFIER = "identifier"
+    """Names a person by itself; never released."""
+    QUASI_IDENTIFIER = "quasi-identifier"
+    """May be known to an attacker and, with others, single a person out."""
+    SENSITIVE = "sensitive"
+    """What an attacker wants to learn; released with the row."""
+    TARGET = "target"
+    """The class that recipients predict; at most one column."""
+    OTHER = "other"
+    """Released as it is and covered by no guarantee."""
+
+
+class Kind(StrEnum):
+    """How a column's values relate to each other."""
+
+    NUMERIC = "numeric"
+    CATEGORICAL = "categorical"
+    ORDERED = "ordered"
+    DATE = "date"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column's description.
+
+    Parameters
+    ----------
+    domain : tuple of str or None
+        Declared values: for an ordered column from lowest to highest. ``None`` takes the values that occur.
+    hierarchy : str or None
+        Path of a generalization hierarchy (``;``-separated), relative to the project file.
+    missing : tuple of str or None
+        Texts that stand for "missing" in this column; ``None`` takes the table's.
+    """
+
+    name: str
+    role: Role = Role.QUASI_IDENTIFIER
+    kind: Kind = Kind.CATEGORICAL
+    domain: tuple[str, ...] | None = None
+    hierarchy: str | None = None
+    missing: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Column descriptions in table order; names are unique and at most one column is the target.
+
+    Examples
+    --------
+    >>> schema = Schema.of([Column("age", kind=Kind.NUMERIC), Column("ill", role=Role.TARGET)])
+    >>> schema.target, schema.names(Role.QUASI_IDENTIFIER)
+    ('ill', ('age',))
+    """
+
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    missing: tuple[str, ...] = DEFAULT_MISSING_TOKENS
+
+    @classmethod
+    def of(cls, columns: Iterable[Column], missing: tuple[str, ...] = DEFAULT_MISSING_TOKENS) -> Schema:
+        """Build a schema, refusing repeated names and a second target."""
+        by_name: dict[str, Column] = {}
+        for column in columns:
+            if column.name in by_name:
+                raise SchemaError("is described twice", column=column.name)
+            by_name[column.name] = column
+        targets = [c.name for c in by_name.values() if c.role is Role.TARGET]
+        if len(targets) > 1:
+            listed = ", ".join(f"'{name}'" for name in targets)
+            problem = f"{len(targets)} columns have the role target ({listed})"
+            raise SchemaError(problem, hint="keep one; give the others the role other or sensitive")
+        return cls(by_name, missing)
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns.values())
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __getitem__(self, name: str) -> Column:
+        try:
+            return self.columns[name]
+        except KeyError:
+            raise ColumnNotFoundError(name, self.columns) from None
+
+    def names(self, *roles: Role) -> tuple[str, ...]:
+        """Names of the columns with one of these roles (all columns when none is given), in table order."""
+        return tuple(c.name for c in self if not roles or c.role in roles)
+
+    @property
+    def target(self) -> str | None:
+        """Name of the target column, if there is one."""
+        return next(iter(self.names(Role.TARGET)), None)
+
+    def missing_tokens(self, name: str) -> tuple[str, ...]:
+        """Texts that mean "missing" in a column."""
+        own = self[name].missing
+        return self.missing if own is None else own
+
+    def keep(self, names: Iterable[str]) -> Schema:
+        """Restrict to these columns, in the order given."""
+        return Schema.of((self[name] for name in names), self.missing)
+
+    def with_roles(self, roles: Mapping[str, Role]) -> Schema:
+        """Change the roles of some columns."""
+        for name in roles:
+            self[name]
+        return Schema.of((replace(c, role=roles.get(c.name, c.role)) for c in self), self.missing)

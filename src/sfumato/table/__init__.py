@@ -1,0 +1,1 @@
+"""Tables: reading, coding, binarizing, writing."""

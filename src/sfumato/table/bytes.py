@@ -1,0 +1,197 @@
+"""The stored bytes of a file: hashed while they are read, unzipped, and shown to be the same when they were parsed.
+
+Up to ``MAX_BYTES_IN_MEMORY`` the bytes are held, so what is parsed is what was hashed. A larger file is read from its
+path again, and hashed again afterwards.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+from sfumato.errors import InputError
+
+MAX_BYTES_IN_MEMORY = 1 << 30
+CHUNK_BYTES = 1 << 20
+STANDARD_INPUT = "-"
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZLIB_WITH_GZIP_HEADER = 31
+
+
+class StoredBytes:
+    """Bytes of one file, pipe or standard input.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    file : BinaryIO
+        Open at its start; read once, by the first pass.
+    path : Path or None
+        Where it can be read again, or ``None`` when it cannot and has to be held whatever its size.
+    """
+
+    def __init__(self, name: str, file: BinaryIO, path: Path | None = None) -> None:
+        self.name = name
+        self.sha256 = ""
+        self._file = file
+        self._path = path
+        self._held: list[bytes] | None = []
+
+    def __repr__(self) -> str:
+        return f"StoredBytes({self.name})"
+
+    def first_pass(self) -> Iterator[bytes]:
+        """Chunks as they are stored; when they are exhausted, ``sha256`` is known."""
+        digest = hashlib.sha256()
+        n_bytes = 0
+        for chunk in _chunks(self._file, self.name):
+            digest.update(chunk)
+            n_bytes += len(chunk)
+            if self._path is not None and n_bytes > MAX_BYTES_IN_MEMORY:
+                self._held = None
+            if self._held is not None:
+                self._held.append(chunk)
+            yield chunk
+        self.sha256 = digest.hexdigest()
+
+    def again(self) -> Iterator[bytes]:
+        """Chunks as they are stored, from memory or from the path once more."""
+        if self._held is not None:
+            yield from self._held
+        elif self._path is not None:
+            with _opened(self._path) as file:
+                yield from _chunks(file, self.name)
+
+    @property
+    def path_when_large(self) -> Path | None:
+        """Where a file that is too large to hold can be read; ``None`` when it is held."""
+        return self._path if self._held is None else None
+
+    def ensure_unchanged(self) -> None:
+        """Hash a file that was not held once more and refuse it when it is another one now."""
+        if self._held is not None:
+            return
+        digest = hashlib.sha256()
+        for chunk in self.again():
+            digest.update(chunk)
+        if digest.hexdigest() != self.sha256:
+            problem = "changed while it was being read"
+            raise InputError(problem, path=self.name, hint="read it again when nobody writes to it")
+
+
+@contextmanager
+def open_stored(source: str | os.PathLike[str]) -> Iterator[StoredBytes]:
+    """Open a path, or standard input for ``-``, with every failure said in one line."""
+    if source == STANDARD_INPUT:
+        file = getattr(sys.stdin, "buffer", None)
+        if file is None:
+            problem = "cannot be read: it is closed, or no stream of bytes"
+            raise InputError(problem, path="<stdin>")
+        yield StoredBytes("<stdin>", file)
+        return
+    path = Path(source)
+    with _opened(path) as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+            problem = "is neither a file nor a pipe"
+            raise InputError(problem, path=path)
+        yield StoredBytes(str(path), file, path if stat.S_ISREG(mode) else None)
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise _not_there(path) from None
+    except IsADirectoryError:
+        problem = "is a folder, not a file"
+    except PermissionError:
+        problem = "may not be read: permission denied"
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        problem = f"cannot be opened ({error.strerror if isinstance(error, OSError) else 'not a path'})"
+    raise InputError(problem, path=path)
+
+
+def _not_there(path: Path) -> InputError:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return InputError("does not exist, nor can its folder be read", path=path)
+    nearest = difflib.get_close_matches(path.name, names, n=1)
+    return InputError("does not exist", path=path, hint=f"did you mean '{nearest[0]}'?" if nearest else "")
+
+
+def _chunks(file: BinaryIO, name: str) -> Iterator[bytes]:
+    while True:
+        try:
+            chunk = file.read(CHUNK_BYTES)
+        except OSError as error:
+            problem = f"cannot be read ({error.strerror})"
+            raise InputError(problem, path=name) from None
+        if not chunk:
+            return
+        yield chunk
+
+
+def with_head(chunks: Iterable[bytes], n_bytes: int) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes (fewer at the end of the file) and all chunks, those bytes included."""
+    iterator = iter(chunks)
+    head = b""
+    for chunk in iterator:
+        head += chunk
+        if len(head) >= n_bytes:
+            break
+    return head[:n_bytes], chain([head] if head else [], iterator)
+
+
+def unzipped(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Gunzip chunks that start like a gzip file and pass on all others, refusing a ``.gz`` that is none."""
+    head, chunks = with_head(chunks, len(_GZIP_MAGIC))
+    if head == _GZIP_MAGIC:
+        return _gunzipped(chunks, name)
+    if head and name.lower().endswith(".gz"):
+        problem = "is not a gzip file although its name ends in .gz"
+        raise InputError(problem, path=name)
+    return iter(chunks)
+
+
+def _gunzipped(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    engine = zlib.decompressobj(_ZLIB_WITH_GZIP_HEADER)
+    try:
+        for chunk in chunks:
+            rest = chunk
+            while rest:
+                if engine.eof:  # another member, or the zeros that pad a tape
+                    rest = rest.lstrip(b"\0")
+                    if not rest:
+                        break
+                    engine = zlib.decompressobj(_ZLIB_WITH_GZIP_HEADER)
+                yield from _inflated(engine, rest)
+                rest = engine.unused_data
+    except zlib.error:
+        problem = "is a damaged gzip file"
+        raise InputError(problem, path=name) from None
+    if not engine.eof:
+        problem = "is a truncated gzip file"
+        raise InputError(problem, path=name, hint="fetch or compress it again")
+
+
+def _inflated(engine: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    while True:
+        piece = engine.decompress(data, CHUNK_BYTES)
+        if piece:
+            yield piece
+        data = engine.unconsumed_tail
+        if engine.eof or (not data and len(piece) < CHUNK_BYTES):
+            return

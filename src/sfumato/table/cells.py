@@ -1,0 +1,159 @@
+"""From the cells of any source to coded columns: plain types, trimmed text, one missing value.
+
+Everything here works on a column's distinct values, so it costs next to nothing however many rows there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.errors import InputError
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Kind, Schema
+from sfumato.table.coding import CodedColumn, Codes, RowMask, is_number_type
+from sfumato.table.kinds import guess_kind
+
+_REMEMBERED_VALUES = 64
+
+
+@dataclass(frozen=True)
+class CellRules:
+    """What a reader has to know of a schema: the missing tokens of a column and whether all its cells are text."""
+
+    schema: Schema | None = None
+    missing: tuple[str, ...] = DEFAULT_MISSING_TOKENS
+
+    def tokens(self, name: str) -> tuple[str, ...]:
+        """Texts that mean "missing" in a column."""
+        if self.schema is None:
+            return self.missing
+        return self.schema.missing_tokens(name) if name in self.schema else self.schema.missing
+
+    def is_text(self, name: str) -> bool:
+        """Whether numbers among the text of a column are text too, because the schema says so."""
+        if self.schema is None or name not in self.schema:
+            return False
+        return self.schema[name].kind in (Kind.CATEGORICAL, Kind.ORDERED)
+
+
+@dataclass(repr=False)
+class ColumnCoder:
+    """Codes columns one after the other and remembers what it worked out for a small set of distinct values.
+
+    Tables with thousands of columns mostly hold the same few values in each.
+    """
+
+    rules: CellRules
+    place: str | None = None
+    _remembered: dict[object, tuple[Codes, pa.Array, Kind]] = field(default_factory=dict)
+
+    def code(self, name: str, cells: pa.Array | pa.ChunkedArray, kind: Kind | None = None) -> tuple[CodedColumn, Kind]:
+        """Code a column of any type; its kind is guessed unless given."""
+        plain = _plain(cells, name, self.place)
+        encoded = plain.dictionary_encode(null_encoding="encode")
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        return self.code_distinct(name, codes, encoded.dictionary, kind)
+
+    def code_distinct(
+        self, name: str, codes: Codes, values: pa.Array, kind: Kind | None = None
+    ) -> tuple[CodedColumn, Kind]:
+        """Code a column of codes into plain distinct values, of which some may not occur."""
+        occurs = np.bincount(codes, minlength=len(values)) > 0
+        tokens = self.rules.tokens(name)
+        if len(values) > _REMEMBERED_VALUES or not (
+            pa.types.is_string(values.type) or pa.types.is_integer(values.type)
+        ):
+            recode, distinct, found = _code_values(values, occurs, tokens, kind)
+        else:
+            key = (values.type, tuple(values.to_pylist()), occurs.tobytes(), tokens, kind)
+            if key not in self._remembered:
+                self._remembered[key] = _code_values(values, occurs, tokens, kind)
+            recode, distinct, found = self._remembered[key]
+        return CodedColumn(recode[codes], distinct), found
+
+
+def _code_values(
+    values: pa.Array, occurs: RowMask, tokens: tuple[str, ...], kind: Kind | None
+) -> tuple[Codes, pa.Array, Kind]:
+    """Find the new code of every old one, the distinct values in order, and their kind."""
+    cleaned = clean_values(values.filter(pa.array(occurs)), tokens)
+    found = guess_kind(cleaned) if kind is None else kind
+    coded = CodedColumn(np.arange(len(cleaned), dtype=np.int32), cleaned).recode(cleaned, found)
+    recode = np.zeros(len(values), dtype=np.int32)
+    recode[occurs] = coded.codes
+    return recode, coded.values, found
+
+
+def clean_values(values: pa.Array, tokens: Sequence[str]) -> pa.Array:
+    """Trim text, make dates of timestamps that are all at midnight, and put null for what means "missing"."""
+    if pa.types.is_string(values.type):
+        values = pc.utf8_trim_whitespace(values)
+    elif pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    elif pa.types.is_timestamp(values.type) and values.type.tz is None:
+        days = pc.cast(values, pa.date32(), safe=False)
+        if pc.all(pc.equal(pc.cast(days, values.type), values)).as_py():
+            values = days
+    is_token = pc.is_in(as_text(values), value_set=pa.array(tokens, pa.string()))
+    return pc.if_else(is_token, pa.scalar(None, values.type), values) if pc.any(is_token).as_py() else values
+
+
+def as_text(values: pa.Array) -> pa.Array:
+    """Values as they are written into a text file: numbers in their shortest form, dates in ISO 8601."""
+    if pa.types.is_string(values.type):
+        return values
+    text = pc.cast(values, pa.string())
+    if pa.types.is_timestamp(values.type) or pa.types.is_time(values.type):
+        text = pc.replace_substring_regex(text, pattern=r"\.0+(Z?)$", replacement=r"\1")
+    return text
+
+
+def check_names(names: Iterable[object], *, place: str | None, line: int | None = None) -> list[str]:
+    """Trim column names; refuse empty and repeated ones, by position, for what stands there may be a row of data."""
+    trimmed = [str(name).strip().removeprefix("\ufeff").strip() for name in names]
+    hint = "if the first line holds data and no names, read it with --no-header (header=False)"
+    positions: dict[str, int] = {}
+    for position, name in enumerate(trimmed, start=1):
+        if not name:
+            problem = f"column {position:,} of {len(trimmed):,} has no name"
+            raise InputError(problem, path=place, line=line, hint=hint)
+        if name in positions:
+            problem = f"columns {positions[name]:,} and {position:,} have the same name"
+            raise InputError(problem, path=place, line=line, hint=hint)
+        positions[name] = position
+    return trimmed
+
+
+def _plain(cells: pa.Array | pa.ChunkedArray, name: str, place: str | None) -> pa.Array:
+    """One array of a plain type: text, number, truth value, date or time."""
+    try:
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        target = _plain_type(cells.type)
+        if target is not None:
+            cells = cells.cast(target)
+            return cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+        problem = "holds values that are neither text, numbers, truth values, dates nor times"
+    except pa.ArrowException:
+        problem = "holds values that cannot be read"
+    hint = "leave the column out or turn it into text or numbers first"
+    raise InputError(problem, path=place, column=name, hint=hint)
+
+
+def _plain_type(data_type: pa.DataType) -> pa.DataType | None:
+    kinds = pa.types
+    if kinds.is_string(data_type) or kinds.is_large_string(data_type) or kinds.is_null(data_type):
+        return pa.string()
+    if getattr(kinds, "is_string_view", kinds.is_string)(data_type):
+        return pa.string()
+    if kinds.is_float16(data_type):
+        return pa.float32()
+    if kinds.is_date(data_type):
+        return pa.date32()
+    if is_number_type(data_type) or kinds.is_timestamp(data_type) or kinds.is_time(data_type):
+        return data_type
+    return None

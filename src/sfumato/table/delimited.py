@@ -1,0 +1,103 @@
+"""Comma-, tab- and otherwise separated text.
+
+Cells stay text, so ``1.0`` and ``1`` stay different and leading zeros stay; only blanks around a cell are dropped.
+Empty lines are skipped, in a file of one column too: there a missing value has to be written as ``""`` or as another
+token.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.csv
+
+from sfumato.errors import InputError, InvalidParameterError
+from sfumato.table import text as limits
+from sfumato.table.cells import ColumnCoder, check_names
+from sfumato.table.coding import Codes
+from sfumato.table.parsed import Parsed
+from sfumato.table.records import Record, fault_of, line_of_record, sniff_delimiter, split_records
+from sfumato.table.text import Text
+
+_SENTINEL = "end"
+_MIN_BLOCK_BYTES = 1 << 16
+
+
+def parse_delimited(text: Text, coder: ColumnCoder, *, delimiter: str | None, header: bool) -> Parsed:
+    """Parse a checked text into coded columns.
+
+    Parameters
+    ----------
+    delimiter : str or None
+        One character; ``None`` finds it among comma, semicolon, tab and bar.
+    header : bool
+        Whether the first record holds the names; else they are ``c1``, ``c2``, ….
+    """
+    chosen = sniff_delimiter(text) if delimiter is None else _checked_delimiter(delimiter)
+    first = next(split_records(text.lines(), chosen), None)
+    if first is None:
+        problem = "holds nothing but empty lines"
+        raise InputError(problem, path=text.name)
+    if not first.is_closed:
+        raise fault_of(text, chosen, len(first.cells))
+    labels = first.cells if header else [f"c{i}" for i in range(1, len(first.cells) + 1)]
+    names = check_names(labels, place=text.name, line=first.first_line)
+    cells = _parse_cells(text, chosen, len(names), _header_bytes(text, first) if header else 0)
+    columns, kinds = {}, {}
+    for position, name in enumerate(names):
+        codes, values = _codes_and_values(cells.column(position))
+        columns[name], kinds[name] = coder.code_distinct(name, codes[:-1], values)
+    n_before = 1 if header else 0
+    return Parsed(columns, kinds, cells.num_rows - 1, lambda row: line_of_record(text, chosen, row + n_before))
+
+
+def _checked_delimiter(delimiter: str) -> str:
+    if len(delimiter) == 1 and delimiter.isascii() and delimiter not in '\r\n"\0':
+        return delimiter
+    problem = f"got {len(delimiter)} characters" if len(delimiter) != 1 else "got one that cannot separate cells"
+    allowed = "one ASCII character that is neither a quote nor a line end"
+    raise InvalidParameterError(name="delimiter", problem=problem, allowed=allowed)
+
+
+def _header_bytes(text: Text, header: Record) -> int:
+    """Length of everything up to the end of the header's last line."""
+    n_bytes = 0
+    for number, line in enumerate(text.lines(), start=1):
+        n_bytes += len(line.encode())
+        if number == header.last_line:
+            break
+    return n_bytes
+
+
+def _parse_cells(text: Text, delimiter: str, n_columns: int, skip_bytes: int) -> pa.Table:
+    """Parse all data rows, followed by one of our own that shows that no open quote swallowed the end of the file."""
+    last_row = f"\n{_SENTINEL}{delimiter * (n_columns - 1)}\n".encode()
+    block = min(max(text.n_bytes + len(last_row), _MIN_BLOCK_BYTES), limits.MAX_LINE_BYTES)
+    names = [str(i) for i in range(n_columns)]
+    coded = pa.dictionary(pa.int32(), pa.string())
+    try:
+        cells = pyarrow.csv.read_csv(
+            pa.BufferReader(text.read(skip_bytes=skip_bytes, append=last_row)),  # Arrow's threads never call Python
+            read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=block),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=text.has_quotes),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, coded), strings_can_be_null=False, check_utf8=False
+            ),
+        )
+    except pa.ArrowException:  # its message quotes the row
+        cells = None
+    if cells is None or not _ends_with_sentinel(cells):
+        raise fault_of(text, delimiter, n_columns)
+    if cells.num_rows == 1:
+        problem = "has a header but no data rows" if skip_bytes else "holds no data rows"
+        raise InputError(problem, path=text.name)
+    return cells
+
+
+def _ends_with_sentinel(cells: pa.Table) -> bool:
+    last = [column[-1].as_py() for column in (cells.column(0), cells.column(cells.num_columns - 1))]
+    return cells.num_rows > 0 and last in ([_SENTINEL, ""], [_SENTINEL, _SENTINEL])
+
+
+def _codes_and_values(cells: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
+    whole = cells.chunk(0) if cells.num_chunks == 1 else cells.unify_dictionaries().combine_chunks()
+    return whole.indices.to_numpy(), whole.dictionary

@@ -1,0 +1,203 @@
+"""Guess what the columns of an undescribed table are, and say why.
+
+A guess leans to the safe side: what is not known to be anything else is a quasi-identifier. Names are compared word by
+word (``paid`` is not ``id``; ``patientID`` and ``patient-id`` are), and a reason holds counts and column names, never a
+cell value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.errors import ColumnNotFoundError, SchemaError
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.column_names import (
+    IDENTIFIER_NAMES,
+    KEY_NAMES,
+    QUASI_IDENTIFIER_NAMES,
+    SENSITIVE_NAMES,
+    TARGET_NAMES,
+    split_name,
+)
+
+UNIQUE_FRACTION = 0.95
+"""A column whose value is unique in this share of the rows names people."""
+_FEWEST_ROWS = 20  # below this, unique values say nothing
+_KEY_FRACTION = 0.05  # an "id" with fewer distinct values than this share of the rows is a code, not a key
+_MOST_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class ColumnGuess:
+    """A column with its guessed role.
+
+    Parameters
+    ----------
+    column : Column
+    reason : str
+        One short phrase for people.
+    n_distinct : int
+        Distinct values, not counting a missing one.
+    n_missing : int
+    """
+
+    column: Column
+    reason: str
+    n_distinct: int
+    n_missing: int
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the rules look at: the name as `` word word ``, the cells as counts."""
+
+    column: Column
+    coded: CodedColumn
+    words: str
+    n_distinct: int
+    n_missing: int
+
+    @classmethod
+    def of(cls, column: Column, coded: CodedColumn) -> _Seen:
+        missing = coded.values.null_count
+        return cls(
+            column, coded, split_name(column.name), coded.n_distinct - missing, coded.n_missing if missing else 0
+        )
+
+    @property
+    def n_present(self) -> int:
+        return len(self.coded.codes) - self.n_missing
+
+    def guess(self, role: Role, why: str) -> ColumnGuess:
+        column = replace(self.column, role=role)
+        return ColumnGuess(column, f"{why} → {role}", self.n_distinct, self.n_missing)
+
+
+def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role] | None = None) -> list[ColumnGuess]:
+    """Guess a role for every column, in table order.
+
+    The rules, first match wins: what ``overrides`` says; a name of an identifier; a value unique in 95 % of the rows
+    that is not a decimal measurement; the name of a target with 2 to 20 values (one column at most: the plainest name,
+    then two values before more, then the rightmost); the name of something sensitive; the name of something others
+    know; one value only; and else quasi-identifier. When no target was found, a last column with two values and no
+    telling name is taken.
+
+    Features of a :class:`BinaryTable` are quasi-identifiers; only its companions are guessed.
+
+    Parameters
+    ----------
+    table : Table or BinaryTable
+    overrides : mapping of str to Role, optional
+        Roles that are already known.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        If ``overrides`` names a column that does not exist.
+    SchemaError
+        If ``overrides`` gives two columns the role target, or a binary feature another role than quasi-identifier.
+    """
+    known = dict(overrides or {})
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    features = _describe_features(table, known) if isinstance(table, BinaryTable) else []
+    taken = {guess.column.name for guess in features}
+    for name in known:
+        if name not in plain.schema and name not in taken:
+            raise ColumnNotFoundError(name, (*taken, *plain.schema.names()))
+    seen = [_Seen.of(column, plain[column.name]) for column in plain.schema]
+    guesses = {s.column.name: _override(s, known) or _identifier(s) for s in seen}
+    open_to_target = [s for s in seen if guesses[s.column.name] is None]
+    target = None if Role.TARGET in known.values() else _target(open_to_target)
+    rest = [
+        guesses[s.column.name] or (target if target and target.column.name == s.column.name else _other(s))
+        for s in seen
+    ]
+    if target is None and Role.TARGET not in known.values():
+        rest = _last_as_target(seen, rest, known)
+    Schema.of(guess.column for guess in rest)
+    return features + rest
+
+
+def _describe_features(table: BinaryTable, known: Mapping[str, Role]) -> list[ColumnGuess]:
+    ones = np.diff(table.matrix.indptr)
+    guesses = []
+    for feature, n_ones in zip(table.features, ones.tolist(), strict=True):
+        if known.get(feature.name, Role.QUASI_IDENTIFIER) is not Role.QUASI_IDENTIFIER:
+            problem = f"is a binary feature and cannot have the role {known[feature.name]}"
+            raise SchemaError(problem, column=feature.name, hint="features are quasi-identifiers")
+        column = Column(feature.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL)
+        n_distinct = len({0, n_ones, table.n_rows}) - 1
+        reason = f"binary feature with {n_ones:,} ones → {Role.QUASI_IDENTIFIER}"
+        guesses.append(ColumnGuess(column, reason, n_distinct, 0))
+    return guesses
+
+
+def _override(seen: _Seen, known: Mapping[str, Role]) -> ColumnGuess | None:
+    role = known.get(seen.column.name)
+    return None if role is None else seen.guess(role, "as given")
+
+
+def _identifier(seen: _Seen) -> ColumnGuess | None:
+    """Name rules need some variety (a yes/no column named phone is no phone number), a key needs many values."""
+    varied = seen.n_distinct > 2 or seen.n_distinct == seen.n_present > 0
+    many = seen.n_distinct >= _KEY_FRACTION * seen.n_present
+    found = IDENTIFIER_NAMES.search(seen.words)
+    if varied and (many or seen.n_distinct > _MOST_CLASSES) and (found or seen.words in (" name ", " names ")):
+        return seen.guess(Role.IDENTIFIER, f"name says {found.group(1) if found else 'name'}")
+    key = KEY_NAMES.search(seen.words)
+    if varied and many and key:
+        return seen.guess(Role.IDENTIFIER, f"name says {key.group(1)}, {seen.n_distinct:,} values")
+    n_rows = len(seen.coded.codes)
+    if n_rows < _FEWEST_ROWS or seen.n_distinct < UNIQUE_FRACTION * n_rows:
+        return None
+    n_unique = int(np.count_nonzero(seen.coded.counts == 1)) - (seen.n_missing == 1)
+    if n_unique < UNIQUE_FRACTION * n_rows or _is_measurement(seen):
+        return None
+    return seen.guess(Role.IDENTIFIER, f"unique in {100 * n_unique / n_rows:.1f} % of rows")
+
+
+def _is_measurement(seen: _Seen) -> bool:
+    """Whether a numeric column has decimals."""
+    if seen.column.kind is not Kind.NUMERIC:
+        return False
+    numbers = seen.coded.numbers()
+    present = numbers[np.isfinite(numbers)]
+    return bool(np.any(present != np.floor(present)))
+
+
+def _target(candidates: list[_Seen]) -> ColumnGuess | None:
+    ranked = []
+    for position, seen in enumerate(candidates):
+        if 2 <= seen.n_distinct <= _MOST_CLASSES:
+            tier = next((i for i, pattern in enumerate(TARGET_NAMES) if pattern.search(seen.words)), None)
+            if tier is not None:
+                ranked.append((tier, seen.n_distinct != 2, -position, seen))
+    if not ranked:
+        return None
+    best = min(ranked, key=lambda entry: entry[:3])[3]
+    return best.guess(Role.TARGET, f"{best.n_distinct} values and the name '{best.column.name}'")
+
+
+def _other(seen: _Seen) -> ColumnGuess:
+    for role, pattern in ((Role.SENSITIVE, SENSITIVE_NAMES), (Role.QUASI_IDENTIFIER, QUASI_IDENTIFIER_NAMES)):
+        found = pattern.search(seen.words)
+        if found:
+            return seen.guess(role, f"name says {found.group(1)}")
+    if seen.n_distinct + (seen.n_missing > 0) <= 1:
+        return seen.guess(Role.OTHER, "one value only" if seen.n_distinct else "no value at all")
+    return ColumnGuess(replace(seen.column, role=Role.QUASI_IDENTIFIER), _UNKNOWN, seen.n_distinct, seen.n_missing)
+
+
+_UNKNOWN = "nothing known about it: treated as a quasi-identifier to be on the safe side"
+
+
+def _last_as_target(seen: list[_Seen], guesses: list[ColumnGuess], known: Mapping[str, Role]) -> list[ColumnGuess]:
+    """Take a two-valued last column as the target, but never one whose name says that others know or want it."""
+    if not guesses or guesses[-1].reason != _UNKNOWN or guesses[-1].n_distinct != 2 or seen[-1].column.name in known:
+        return guesses
+    return [*guesses[:-1], seen[-1].guess(Role.TARGET, "no column is named like a target; the last one has 2 values")]

@@ -1,0 +1,186 @@
+"""The door: whatever holds a table becomes a ``Table`` or ``BinaryTable``, or one clear line says why not."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sfumato.errors import ColumnNotFoundError, SchemaError
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Role, Schema
+from sfumato.table.arff import parse_arff
+from sfumato.table.binary import BinaryTable
+from sfumato.table.bytes import StoredBytes, open_stored
+from sfumato.table.cells import CellRules, ColumnCoder
+from sfumato.table.coding import Source, Table
+from sfumato.table.delimited import parse_delimited
+from sfumato.table.formats import READABLE, check_format, format_of
+from sfumato.table.frames import binary_from_sparse, parse_frame, source_name, with_content_hash
+from sfumato.table.libsvm import parse_libsvm
+from sfumato.table.parquet import parse_parquet
+from sfumato.table.parsed import Parsed
+from sfumato.table.spreadsheet import parse_spreadsheet
+from sfumato.table.text import check_text
+
+__all__ = ["DEFAULT_OPTIONS", "ReadOptions", "format_of", "read_table"]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a file is read; every ``None`` is found out.
+
+    Parameters
+    ----------
+    format : {"csv", "tsv", "parquet", "excel", "arff", "libsvm"} or None
+        ``None``: by the suffix, looking through a trailing ``.gz``; an unknown suffix is CSV.
+    delimiter : str or None
+        Of CSV files; ``None``: comma, semicolon, tab or bar, whichever fits.
+    encoding : str or None
+        Of text files; ``None``: what a byte order mark says, else UTF-8. Nothing else is guessed.
+    header : bool
+        Whether the first line (row) holds the names; else they are ``c1``, ``c2``, ….
+    sheet : str or None
+        Of workbooks; ``None``: the first.
+    missing : tuple of str
+        Texts that mean "missing", when no schema says.
+    complete_rows_only : bool
+        Leave out the rows in which a value is missing, and count them.
+    """
+
+    format: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: bool = True
+    sheet: str | None = None
+    missing: tuple[str, ...] = DEFAULT_MISSING_TOKENS
+    complete_rows_only: bool = False
+
+
+DEFAULT_OPTIONS = ReadOptions()
+
+
+def read_table(
+    source: Any, *, schema: Schema | None = None, options: ReadOptions = DEFAULT_OPTIONS
+) -> Table | BinaryTable:
+    """Read a table from a path (``-`` is standard input) or from an object in memory.
+
+    Text files are coded as text, typed sources keep their types; blanks around text are dropped, and missing tokens,
+    nulls and not-a-number are one missing value. Without a schema every column is a quasi-identifier of a guessed kind.
+
+    Parameters
+    ----------
+    source : path, "-", pandas or polars frame, pyarrow Table, 2-D numpy array, scipy.sparse matrix, Table, BinaryTable
+        A libsvm file or sparse matrix gives a ``BinaryTable``, everything else a ``Table``.
+    schema : Schema or None
+        Has to describe every column (of a binary table: every column that is no feature), in any order.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read as a table; names the file, and the line and column where there is one.
+    SchemaError
+        If schema and table differ.
+    """
+    if isinstance(source, Table | BinaryTable):
+        table = _described(source, schema) if schema is not None else source
+    elif isinstance(source, str | os.PathLike):
+        table = _read_file(source, schema, options)
+    else:
+        table = _read_memory(source, schema, options)
+    return _complete(table) if options.complete_rows_only else table
+
+
+def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
+    name = format_of(path).removesuffix(".gz") if options.format is None else check_format(options.format, READABLE)
+    coder = ColumnCoder(CellRules(schema, options.missing))
+    with open_stored(path) as stored:
+        coder.place = stored.name
+        if name == "libsvm":
+            text = check_text(stored, options.encoding)
+            binary = parse_libsvm(text, coder, Source(stored.name, stored.sha256, name))
+            stored.ensure_unchanged()
+            return _described(binary, schema) if schema is not None else binary
+        parsed = _parse(stored, coder, name, options)
+        stored.ensure_unchanged()
+        return _table(parsed, Source(stored.name, stored.sha256, name), schema, options)
+
+
+def _parse(stored: StoredBytes, coder: ColumnCoder, name: str, options: ReadOptions) -> Parsed:
+    if name == "parquet":
+        return parse_parquet(stored, coder)
+    if name == "excel":
+        return parse_spreadsheet(stored, coder, sheet=options.sheet, header=options.header)
+    text = check_text(stored, options.encoding)
+    if name == "arff":
+        return parse_arff(text, coder)
+    delimiter = "\t" if name == "tsv" and options.delimiter is None else options.delimiter
+    return parse_delimited(text, coder, delimiter=delimiter, header=options.header)
+
+
+def _read_memory(source: Any, schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
+    rules = CellRules(schema, options.missing)
+    name = source_name(source)
+    table: Table | BinaryTable
+    if sp.issparse(source):
+        binary = binary_from_sparse(source, rules)
+        table = _described(binary, schema) if schema is not None else binary
+    else:
+        table = _table(parse_frame(source, ColumnCoder(rules, name)), Source(name, ""), schema, options)
+    return with_content_hash(table, name)
+
+
+def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadOptions) -> Table:
+    guessed = Schema.of(
+        (Column(name, Role.QUASI_IDENTIFIER, kind) for name, kind in parsed.kinds.items()),
+        options.missing if schema is None else schema.missing,
+    )
+    table = Table(guessed, parsed.columns, parsed.n_rows, source)
+    if schema is None:
+        return table
+    _check_covers(schema, guessed.names(), guessed.names(), where=source.name)
+    return table.with_schema(schema.keep(guessed.names()), line_of=parsed.line_of)
+
+
+def _described(table: Table | BinaryTable, schema: Schema) -> Table | BinaryTable:
+    """Describe a table anew; a feature of a binary table that gets another role joins the columns beside it."""
+    if isinstance(table, Table):
+        names = table.schema.names()
+        _check_covers(schema, names, names)
+        coder = ColumnCoder(CellRules(schema))
+        coded = {n: coder.code_distinct(n, table[n].codes, table[n].values, table.schema[n].kind)[0] for n in names}
+        return replace(table, columns=coded).with_schema(schema.keep(names))
+    beside = table.companions.schema.names()
+    _check_covers(schema, beside, table.feature_names + beside)
+    moved = [n for n in table.feature_names if n in schema and schema[n].role is not Role.QUASI_IDENTIFIER]
+    positions = {name: i for i, name in enumerate(table.feature_names)}
+    as_columns = table.select([positions[name] for name in moved]).to_table()
+    companions = as_columns.with_schema(schema.keep([*moved, *beside]))
+    kept = [i for name, i in positions.items() if name not in set(moved)]
+    return replace(table.select(kept), companions=companions)
+
+
+def _check_covers(
+    schema: Schema, to_describe: tuple[str, ...], available: tuple[str, ...], where: str = "the table"
+) -> None:
+    known = set(available)
+    for name in schema.names():
+        if name not in known:
+            raise ColumnNotFoundError(name, available, where=where)
+    for name in to_describe:
+        if name not in schema:
+            problem = f"is in {where}, but the schema does not describe it"
+            hint = "describe it (sfumato init writes all columns), or set default_role in the project file"
+            raise SchemaError(problem, column=name, hint=hint)
+
+
+def _complete(table: Table | BinaryTable) -> Table | BinaryTable:
+    if isinstance(table, Table):
+        return table.without_incomplete_rows()
+    complete = np.ones(table.n_rows, dtype=np.bool_)
+    for column in table.companions.columns.values():
+        if column.missing_code is not None:
+            complete &= column.codes != column.missing_code
+    return replace(table, matrix=table.matrix[complete], companions=table.companions.without_incomplete_rows())

@@ -1,0 +1,163 @@
+"""Counting and the measures on it beside their oracles, on every kind of source."""
+
+from fractions import Fraction
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracles
+from sfumato.counting.cells import cell_table
+from sfumato.counting.classes import class_size_counts, class_value_counts, equivalence_classes
+from sfumato.counting.contingency import contingency
+from sfumato.measures.anonymity import anonymity_level, at_risk_fraction, average_class_size, discernibility
+from sfumato.measures.diversity import (
+    distinct_diversity_level,
+    entropy_diversity_level,
+    recursive_diversity_level,
+    t_closeness,
+)
+from sfumato.measures.information import conditional_entropy_bits, entropy_bits, mutual_information_bits
+from strategies import CategoricalRows, categorical_rows
+
+SOURCES = {
+    "coded": CategoricalRows.table,
+    "arrow": CategoricalRows.arrow,
+    "polars": lambda drawn: pl.LazyFrame(
+        {name: drawn.column(name) for name in drawn.columns}, schema=dict.fromkeys(drawn.columns, pl.String)
+    ),
+    "pandas": lambda drawn: drawn.arrow().to_pandas(),
+}
+on_every_source = pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES.keys())
+
+
+def decoded(cells):
+    """Cells as a mapping from values to count, in their order."""
+    columns = [
+        [values[code].as_py() for code in codes] for values, codes in zip(cells.values, cells.codes.T, strict=True)
+    ]
+    keys = list(zip(*columns, strict=True)) if columns else [()] * cells.n_cells
+    return dict(zip(keys, cells.counts.tolist(), strict=True))
+
+
+def in_order(values):
+    return sorted(set(values), key=lambda value: (value is None, value or ""))
+
+
+def split(drawn):
+    """Quasi-identifiers and the last column as the sensitive one."""
+    return drawn.keep(drawn.columns[:-1]), drawn.columns[-1]
+
+
+@on_every_source
+@given(drawn=categorical_rows())
+def test_cells_are_the_distinct_rows(make, drawn):
+    cells = cell_table(make(drawn), drawn.columns)
+    expected = {row: len(members) for row, members in oracles.equivalence_classes(drawn.rows).items()}
+
+    assert decoded(cells) == expected
+    assert cells.codes.tolist() == sorted(cells.codes.tolist())
+    assert [values.to_pylist() for values in cells.values] == [in_order(drawn.column(name)) for name in drawn.columns]
+
+
+@on_every_source
+@given(drawn=categorical_rows(), k=st.integers(1, 4))
+def test_class_sizes_and_their_measures_agree_with_the_definitions(make, drawn, k):
+    classes = equivalence_classes(make(drawn), drawn.columns)
+    sizes = classes.sizes
+
+    assert class_size_counts(make(drawn), drawn.columns) == {
+        size: sizes.tolist().count(size) for size in sorted(set(sizes.tolist()))
+    }
+    assert classes.n_rows == len(drawn.rows)
+    assert anonymity_level(sizes) == oracles.anonymity_level(drawn.rows)
+    assert at_risk_fraction(sizes, k) == float(oracles.at_risk_fraction(drawn.rows, k))
+    assert discernibility(sizes, n_suppressed=k) == oracles.discernibility(drawn.rows, n_suppressed=k)
+    assert average_class_size(sizes, k) == pytest.approx(float(oracles.average_class_size(drawn.rows, k)))
+
+
+@on_every_source
+@given(
+    drawn=categorical_rows(min_columns=2, max_values=5),
+    c=st.fractions(min_value=Fraction(1, 10), max_value=4, max_denominator=10),
+)
+def test_diversity_and_closeness_agree_with_the_definitions(make, drawn, c):
+    public, name = split(drawn)
+    sensitive = drawn.column(name)
+    counts = class_value_counts(make(drawn), public.columns, name)
+    ordered = oracles.ordered_t_closeness(public.rows, sensitive, in_order(sensitive))
+
+    assert distinct_diversity_level(counts) == oracles.distinct_diversity_level(public.rows, sensitive)
+    assert entropy_diversity_level(counts) == pytest.approx(oracles.entropy_diversity_level(public.rows, sensitive))
+    assert recursive_diversity_level(counts, float(c)) == oracles.recursive_diversity_level(public.rows, sensitive, c)
+    assert t_closeness(counts) == pytest.approx(float(oracles.equal_t_closeness(public.rows, sensitive)))
+    assert t_closeness(counts, "ordered") == pytest.approx(float(ordered), abs=1e-12)
+
+
+@on_every_source
+@given(drawn=categorical_rows(min_columns=2, max_columns=2))
+def test_information_agrees_with_the_definitions(make, drawn):
+    (values, classes), (name, by) = zip(*drawn.rows, strict=True) if drawn.rows else ((), ()), drawn.columns
+    counted = contingency(make(drawn), name, by)
+
+    assert counted.tolist() == [
+        [drawn.rows.count((value, label)) for label in in_order(classes)] for value in in_order(values)
+    ]
+    assert entropy_bits(counted.sum(axis=1)) == pytest.approx(oracles.entropy_bits(values))
+    conditional = oracles.conditional_entropy_bits(values, classes)
+    assert conditional_entropy_bits(counted) == pytest.approx(conditional, abs=1e-12)
+    mutual = oracles.mutual_information_bits(values, classes)
+    assert mutual_information_bits(counted) == pytest.approx(mutual, abs=1e-12)
+    assert mutual_information_bits(counted.T) == pytest.approx(mutual, abs=1e-12)
+
+
+@on_every_source
+@given(drawn=categorical_rows(), data=st.data())
+def test_row_order_does_not_matter(make, drawn, data):
+    shuffled = drawn._replace(rows=data.draw(st.permutations(drawn.rows)))
+    one, other = cell_table(make(drawn), drawn.columns), cell_table(make(shuffled), drawn.columns)
+
+    assert one.codes.tolist() == other.codes.tolist()
+    assert one.counts.tolist() == other.counts.tolist()
+
+
+@on_every_source
+@given(drawn=categorical_rows(max_columns=4), data=st.data())
+def test_roll_up_equals_counting_the_fewer_columns(make, drawn, data):
+    kept = tuple(data.draw(st.lists(st.sampled_from(drawn.columns), unique=True)))
+    source = make(drawn)
+    rolled, direct = cell_table(source, drawn.columns).project(kept), cell_table(source, kept)
+
+    assert rolled.codes.tolist() == direct.codes.tolist()
+    assert rolled.counts.tolist() == direct.counts.tolist()
+
+
+@given(drawn=categorical_rows())
+def test_a_relation_of_the_callers_own_database_is_counted_there(drawn):
+    names = [f"column {i}" for i in range(len(drawn.columns))]
+    with duckdb.connect() as connection:
+        relation = connection.from_arrow(drawn.arrow().rename_columns(names))
+
+        assert class_size_counts(relation, names) == class_size_counts(drawn.table(), drawn.columns)
+
+
+@given(drawn=categorical_rows(min_rows=1), data=st.data())
+def test_dropping_columns_never_lowers_the_anonymity_level(drawn, data):
+    kept = data.draw(st.lists(st.sampled_from(drawn.columns), unique=True))
+    table = drawn.table()
+
+    fewer = anonymity_level(equivalence_classes(table, kept).sizes)
+
+    assert fewer >= anonymity_level(equivalence_classes(table, drawn.columns).sizes)
+
+
+@given(drawn=categorical_rows(min_rows=1, min_columns=2, max_values=5))
+def test_diversity_levels_are_ordered(drawn):
+    """Entropy diversity never exceeds distinct diversity, which never exceeds the anonymity level."""
+    counts = class_value_counts(drawn.table(), drawn.columns[:-1], drawn.columns[-1])
+
+    assert 1 <= entropy_diversity_level(counts) <= distinct_diversity_level(counts) + 1e-9
+    assert distinct_diversity_level(counts) <= anonymity_level(counts.class_sizes)
+    assert 0 <= t_closeness(counts, "ordered") <= t_closeness(counts) + 1e-12 <= 1 + 1e-12

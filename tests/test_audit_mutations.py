@@ -1,0 +1,256 @@
+"""From valid releases, hundreds of seeded tamperings: the audit catches every one.
+
+Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
+tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
+2 releases × 12 seeds × (18 kinds × 2 + 2 naive ones) = 912 tamperings.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import random
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.contract import Release
+from sfumato.datasets.admissions import admissions
+from sfumato.errors import SfumatoError
+from sfumato.guarantees import KAnonymity, LDiversity, TCloseness
+from sfumato.manifest import draft_manifest, manifest_digest
+from sfumato.publishing import audit_published, publish
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.selection.containment import GreedyContainmentSelector
+from sfumato.table.coding import Table
+
+SEEDS = range(12)
+
+
+class DropColumn:
+    """A mechanism for this test: drops one column and promises the k, l and t that remain."""
+
+    def release(self, table, *, progress=None):
+        kept = table.keep(["region", "band", "illness", "y"])
+        quasi = ("region", "band")
+        guarantees = [
+            KAnonymity(4, quasi),
+            LDiversity(2, "illness", quasi),
+            TCloseness(0.6, "illness", quasi),
+        ]
+        manifest = draft_manifest(
+            table, kept, mechanism="drop-column", parameters={"k": 4}, guarantees=guarantees, evidence={}
+        )
+        return Release(kept, manifest)
+
+
+def regional_table():
+    rows = [
+        {
+            "person": f"p{i}",
+            "region": "NSE"[i % 3],
+            "band": str(i // 3 % 2),
+            "illness": "abcd"[i * 7 % 4],
+            "y": "nj"[i % 2],
+        }
+        for i in range(72)
+    ]
+    columns = [
+        Column("person", Role.IDENTIFIER),
+        Column("region", Role.QUASI_IDENTIFIER),
+        Column("band", Role.QUASI_IDENTIFIER, Kind.NUMERIC),
+        Column("illness", Role.SENSITIVE),
+        Column("y", Role.TARGET),
+    ]
+    return Table.from_arrow(pa.Table.from_pylist(rows), Schema.of(columns))
+
+
+class Published:
+    """A release on disk as text that can be tampered with."""
+
+    def __init__(self, folder, original, mechanism):
+        self.original = original
+        done = publish(sfumato.release(original, mechanism), folder / "out.csv", original=original)
+        self.folder = folder
+        self.rows = list(csv.reader(io.StringIO(done.table_path.read_text())))
+        self.manifest = json.loads(done.manifest_path.read_text())
+
+    def copy(self):
+        return [list(row) for row in self.rows], json.loads(json.dumps(self.manifest))
+
+    def is_caught(self, rows, manifest, repaired):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        content = text.getvalue().encode()
+        if repaired:
+            manifest["output"]["sha256"] = hashlib.sha256(content).hexdigest()
+            manifest["digest"] = manifest_digest(manifest)
+        (self.folder / "t.csv").write_bytes(content)
+        (self.folder / "t.json").write_text(json.dumps(manifest))
+        try:
+            report = audit_published(self.folder / "t.csv", self.folder / "t.json", original=self.original)
+        except SfumatoError:
+            return True
+        return not report.passed
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    contained = GreedyContainmentSelector(k=4, on_infeasible="skip")
+    return {
+        "containment": Published(tmp_path_factory.mktemp("containment"), admissions(n_rows=150), contained),
+        "k, l and t": Published(tmp_path_factory.mktemp("classes"), regional_table(), DropColumn()),
+    }
+
+
+def change_a_cell(release, rows, manifest, chooser):
+    row, column = chooser.randrange(1, len(rows)), chooser.randrange(len(rows[0]))
+    others = sorted({r[column] for r in rows[1:]} - {rows[row][column]}) or ["7"]
+    rows[row][column] = chooser.choice(others)
+
+
+def show_the_original_value(release, rows, manifest, chooser):
+    """Un-generalise: put the raw value where a band stood, or a made-up finer one."""
+    row = chooser.randrange(1, len(rows))
+    column = chooser.randrange(len(rows[0]) - 1)
+    rows[row][column] = rows[row][column] + ".5"
+
+
+def split_a_class(release, rows, manifest, chooser):
+    """Give one row a quasi-identifier value that nobody has."""
+    quasi = [i for i, c in enumerate(manifest["output"]["columns"]) if c["role"] == "quasi-identifier"]
+    rows[chooser.randrange(1, len(rows))][chooser.choice(quasi)] = "9"
+
+
+def duplicate_a_row(release, rows, manifest, chooser):
+    rows.insert(chooser.randrange(1, len(rows)), list(chooser.choice(rows[1:])))
+
+
+def remove_a_row(release, rows, manifest, chooser):
+    del rows[chooser.randrange(1, len(rows))]
+
+
+def replace_a_row_by_another(release, rows, manifest, chooser):
+    row = chooser.randrange(1, len(rows))
+    rows[row] = chooser.choice([other for other in rows[1:] if other != rows[row]])
+
+
+def restore_a_column(release, rows, manifest, chooser):
+    name = chooser.choice(manifest["dropped_columns"])
+    for row, value in zip(rows, [name, *release.original[name].cells().to_pylist()], strict=True):
+        row.append("" if value is None else str(value))
+
+
+def restore_a_column_and_say_so(release, rows, manifest, chooser):
+    """List the column in the manifest as a released quasi-identifier, outside the guarantee."""
+    name = chooser.choice(manifest["dropped_columns"])
+    for row, value in zip(rows, [name, *release.original[name].cells().to_pylist()], strict=True):
+        row.append("" if value is None else str(value))
+    manifest["dropped_columns"].remove(name)
+    manifest["output"]["columns"].append({"name": name, "role": "quasi-identifier", "kind": "categorical"})
+
+
+def rename_a_column(release, rows, manifest, chooser):
+    rows[0][chooser.randrange(len(rows[0]))] = "renamed"
+
+
+def change_the_input_hash(release, rows, manifest, chooser):
+    digits = list(manifest["input"]["sha256"] or "0" * 64)
+    place = chooser.randrange(64)
+    digits[place] = "0" if digits[place] != "0" else "1"
+    manifest["input"]["sha256"] = "".join(digits)
+
+
+def raise_the_promised_level(release, rows, manifest, chooser):
+    entry = manifest["guarantees"][0]
+    entry["k"] = int(entry["audited"]) + chooser.randrange(1, 50)
+
+
+def raise_the_level_everywhere(release, rows, manifest, chooser):
+    """Promise, parameter, statement and audited level all tell the same lie."""
+    entry = manifest["guarantees"][0]
+    before, level = entry["k"], int(entry["audited"]) + chooser.randrange(1, 50)
+    entry |= {"k": level, "audited": level}
+    entry["statement"] = entry["statement"].replace(f"at least {before} ", f"at least {level} ")
+    entry["statement"] = entry["statement"].replace(f"at least {before - 1} ", f"at least {level - 1} ")
+    manifest["mechanism"]["parameters"]["k"] = level
+
+
+def raise_the_parameter_alone(release, rows, manifest, chooser):
+    manifest["mechanism"]["parameters"]["k"] += chooser.randrange(1, 50)
+
+
+def change_the_audited_level(release, rows, manifest, chooser):
+    manifest["guarantees"][0]["audited"] += chooser.randrange(1, 9)
+
+
+def change_the_row_count(release, rows, manifest, chooser):
+    manifest["output"]["rows"] += chooser.choice([-1, 1, 10])
+
+
+def claim_suppressed_rows(release, rows, manifest, chooser):
+    manifest["suppressed_rows"] += chooser.randrange(1, 5)
+
+
+def forget_a_dropped_column(release, rows, manifest, chooser):
+    del manifest["dropped_columns"][chooser.randrange(len(manifest["dropped_columns"]))]
+
+
+def promise_fewer_columns(release, rows, manifest, chooser):
+    columns = manifest["guarantees"][0]["columns"]
+    del columns[chooser.randrange(len(columns))]
+
+
+def make_a_column_an_identifier(release, rows, manifest, chooser):
+    chooser.choice(manifest["output"]["columns"])["role"] = "identifier"
+
+
+def change_anything_in_the_manifest(release, rows, manifest, chooser):
+    """Only for the naive case: with the digest recomputed a new name is a new manifest."""
+    manifest["mechanism"]["name"] = f"magic-{chooser.random()}"
+
+
+CONTENT = [
+    change_a_cell,
+    show_the_original_value,
+    split_a_class,
+    duplicate_a_row,
+    remove_a_row,
+    replace_a_row_by_another,
+    restore_a_column,
+    restore_a_column_and_say_so,
+    rename_a_column,
+    raise_the_promised_level,
+    raise_the_level_everywhere,
+    raise_the_parameter_alone,
+    change_the_audited_level,
+    change_the_row_count,
+    claim_suppressed_rows,
+    forget_a_dropped_column,
+    promise_fewer_columns,
+    make_a_column_an_identifier,
+]
+ONLY_NAIVE = [change_anything_in_the_manifest, change_the_input_hash]
+
+
+@pytest.mark.parametrize("kind", ["containment", "k, l and t"])
+def test_an_untouched_release_passes(releases, kind):
+    """The other half of the claim: the audit does not simply refuse everything."""
+    release = releases[kind]
+    rows, manifest = release.copy()
+
+    assert not release.is_caught(rows, manifest, repaired=False)
+    assert not release.is_caught(rows, manifest, repaired=True)
+
+
+@pytest.mark.parametrize("kind", ["containment", "k, l and t"])
+@pytest.mark.parametrize("tamper", CONTENT + ONLY_NAIVE, ids=lambda tamper: tamper.__name__)
+def test_every_tampering_is_caught(releases, kind, tamper):
+    release = releases[kind]
+    for seed in SEEDS:
+        for repaired in (False, True) if tamper in CONTENT else (False,):
+            rows, manifest = release.copy()
+            tamper(release, rows, manifest, random.Random(f"{tamper.__name__}{seed}"))
+
+            assert release.is_caught(rows, manifest, repaired), (seed, repaired)

@@ -1,0 +1,25 @@
+"""The public interface is exactly what is listed, and loads nothing until it is used."""
+
+import subprocess
+import sys
+
+import sfumato
+
+
+def test_every_listed_name_exists():
+    for name in sfumato.__all__:
+        assert getattr(sfumato, name) is not None
+    assert sorted(sfumato.__all__) == sorted(sfumato._HOMES)
+
+
+def test_release_is_the_function_and_not_a_module():
+    assert callable(sfumato.release)
+
+
+def test_importing_the_package_and_the_command_line_loads_no_heavy_library():
+    code = "import sys, sfumato, sfumato.cli.main; print([m for m in sys.modules if m in HEAVY])"
+    code = code.replace("HEAVY", "('numpy', 'pyarrow', 'duckdb', 'sklearn', 'scipy', 'rich', 'pandas')")
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"

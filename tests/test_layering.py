@@ -1,0 +1,65 @@
+"""The flow has one direction: a module imports from its own layer or an earlier one, and the audit stands apart."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "sfumato"
+
+LAYERS = [
+    "errors",
+    "atomic",
+    "schema",
+    "guarantees",
+    "table",
+    "counting",
+    "measures",
+    "manifest",
+    "contract",
+    "datasets",
+    "project",
+    "selection",
+    "mechanisms",
+    "audit",
+    "publishing",
+    "cli",
+]
+AUDIT_MAY_USE = {"errors", "schema", "guarantees", "table", "audit"}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def imported_layers(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "sfumato":
+                yield parts[1] if len(parts) > 1 else "sfumato"
+
+
+def layer_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_upward(path):
+    own = LAYERS.index(layer_of(path))
+    for layer in imported_layers(path):
+        assert layer in LAYERS, f"{path.name} imports {layer}, which is in no layer"
+        assert LAYERS.index(layer) <= own
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if layer_of(p) == "audit"], ids=lambda path: path.name)
+def test_audit_shares_no_code_with_what_it_judges(path):
+    assert set(imported_layers(path)) <= AUDIT_MAY_USE
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_modules_stay_small(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400

@@ -1,0 +1,110 @@
+import pytest
+
+from sfumato.audit import audit_release
+from sfumato.audit.integrity import digest_of
+from sfumato.guarantees import KAnonymity
+from sfumato.manifest import Manifest, manifest_digest
+from sfumato.schema import Kind, Role, Schema
+from sfumato.table.coding import Table
+from unit.audit.audit_oracles import CANARY, binary_table, manifest_of, sealed, table_of
+
+TABLE = table_of({"a": ["x", "x"], "n": ["1", "2"]}, {"n": Role.OTHER}, {"n": Kind.NUMERIC})
+PROMISE = [(KAnonymity(2, ("a",)), 2)]
+HASH = "ab" * 32
+
+
+def failed(report) -> list[str]:
+    return [check.name for check in report.checks if not check.passed]
+
+
+def test_an_honest_release_passes():
+    report = audit_release(TABLE, manifest_of(TABLE, PROMISE))
+
+    assert report.passed
+    assert failed(report) == []
+
+
+def test_the_digest_is_the_one_that_releases_carry():
+    """Two implementations of one definition: the release's and the audit's."""
+    fields = {k: v for k, v in manifest_of(TABLE, PROMISE, evidence={"ä": 1.5}).items() if k != "digest"}
+    manifest = Manifest(**{k: v for k, v in fields.items() if k != "sfumato_manifest"}).to_dict()
+
+    assert digest_of(manifest) == manifest["digest"] == manifest_digest(fields)
+
+
+@pytest.mark.parametrize("path", ["evidence", "versions", "project_sha256", "an entry of a later version"])
+def test_any_change_breaks_the_digest(path):
+    assert failed(audit_release(TABLE, manifest_of(TABLE, PROMISE) | {path: {"changed": CANARY}})) == [
+        "manifest digest"
+    ]
+
+
+@pytest.mark.parametrize(("which", "entry"), [("released", "output"), ("original", "input")])
+def test_a_file_is_compared_by_its_hash(which, entry):
+    manifest = manifest_of(TABLE, PROMISE)
+    manifest = sealed(manifest | {entry: manifest[entry] | {"sha256": HASH}})
+
+    assert audit_release(TABLE, manifest, **{f"{which}_sha256": HASH.upper()}).passed
+    assert failed(audit_release(TABLE, manifest, **{f"{which}_sha256": "cd" * 32})) == [f"{which} file"]
+
+
+@pytest.mark.parametrize("which", ["released", "original"])
+def test_a_manifest_without_a_hash_does_not_speak_of_a_file(which):
+    report = audit_release(TABLE, manifest_of(TABLE, PROMISE), **{f"{which}_sha256": HASH})
+
+    assert report.failures == (f"the manifest has no SHA-256 of the {which} file",)
+
+
+def test_another_number_of_rows_fails():
+    output = manifest_of(TABLE, PROMISE)["output"]
+
+    assert failed(audit_release(TABLE, manifest_of(TABLE, PROMISE, output=output | {"rows": 3}))) == ["rows"]
+
+
+def test_a_release_without_rows_fails():
+    empty = table_of({"a": []}).take(TABLE["a"].codes[:0])
+
+    report = audit_release(empty, manifest_of(empty, [(KAnonymity(1, ("a",)), 0)]))
+
+    assert failed(report) == ["rows", "k-anonymity: level"]
+    assert audit_release(Table(Schema.of([]), {}, 0), manifest_of(empty, PROMISE)).passed is False
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"a": ["x", "x"]}, "the release lacks 'n'"),
+        ({"a": ["x", "x"], "n": ["1", "2"], "m": ["1", "2"]}, "the manifest does not state 'm'"),
+        ({"n": ["1", "2"], "a": ["x", "x"]}, "they come in another order"),
+    ],
+    ids=["missing", "unstated", "order"],
+)
+def test_other_columns_than_stated_fail(columns, said):
+    report = audit_release(table_of(columns), manifest_of(TABLE, PROMISE))
+
+    assert failed(report) == ["columns"]
+    assert said in report.failures[0]
+
+
+def test_the_features_of_a_sparse_release_have_no_order():
+    table = binary_table([[1, 1], [1, 1]], 2)
+    manifest = manifest_of(table, [(KAnonymity(2, ("f0", "f1")), 2)])
+    output = manifest["output"] | {"columns": manifest["output"]["columns"][::-1]}
+
+    assert audit_release(table, sealed(manifest | {"output": output})).passed
+
+
+def test_an_identifier_is_never_released():
+    table = table_of({"a": ["x", "x"], "ssn": ["1", "1"]}, {"ssn": Role.IDENTIFIER})
+
+    report = audit_release(table, manifest_of(table, PROMISE))
+
+    assert report.failures == ("identifiers are released: 'ssn'",)
+
+
+def test_a_numeric_column_must_hold_numbers():
+    table = table_of({"a": ["x", "x"], "n": ["1", CANARY]}, {"n": Role.OTHER})
+
+    report = audit_release(table, manifest_of(TABLE, PROMISE))
+
+    assert report.failures == ("stated to be numeric, but not all values are numbers: 'n'",)

@@ -1,0 +1,120 @@
+"""Equivalence classes, their size histogram, and the values of a column within them."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.counting.classes import (
+    ClassValueCounts,
+    EquivalenceClasses,
+    class_size_counts,
+    class_value_counts,
+    equivalence_classes,
+)
+from sfumato.counting.contingency import contingencies, contingency
+from sfumato.schema import Column, Kind, Schema
+from sfumato.table.coding import Table
+from strategies import CategoricalRows
+
+PEOPLE = CategoricalRows(
+    ("sex", "town", "ill"),
+    [("m", "Ulm", "flu"), ("f", None, "flu"), ("m", "Ulm", None), ("f", "Bonn", "flu"), ("m", "Ulm", "flu")],
+)
+
+
+def test_classes_are_in_the_order_of_their_cells():
+    classes = equivalence_classes(PEOPLE.table(), ["sex", "town"])
+
+    assert classes.sizes.tolist() == [1, 1, 3]
+    assert repr(classes) == "EquivalenceClasses(3 classes, 5 rows)"
+
+
+@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
+def test_no_columns_make_one_class_of_all_rows(make):
+    assert equivalence_classes(make(PEOPLE), []).sizes.tolist() == [5]
+    assert class_size_counts(make(PEOPLE), []) == {5: 1}
+
+
+@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
+def test_empty_table_has_no_classes(make):
+    empty = make(CategoricalRows(("a", "b"), []))
+    counts = class_value_counts(empty, ["a"], "b")
+
+    for columns in ([], ["a"]):
+        assert equivalence_classes(empty, columns).sizes.tolist() == []
+        assert class_size_counts(empty, columns) == {}
+    assert (counts.n_classes, counts.n_values, counts.n_rows) == (0, 0, 0)
+    assert counts.class_sizes.tolist() == counts.n_distinct.tolist() == counts.value_totals.tolist() == []
+
+
+def test_size_counts_rebuild_the_classes():
+    sizes = class_size_counts(PEOPLE.table(), ["sex", "town"])
+    classes = EquivalenceClasses.from_size_counts(sizes)
+
+    assert sizes == {1: 2, 3: 1}
+    assert classes.sizes.tolist() == [1, 1, 3]
+    assert classes.n_rows == 5
+    assert EquivalenceClasses.from_size_counts({}).sizes.tolist() == []
+
+
+def test_values_within_classes_are_counted_missing_ones_too():
+    counts = class_value_counts(PEOPLE.table(), ["sex", "town"], "ill")
+
+    assert counts.class_index.tolist() == [0, 1, 2, 2]
+    assert counts.value_code.tolist() == [0, 0, 0, 1]
+    assert counts.count.tolist() == [1, 1, 2, 1]
+    assert counts.class_sizes.tolist() == [1, 1, 3]
+    assert counts.n_distinct.tolist() == [1, 1, 2]
+    assert counts.value_totals.tolist() == [4, 1]
+    assert repr(counts) == "ClassValueCounts(3 classes, 2 values, 5 rows)"
+
+
+def test_without_quasi_identifiers_all_values_are_in_one_class():
+    counts = class_value_counts(PEOPLE.table(), [], "ill")
+
+    assert counts.n_classes == 1
+    assert counts.count.tolist() == [4, 1]
+
+
+def test_sensitive_column_among_the_quasi_identifiers_has_one_value_a_class():
+    assert class_value_counts(PEOPLE.table(), ["ill"], "ill").n_distinct.tolist() == [1, 1]
+
+
+def test_dense_counts_leave_out_classes_without_rows():
+    counts = ClassValueCounts.from_contingency([[2, 0, 1], [0, 0, 3]])
+
+    assert counts.n_classes == 2
+    assert counts.class_sizes.tolist() == [2, 4]
+
+
+def test_declared_order_is_kept_beside_the_codes():
+    cells = pa.table({"q": ["x"] * 4, "pain": ["mild", "severe", None, "none"]})
+    pain = Column("pain", kind=Kind.ORDERED, domain=("none", "mild", "unused", "severe"))
+    table = Table.from_arrow(cells, Schema.of([Column("q"), pain]))
+
+    counts = class_value_counts(table, ["q"], "pain")
+    ordered = table["pain"].values.take(pa.array(counts.value_order)).to_pylist()
+
+    assert ordered == ["none", "mild", "severe", None]
+    assert class_value_counts(table, ["pain"], "q").value_order is None
+
+
+@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
+def test_contingency_is_dense_and_ordered(make):
+    counted = contingency(make(PEOPLE), "town", "sex")
+
+    assert counted.tolist() == [[1, 0], [0, 3], [1, 0]]
+    assert counted.dtype == np.int64
+
+
+@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
+def test_contingencies_of_many_columns_share_their_classes(make):
+    counted = contingencies(make(PEOPLE), ["sex", "ill"], by="sex")
+
+    assert counted["sex"].tolist() == [[2, 0], [0, 3]]
+    assert counted["ill"].tolist() == [[2, 2], [0, 1]]
+
+
+@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
+def test_contingency_of_an_empty_table_is_empty(make):
+    assert contingency(make(CategoricalRows(("a", "b"), [])), "a", "b").shape == (0, 0)
