@@ -2,7 +2,7 @@
 
 Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
 tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
-2 releases × 12 seeds × (18 kinds × 2 + 2 naive ones) = 912 tamperings.
+2 releases × 12 seeds × (19 kinds × 2 + 2 naive ones) = 960 tamperings.
 """
 
 import csv
@@ -202,6 +202,10 @@ def promise_fewer_columns(release, rows, manifest, chooser):
     del columns[chooser.randrange(len(columns))]
 
 
+def understate_the_risk(release, rows, manifest, chooser):
+    manifest["evidence"]["risk"] = {"anonymity_level": chooser.randrange(30, 99)}
+
+
 def make_a_column_an_identifier(release, rows, manifest, chooser):
     chooser.choice(manifest["output"]["columns"])["role"] = "identifier"
 
@@ -229,6 +233,7 @@ CONTENT = [
     claim_suppressed_rows,
     forget_a_dropped_column,
     promise_fewer_columns,
+    understate_the_risk,
     make_a_column_an_identifier,
 ]
 ONLY_NAIVE = [change_anything_in_the_manifest, change_the_input_hash]

@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato.errors import ManifestError
 from sfumato.guarantees import Guarantee, guarantee_from_dict
-from sfumato.schema import Kind, Role
+from sfumato.schema import Column, Kind, Role
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 
@@ -126,7 +126,7 @@ def draft_manifest(
     """Write down what a mechanism did; hashes of the output and audited levels are filled in when it is published."""
     before, after = _input_columns(original), _outline(released)
     recodings = tuple(f.to_dict() for f in _features(released) if not _is_unchanged(f, original))
-    used = {name for name, _, _ in after} | {recoding["column"] for recoding in recodings}
+    used = {column.name for column in after} | {recoding["column"] for recoding in recodings}
     companions = original if isinstance(original, Table) else original.companions
     source = companions.source
     return Manifest(
@@ -142,7 +142,7 @@ def draft_manifest(
             "sha256": None,
             "format": "memory",
             "rows": released.n_rows,
-            "columns": [{"name": name, "role": str(role), "kind": str(kind)} for name, role, kind in after],
+            "columns": [_describe(column) for column in after],
         },
         mechanism={"name": mechanism, "parameters": dict(parameters), "seed": seed},
         missing={
@@ -177,8 +177,13 @@ def _input_columns(table: AnyTable) -> tuple[str, ...]:
     return tuple(dict.fromkeys([f.column for f in _features(table)] + list(companions.schema.names())))
 
 
-def _outline(table: AnyTable) -> list[tuple[str, Role, Kind]]:
-    """Name, role and kind of every column; features are quasi-identifying 0/1 columns."""
+def _outline(table: AnyTable) -> list[Column]:
+    """List all columns; features are quasi-identifying 0/1 columns."""
     companions = table if isinstance(table, Table) else table.companions
-    features = [(f.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL) for f in _features(table)]
-    return features + [(c.name, c.role, c.kind) for c in companions.schema]
+    return [Column(f.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL) for f in _features(table)] + list(companions.schema)
+
+
+def _describe(column: Column) -> dict[str, Any]:
+    """Name, role and kind; a declared domain too, which is the order of an ordered column."""
+    described: dict[str, Any] = {"name": column.name, "role": str(column.role), "kind": str(column.kind)}
+    return described | ({"domain": list(column.domain)} if column.domain else {})

@@ -124,7 +124,10 @@ def read_released(path: Path, manifest: Manifest) -> AnyTable:
     """Read a released file the way its manifest describes it: no column and no value is guessed."""
     try:
         output_format = str(manifest.output["format"])
-        columns = [Column(c["name"], Role(c["role"]), Kind(c["kind"])) for c in manifest.output["columns"]]
+        columns = [
+            Column(c["name"], Role(c["role"]), Kind(c["kind"]), tuple(c["domain"]) if c.get("domain") else None)
+            for c in manifest.output["columns"]
+        ]
     except (KeyError, TypeError, ValueError):
         raise ManifestError("does not describe the released columns") from None
     tokens = manifest.missing_tokens

@@ -66,6 +66,7 @@ class Claims:
     recodings: Mapping[str, ClaimedRecoding]
     suppressed_rows: int
     promises: tuple[Promise, ...]
+    stated_risk: Mapping[str, Any]
 
     def names(self, role: Role | None = None) -> tuple[str, ...]:
         """Names of the released columns with a role (all columns when none is given)."""
@@ -107,6 +108,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         recodings={r.name: r for r in recodings},
         suppressed_rows=top.count("suppressed_rows"),
         promises=tuple(_promise(entry) for entry in top.entries("guarantees")),
+        stated_risk=_Entry(top.entry("evidence").data.get("risk", {}), "evidence.risk").data,
     )
 
 

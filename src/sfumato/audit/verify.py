@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.audit.checks import AuditReport, Check, listed
 from sfumato.audit.claims import Claims, Promise, is_number, read_claims
 from sfumato.audit.columns import AnyTable, Columns
+from sfumato.audit.evidence import check_stated_risk
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
 from sfumato.audit.levels import measured_level
@@ -62,6 +63,7 @@ def audit_release(
     described = _described(released, claims)
     for promise in claims.promises:
         checks.extend(_check_promise(promise, described, claims, check_audited_values))
+    checks.extend(check_stated_risk(described, claims.stated_risk))
     if original is not None:
         checks.extend(check_fidelity(columns, Columns(original), claims, check_roles=check_roles))
     return AuditReport(tuple(checks))

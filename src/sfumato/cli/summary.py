@@ -43,8 +43,8 @@ def _not_promised(risk: Mapping[str, Any]) -> str:
         return ""
     unique, k = risk["unique_pattern_fraction"], risk["anonymity_level"]
     return (
-        f"not promised: anything about zeros. {unique:.1%} of the rows have a 0/1 pattern that no other row has "
-        f"(ordinary k = {k})."
+        f"not promised: anything about zeros. {unique:.2%} of the rows have a 0/1 pattern that no other row has; the "
+        f"ordinary k is {k}."
     )
 
 

@@ -99,7 +99,7 @@ class Engine:
         Parameters
         ----------
         source : Countable
-            A coded table gives its codes; a CSV file gives texts, an empty field being null.
+            A coded table gives its codes; a file is read as :func:`sfumato.counting.files.open_file` says.
         columns : sequence of str or None
             Only these columns; ``None`` gives all.
 

@@ -12,9 +12,11 @@ import duckdb
 import pyarrow.parquet as pq
 
 from sfumato.errors import InputError
+from sfumato.schema import DEFAULT_MISSING_TOKENS
 
 DELIMITERS = (",", ";", "\t", "|")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+BLANKS = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace())
 
 
 def is_path(source: Any) -> TypeGuard[str | Path]:
@@ -25,9 +27,11 @@ def is_path(source: Any) -> TypeGuard[str | Path]:
 def open_file(cursor: duckdb.DuckDBPyConnection, path: Path) -> tuple[list[str], duckdb.DuckDBPyRelation]:
     """Return the names of a Parquet or CSV file's columns, and a relation that scans them in that order.
 
-    A CSV file (``.csv``, ``.tsv``, ``.txt``, also with ``.gz``) starts with a header line and is UTF-8; its fields
-    are texts as they stand (``007`` is not ``7``) and an empty field is null. Nothing is guessed but the separator, the
-    one of ``, ; tab |`` that cuts the header into most names: a file that does not fit is an error, not fewer rows.
+    Of a Parquet file the values are taken as they are. A CSV file (``.csv``, ``.tsv``, ``.txt``, also with ``.gz``) is
+    counted as :func:`sfumato.table.read.read_table` would read it: UTF-8 with a header, fields are texts without the
+    blanks around them (``007`` is not ``7``), and the usual tokens for a missing value are null. Nothing is guessed but
+    the separator, the one of ``, ; tab |`` that cuts the header into most names: a file that does not fit is an error,
+    not fewer rows. Only an empty line of a file of one column differs: here it is a missing value.
     """
     if not path.is_file():
         raise InputError(problem="no such file", path=path)
@@ -49,7 +53,17 @@ def open_file(cursor: duckdb.DuckDBPyConnection, path: Path) -> tuple[list[str],
         quotechar='"',
         escapechar='"',
     )
-    return names, relation
+    return names, relation.project(", ".join(f"{_cleaned(f'c{i}')} AS c{i}" for i in range(len(names))))
+
+
+def _cleaned(column: str) -> str:
+    """SQL for a text without the blanks around it, and null where it means a missing value."""
+    text = f"trim({column}, {_quoted(BLANKS)})"
+    return f"CASE WHEN {text} IN ({', '.join(map(_quoted, DEFAULT_MISSING_TOKENS))}) THEN NULL ELSE {text} END"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _read_header(path: Path) -> tuple[str, list[str]]:
@@ -58,7 +72,7 @@ def _read_header(path: Path) -> tuple[str, list[str]]:
     except (gzip.BadGzipFile, EOFError):
         raise InputError(problem="the file is not compressed as its name says", path=path) from None
     delimiter = max(DELIMITERS, key=lambda candidate: len(headers[candidate]))
-    names = headers[delimiter]
+    names = [name.strip() for name in headers[delimiter]]
     if not names:
         raise InputError(problem="the file does not start with a header", path=path, line=1)
     if any(map(_has_undecoded, names)):

@@ -130,13 +130,13 @@ def check_names(names: Iterable[object], *, place: str | None, line: int | None 
 
 def _plain(cells: pa.Array | pa.ChunkedArray, name: str, place: str | None) -> pa.Array:
     """One array of a plain type: text, number, truth value, date or time."""
+    is_coded = pa.types.is_dictionary(cells.type)
+    target = _plain_type(cells.type.value_type if is_coded else cells.type)
+    chunks = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
     try:
-        if pa.types.is_dictionary(cells.type):
-            cells = cells.cast(cells.type.value_type)
-        target = _plain_type(cells.type)
         if target is not None:
-            cells = cells.cast(target)
-            return cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+            plain = [c.dictionary.cast(target).take(c.indices) if is_coded else c.cast(target) for c in chunks]
+            return pa.concat_arrays(plain) if plain else pa.array([], target)
         problem = "holds values that are neither text, numbers, truth values, dates nor times"
     except pa.ArrowException:
         problem = "holds values that cannot be read"

@@ -9,6 +9,7 @@ import pytest
 from sfumato.counting.cells import cell_table
 from sfumato.counting.engine import Engine, default_engine
 from sfumato.errors import ColumnNotFoundError, InputError, SchemaError
+from sfumato.table.read import read_table
 
 CANARY = "canary-4711"
 
@@ -34,10 +35,21 @@ def test_separator_is_taken_from_the_header(tmp_path, delimiter):
     assert cells_of(path, ["a", "b"]) == {("x", "y"): 2}
 
 
-def test_fields_are_texts_and_empty_ones_are_missing(tmp_path):
-    path = write(tmp_path, "a.csv", 'a,b\n007,x\n7,\n7,""\nNA,x\n')
+def test_fields_are_trimmed_texts_and_tokens_are_missing(tmp_path):
+    path = write(tmp_path, "a.csv", 'a, b \n007,x\n7,\n 7,""\nNA, x\u00a0\n?,x\n')
 
-    assert cells_of(str(path), ["a", "b"]) == {("007", "x"): 1, ("7", None): 2, ("NA", "x"): 1}
+    assert cells_of(str(path), ["a", "b"]) == {("007", "x"): 1, ("7", None): 2, (None, "x"): 2}
+
+
+def test_file_is_counted_as_it_would_be_read(tmp_path):
+    path = write(tmp_path, "a.csv", 'a;b\n1;x \n1.0; x\n\n01;?\n"1 ";\n\n')
+    read, scanned = cell_table(read_table(path), ["a", "b"]), cell_table(path, ["a", "b"])
+
+    assert read.n_rows == scanned.n_rows == 4
+    assert sorted(read.counts.tolist()) == sorted(scanned.counts.tolist())
+    assert {tuple(map(str, v.to_pylist())) for v in read.values} == {
+        tuple(map(str, v.to_pylist())) for v in scanned.values
+    }
 
 
 @pytest.mark.parametrize(
@@ -45,7 +57,7 @@ def test_fields_are_texts_and_empty_ones_are_missing(tmp_path):
     [
         (b'\xef\xbb\xbfa,b\r\n"x\ny","p,""q"\r\n', ["a", "b"]),
         (b'"a\nc",b\n"x\ny","p,""q"\n', ["a\nc", "b"]),
-        (b'a, b\n"x\ny","p,""q"', ["a", " b"]),
+        (b'a, b\n"x\ny","p,""q"', ["a", "b"]),
     ],
     ids=["byte-order-mark", "newline-in-header", "space-in-header"],
 )

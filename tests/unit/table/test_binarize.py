@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.datasets.public import data_folder, load_adult
-from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, NotBinaryError, SchemaError
+from sfumato.datasets.public import load_adult
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError, NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binarize import BinarizePlan, binarize
 from sfumato.table.binary import BinaryTable
@@ -341,12 +341,9 @@ def test_the_adult_recipe_is_a_plan_of_eight_columns() -> None:
     assert BinarizePlan.from_dict(plan.to_dict()) == plan
 
 
+@pytest.mark.usefixtures("shared_data")
 def test_the_adult_recipe_gives_the_papers_19_features_and_density() -> None:
     """[kAC17] prints 27.9 % for 32,561 rows."""
-    try:
-        data_folder()
-    except InputError as error:
-        pytest.skip(str(error))
     table = load_adult()
 
     binary = binarize(table, BinarizePlan.from_dict({"recipe": "adult-19"}))
