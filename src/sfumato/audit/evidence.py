@@ -50,4 +50,6 @@ def check_stated_risk(released: AnyTable, stated: Mapping[str, Any]) -> Iterator
             yield Check(f"risk: {label}", False, f"{label} cannot be measured: {exc}", value)
             continue
         passed = abs(value - found) <= ROUNDING
-        yield Check(f"risk: {label}", passed, f"{label}: the manifest gives {value:.6g}, found {found:.6g}", value, found)
+        yield Check(
+            f"risk: {label}", passed, f"{label}: the manifest gives {value:.6g}, found {found:.6g}", value, found
+        )

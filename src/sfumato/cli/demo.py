@@ -66,7 +66,9 @@ def _write_original(folder: Path) -> Table:
     roles = {column.name: column.role for column in made.schema}
     seen = read_table(folder / "admissions.csv")
     source = Source("admissions.csv", seen.source.sha256 if seen.source else "", "csv")
-    wrong = {g.column.name: roles[g.column.name] for g in describe_columns(seen) if g.column.role != roles[g.column.name]}
+    wrong = {
+        g.column.name: roles[g.column.name] for g in describe_columns(seen) if g.column.role != roles[g.column.name]
+    }
     guesses = describe_columns(seen, overrides=wrong)
     write_atomically(folder / "sfumato.toml", project_text(guesses, source, ReadOptions()).encode(), force=True)
     table = load_project(folder / "sfumato.toml").read()

@@ -57,6 +57,8 @@ def command(data: str, output: str, force: bool, **settings: Any) -> None:
     else:
         write_atomically(target, text.encode(), force=force)
     counted = Counter(guess.column.role for guess in guesses)
+    if isinstance(table, BinaryTable):
+        counted[Role.QUASI_IDENTIFIER] += len(table.features)
     listed = ", ".join(f"{n:,} {role}" for role, n in counted.items())
     click.echo(f"{table.n_rows:,} rows; {listed}", err=True)
     if output != "-":

@@ -16,6 +16,7 @@ Words = NDArray[np.uint64]
 Counts = NDArray[np.int64]
 WORD_BITS = 64
 _CHUNK_WORDS = 1 << 21  # words compared at once when supersets are counted: 16 MiB
+_FIRST_BATCH = 4
 
 
 def pack_rows(rows: NDArray[np.int32], n_rows: int) -> Words:
@@ -145,28 +146,46 @@ class ProjectedRows:
             return len(rows) == 0
         groups, counts = np.unique(self.group[rows], return_counts=True)
         few = np.flatnonzero(counts < k)
-        if not len(few):
-            return True
-        return bool(np.all(self._superset_counts(groups, counts, few) >= k))
+        return not len(few) or self._are_included(groups, counts, few, k)
 
-    def _superset_counts(self, groups: NDArray[np.int32], counts: Counts, few: NDArray[np.intp]) -> Counts:
-        """For the groups at positions ``few``: rows, among all these groups, whose pattern includes theirs."""
+    def _are_included(self, groups: NDArray[np.int32], counts: Counts, few: NDArray[np.intp], k: int) -> bool:
+        """Whether, for each group at the positions ``few``, at least k rows of all these groups include its pattern.
+
+        Patterns with most ones are included in fewest others, so they are asked first, in growing batches: one that
+        fails settles the question.
+        """
         patterns = self._patterns[groups]
-        result = np.empty(len(few), dtype=np.int64)
-        step = max(1, _CHUNK_WORDS // max(1, patterns.size))
-        for start in range(0, len(few), step):
-            asked = patterns[few[start : start + step], None, :]
-            included = ((patterns[None, :, :] & asked) == asked).all(axis=2)
-            result[start : start + step] = included @ counts
-        return result
+        asked = patterns[few]
+        asked = asked[np.argsort(-np.bitwise_count(asked).sum(axis=1, dtype=np.int64), kind="stable")]
+        most = max(_FIRST_BATCH, _CHUNK_WORDS // max(1, patterns.size))
+        start, size = 0, _FIRST_BATCH
+        while start < len(asked):
+            batch = asked[start : start + size, None, :]
+            included = ((patterns[None, :, :] & batch) == batch).all(axis=2)
+            if not np.all(included @ counts >= k):
+                return False
+            start, size = start + size, min(2 * size, most)
+        return True
 
-    def split(self, feature: int) -> tuple[Counts, Counts]:
-        """Class counts of the rows with and without a feature, for every group that contains the feature somewhere."""
-        rows = rows_with(self.matrix, feature)
-        groups, position = np.unique(self.group[rows], return_inverse=True)
-        cells = position * self.n_classes + self.classes[rows]
-        inside = np.bincount(cells, minlength=len(groups) * self.n_classes).reshape(len(groups), self.n_classes)
-        return inside, self.class_counts[groups] - inside
+    def splits(self, features: NDArray[np.intp]) -> tuple[NDArray[np.intp], Counts, Counts]:
+        """How features would divide the groups: one entry for each feature and each group with a row that has it.
+
+        Returns
+        -------
+        owner : array
+            Position in ``features`` that an entry belongs to, ascending.
+        with_one, with_zero : arrays, entries × classes
+            Class counts of the group's rows that have the feature and of those that have not.
+        """
+        starts, ends = self.matrix.indptr[features], self.matrix.indptr[features + 1]
+        lengths = ends - starts
+        owner = np.repeat(np.arange(len(features)), lengths)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        rows = self.matrix.indices[np.repeat(starts, lengths) + within]
+        entries, place = np.unique(owner * self.n_groups + self.group[rows], return_inverse=True)
+        cells = np.bincount(place * self.n_classes + self.classes[rows], minlength=len(entries) * self.n_classes)
+        with_one = cells.reshape(len(entries), self.n_classes)
+        return entries // self.n_groups, with_one, self.class_counts[entries % self.n_groups] - with_one
 
     def add(self, feature: int) -> None:
         """Let a feature join: rows with and without it no longer share a group."""
@@ -178,7 +197,7 @@ class ProjectedRows:
         if not len(rows):
             return
         groups, position = np.unique(self.group[rows], return_inverse=True)
-        inside, outside = self.split(feature)
+        _, inside, outside = self.splits(np.array([feature]))
         divided = outside.sum(axis=1) > 0
         new_ids = np.where(divided, self.n_groups + np.cumsum(divided) - 1, groups).astype(np.int32)
         self.class_counts = np.concatenate([self.class_counts, inside[divided]])

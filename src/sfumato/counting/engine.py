@@ -139,7 +139,7 @@ class Engine:
             return source.n_rows
         if isinstance(source, pa.Table):
             return int(source.num_rows)
-        _, opened = self._open(source, None)
+        _, opened = self._open(source, ())
         counted = self.collect(opened.select(nw.len().alias("n")))
         return int(counted.column("n")[0].as_py())
 
@@ -167,7 +167,7 @@ class Engine:
             return [every[i] for i in chosen], _from_arrow(cursor, [source.column(i) for i in chosen])
         if is_path(source):
             with _without_values(Path(source)):
-                names, relation = open_file(cursor, Path(source))
+                names, relation = open_file(cursor, Path(source), columns)
                 return names, nw.from_native(relation)
         opened = nw.from_native(source).lazy()
         return opened.collect_schema().names(), opened

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import duckdb
 import pyarrow.parquet as pq
 
-from sfumato.errors import InputError
+from sfumato.errors import ColumnNotFoundError, InputError
 from sfumato.schema import DEFAULT_MISSING_TOKENS
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -24,7 +25,9 @@ def is_path(source: Any) -> TypeGuard[str | Path]:
     return isinstance(source, str | Path)
 
 
-def open_file(cursor: duckdb.DuckDBPyConnection, path: Path) -> tuple[list[str], duckdb.DuckDBPyRelation]:
+def open_file(
+    cursor: duckdb.DuckDBPyConnection, path: Path, columns: Collection[str] | None = None
+) -> tuple[list[str], duckdb.DuckDBPyRelation]:
     """Return the names of a Parquet or CSV file's columns, and a relation that scans them in that order.
 
     Of a Parquet file the values are taken as they are. A CSV file (``.csv``, ``.tsv``, ``.txt``, also with ``.gz``) is
@@ -32,12 +35,32 @@ def open_file(cursor: duckdb.DuckDBPyConnection, path: Path) -> tuple[list[str],
     blanks around them (``007`` is not ``7``), and the usual tokens for a missing value are null. Nothing is guessed but
     the separator, the one of ``, ; tab |`` that cuts the header into most names: a file that does not fit is an error,
     not fewer rows. Only an empty line of a file of one column differs: here it is a missing value.
+
+    With ``columns``, only these are opened; when there are none, one that can be counted.
     """
     if not path.is_file():
         raise InputError(problem="no such file", path=path)
+    if path.suffix.lower() == ".parquet":
+        names, relation = pq.read_schema(path).names, cursor.read_parquet(_literal(path))
+        chosen = _chosen(names, columns)
+        scanned = [f'"{relation.columns[i].replace(chr(34), chr(34) * 2)}"' for i in chosen]
+    else:
+        names, relation = _open_text(cursor, path)
+        chosen = _chosen(names, columns)
+        scanned = [_cleaned(f"c{i}") for i in chosen]
+    opened = relation.project(", ".join(f"{column} AS c{i}" for column, i in zip(scanned, chosen, strict=True)))
+    return [names[i] for i in chosen], opened
+
+
+def _chosen(names: list[str], columns: Collection[str] | None) -> list[int]:
+    for column in columns or ():
+        if column not in names:
+            raise ColumnNotFoundError(column, names)
+    return [i for i, name in enumerate(names) if columns is None or name in columns] or [0]
+
+
+def _open_text(cursor: duckdb.DuckDBPyConnection, path: Path) -> tuple[list[str], duckdb.DuckDBPyRelation]:
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".parquet"]:
-        return pq.read_schema(path).names, cursor.read_parquet(_literal(path))
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
     if not suffixes or suffixes[-1] not in TEXT_SUFFIXES:
@@ -53,11 +76,11 @@ def open_file(cursor: duckdb.DuckDBPyConnection, path: Path) -> tuple[list[str],
         quotechar='"',
         escapechar='"',
     )
-    return names, relation.project(", ".join(f"{_cleaned(f'c{i}')} AS c{i}" for i in range(len(names))))
+    return names, relation
 
 
 def _cleaned(column: str) -> str:
-    """SQL for a text without the blanks around it, and null where it means a missing value."""
+    """Write SQL for a text without the blanks around it, and null where it means a missing value."""
     text = f"trim({column}, {_quoted(BLANKS)})"
     return f"CASE WHEN {text} IN ({', '.join(map(_quoted, DEFAULT_MISSING_TOKENS))}) THEN NULL ELSE {text} END"
 

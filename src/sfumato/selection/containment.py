@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.contract import MechanismInfo, Parameter, Progress
 from sfumato.counting.bitsets import ProjectedRows, ones_by_class
@@ -17,6 +18,8 @@ from sfumato.table.binarize import BinarizePlan
 
 Criterion = Literal["hamming_separation", "distinguished_pairs"]
 OnInfeasible = Literal["stop", "skip"]
+
+_FIRST_BATCH, _LARGEST_BATCH = 16, 1024  # features whose gains are looked at again together
 
 
 class GreedyContainmentSelector(ContainmentSelector):
@@ -125,23 +128,30 @@ def _by_new_pairs(rows: ProjectedRows) -> Iterator[tuple[int, int]]:
     need not be looked at again: the lazy greedy of Minoux. The caller adds an accepted feature to ``rows`` before it
     asks for the next.
     """
-
-    def gain_now(feature: int) -> int:
-        with_one, with_zero = rows.split(feature)
-        return int(separated_pairs(with_one, with_zero).sum())
-
-    n_features = rows.matrix.shape[1]
     ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes).T
-    first_gains = separated_pairs(ones, rows.class_counts[0] - ones)
-    heap = [(-int(first_gains[feature]), feature) for feature in range(n_features)]
+    gains = separated_pairs(ones, rows.class_counts[0] - ones)
+    known_at = np.zeros(len(gains), dtype=np.intp)  # how many features had been chosen when a gain was computed
+    heap = [(-gain, feature) for feature, gain in enumerate(gains.tolist())]
     heapq.heapify(heap)
     while heap:
-        bound, feature = heapq.heappop(heap)
-        gain = gain_now(feature) if bound else 0
-        if heap and (-gain, feature) > heap[0]:
-            heapq.heappush(heap, (-gain, feature))
-        else:
-            yield feature, gain
+        n_chosen, batch_size = len(rows.chosen), _FIRST_BATCH
+        while heap[0][0] and known_at[heap[0][1]] < n_chosen:
+            stale = [heapq.heappop(heap)[1] for _ in range(min(batch_size, len(heap)))]
+            known_at[stale] = n_chosen
+            for feature, gain in zip(stale, _new_pairs(rows, np.array(stale)), strict=True):
+                heapq.heappush(heap, (-gain, feature))
+            batch_size = min(2 * batch_size, _LARGEST_BATCH)
+        negative_gain, feature = heapq.heappop(heap)
+        yield feature, -negative_gain
+
+
+def _new_pairs(rows: ProjectedRows, features: NDArray[np.intp]) -> list[int]:
+    """For each feature the pairs of different classes that it separates and no chosen feature does."""
+    owner, with_one, with_zero = rows.splits(features)
+    gains = np.zeros(len(features), dtype=np.int64)
+    np.add.at(gains, owner, separated_pairs(with_one, with_zero))
+    found: list[int] = gains.tolist()
+    return found
 
 
 MECHANISMS = (
