@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import difflib
 import io
+import re
+import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import IO
 
 import python_calamine
 
@@ -13,6 +18,12 @@ from sfumato.table.bytes import StoredBytes, unzipped
 from sfumato.table.cells import ColumnCoder, check_names
 from sfumato.table.objects import MixedColumnError, column_of_objects, refuse_mixed
 from sfumato.table.parsed import Parsed
+
+MAX_SHEET_CELLS = 1 << 26
+
+_CHUNK_BYTES = 1 << 20
+_CELL_REFERENCE = re.compile(rb"""r=["']([A-Z]{1,3})(\d{1,7})["']""")
+_REFERENCE_BYTES = 16
 
 Row = Sequence[object]
 
@@ -23,6 +34,7 @@ def parse_spreadsheet(stored: StoredBytes, coder: ColumnCoder, *, sheet: str | N
     if not data:
         problem = "is empty"
         raise InputError(problem, path=stored.name)
+    _check_extent(data, stored.name)
     rows = [(number, row) for number, row in enumerate(_rows(data, sheet, stored.name), start=1) if _width(row)]
     if not rows:
         problem = "its sheet is empty"
@@ -46,6 +58,38 @@ def parse_spreadsheet(stored: StoredBytes, coder: ColumnCoder, *, sheet: str | N
             raise refuse_mixed(error, place=stored.name, column=name, row=rows[error.position][0]) from None
         columns[name], kinds[name] = coder.code(name, array)
     return Parsed(columns, kinds, len(rows), lambda row: rows[row][0])
+
+
+def _check_extent(data: bytes, name: str) -> None:
+    """Refuse a sheet that a cell far away makes too large; the parser would take memory for all cells in between."""
+    extents = [(0, 0)]
+    with suppress(Exception), zipfile.ZipFile(io.BytesIO(data)) as archive:  # the parser says what is damaged
+        for member in archive.namelist():
+            if member.lower().endswith(".xml"):
+                with archive.open(member) as file:
+                    extents.append(_extent(file))
+    n_rows, n_columns = max(extents, key=lambda extent: extent[0] * extent[1])
+    if n_rows * n_columns > MAX_SHEET_CELLS:
+        problem = f"holds a sheet of {n_rows:,} rows and {n_columns:,} columns, more than {MAX_SHEET_CELLS:,} cells"
+        raise InputError(problem, path=name, hint="delete stray cells far from the table, or save it as CSV")
+
+
+def _extent(file: IO[bytes]) -> tuple[int, int]:
+    """Row and column of the last cell of a sheet."""
+    n_rows, letters, rest = 0, {b""}, b""
+    for chunk in iter(partial(file.read, _CHUNK_BYTES), b""):
+        cells = _CELL_REFERENCE.findall(rest + chunk)
+        letters.update(column for column, _ in cells)
+        n_rows = max(n_rows, *(int(row) for _, row in cells), 0)
+        rest = chunk[-_REFERENCE_BYTES:]
+    return n_rows, max(_column_number(column) for column in letters)
+
+
+def _column_number(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number
 
 
 def _rows(data: bytes, sheet: str | None, name: str) -> Sequence[Row]:

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import python_calamine
 import xlsxwriter
 
 from sfumato.errors import InputError, SfumatoError
@@ -96,6 +97,14 @@ def test_quote_inside_an_unquoted_cell_is_text(tmp_path: Path) -> None:
     table = read_table(written(tmp_path, b'a,b\n5" pipe,1\nx"y,2\nz,"q""r"\n'))
 
     assert table["a"].cells().to_pylist() == ['5" pipe', 'x"y', "z"]  # type: ignore[index]
+
+
+def test_names_over_several_lines_are_shown_on_one(tmp_path: Path) -> None:
+    path = written(tmp_path, b'"a\n\x1b[31mb",c\n1,2\n')
+    with pytest.raises(SfumatoError) as caught:
+        read_table(path, schema=Schema.of([Column("c")]))
+
+    assert str(caught.value).startswith("column 'a  [31mb': is in ")
 
 
 def test_empty_file_without_header(tmp_path: Path) -> None:
@@ -265,6 +274,38 @@ class TestOtherFormats:
         good = workbook([["a"], [1]])
         for bad in (b"a,b\n1,2\n", good[:500], good[:-30], good[:600] + b"\0" * 200 + good[800:]):
             assert "cannot be read as an Excel workbook" in str(refused(written(tmp_path, bad, "t.xlsx")))
+
+    def test_cell_far_away_is_refused_before_memory_is_taken_for_all_between(self, tmp_path: Path) -> None:
+        file = io.BytesIO()
+        with xlsxwriter.Workbook(file) as book:
+            sheet = book.add_worksheet()
+            sheet.write(0, 0, "a")
+            sheet.write(1_048_575, 16_383, CANARY)
+        error = refused(written(tmp_path, file.getvalue(), "t.xlsx"))
+
+        assert "holds a sheet of 1,048,576 rows and 16,384 columns" in str(error)
+
+    def test_panic_of_the_parser_is_our_error_and_an_interrupt_is_not(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class PanicException(BaseException):  # Rust's panics have this name
+            pass
+
+        class Workbook:
+            error: type[BaseException] = PanicException
+
+            @classmethod
+            def from_filelike(cls, _: object) -> None:
+                raise cls.error(CANARY)
+
+        monkeypatch.setattr(python_calamine, "CalamineWorkbook", Workbook)
+        path = written(tmp_path, workbook([["a"], [1]]), "t.xlsx")
+        assert "cannot be read as an Excel workbook" in str(refused(path))
+        Workbook.error = python_calamine.PasswordError
+        assert "is protected by a password" in str(refused(path))
+        Workbook.error = KeyboardInterrupt
+        with pytest.raises(KeyboardInterrupt):
+            read_table(path)
 
 
 def bad_files() -> dict[str, bytes]:

@@ -349,13 +349,13 @@ class TestArff:
     )
 
     def test_types_quotes_comments_and_missing(self, tmp_path: Path) -> None:
-        content = self.header + "@DATA\n% c\n1.5,'x y',\"p,q\"\n?, z ,?\n2,'it\\'s',plain\n"
+        content = self.header + "@DATA\n% c\n1.5,'x y',\"p,q\"\n?, z ,?\n2,'it\\'s',plain\n3,'x y',\n"
         table = read_text(tmp_path, content, "t.arff")
 
         assert cells(table) == {
-            "the age": ["1.5", None, "2"],
-            "c": ["x y", "z", "it's"],
-            "s": ["p,q", None, "plain"],
+            "the age": ["1.5", None, "2", "3"],
+            "c": ["x y", "z", "it's", "x y"],
+            "s": ["p,q", None, "plain", None],
         }
         assert [c.kind for c in table.schema] == [Kind.NUMERIC, Kind.CATEGORICAL, Kind.CATEGORICAL]
 
