@@ -87,7 +87,8 @@ def _redescribed(column: Column, stated: Mapping[str, Any]) -> Column:
 
 def _check_promises_exist(claims: Claims) -> Check:
     n = len(claims.promises)
-    return Check("promises", n > 0, f"the manifest promises {n} guarantees" if n else "the manifest promises nothing")
+    said = f"{n} guarantee{'s' if n > 1 else ''}" if n else "nothing"
+    return Check("promises", n > 0, f"the manifest promises {said}")
 
 
 def _check_promise(promise: Promise, released: AnyTable, claims: Claims, check_audited_values: bool) -> Iterator[Check]:

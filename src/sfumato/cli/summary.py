@@ -51,7 +51,7 @@ def _not_promised(risk: Mapping[str, Any]) -> str:
 def show_checks(report: AuditReport) -> None:
     """List every check with its verdict."""
     for check in report.checks:
-        click.echo(f"{'ok  ' if check.passed else 'FAIL'} {check.name}: {check.message}")
+        click.echo(f"{'ok  ' if check.passed else 'FAIL'} {check.message}")
     verdict = "confirmed" if report.passed else "NOT confirmed"
     click.echo(f"{verdict}: {sum(c.passed for c in report.checks)} of {len(report.checks)} checks hold")
 

@@ -82,7 +82,8 @@ def _open_text(cursor: duckdb.DuckDBPyConnection, path: Path) -> tuple[list[str]
 def _cleaned(column: str) -> str:
     """Write SQL for a text without the blanks around it, and null where it means a missing value."""
     text = f"trim({column}, {_quoted(BLANKS)})"
-    return f"CASE WHEN {text} IN ({', '.join(map(_quoted, DEFAULT_MISSING_TOKENS))}) THEN NULL ELSE {text} END"
+    tokens = " ".join(f"WHEN {_quoted(token)} THEN NULL" for token in DEFAULT_MISSING_TOKENS)
+    return f"CASE {text} {tokens} ELSE {text} END"  # IN (…) would become one join a column
 
 
 def _quoted(text: str) -> str:
