@@ -40,7 +40,7 @@ def count_with_duckdb(folder: Path) -> Any:
     """Run the SQL by hand under the same limit."""
     import duckdb
 
-    config = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(folder / "spill")}
+    config: dict[str, Any] = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(folder / "spill")}
     with duckdb.connect(":memory:", config=config) as connection:
         query = (
             f"SELECT size, count(*) FROM (SELECT count(*) AS size FROM read_parquet(?) GROUP BY {', '.join(COLUMNS)}) "

@@ -41,7 +41,7 @@ class Parameter:
     """One parameter of a mechanism, as the command line, the project file and the page offer it."""
 
     name: str
-    type: type
+    type: type | tuple[type, ...]
     default: Any
     help: str
     choices: tuple[str, ...] = ()

@@ -14,6 +14,9 @@ from sfumato.errors import InvalidParameterError, ManifestError
 DiversityVariant = Literal["distinct", "entropy", "recursive"]
 ClosenessDistance = Literal["equal", "ordered"]
 
+REVEALING = ("ones", "zeros", "both")
+"""Which values of a binary column an attacker may know."""
+
 ROUNDING = 1e-9
 """Slack for real-valued levels, so that a promise is not missed by the last bit of a logarithm."""
 
@@ -75,25 +78,61 @@ class KAnonymity(_AsDict):
 
 @dataclass(frozen=True)
 class Containment(_AsDict):
-    """k-anonymity by containment: the ones of every row are included in those of at least k - 1 other rows."""
+    """k-anonymity by containment: the ones of every row are included in those of at least k - 1 other rows.
+
+    ``reveals`` says for each column which values an attacker may know; empty means the ones of every column.
+    """
 
     kind: ClassVar[str] = "containment"
     k: int
     columns: tuple[str, ...]
+    reveals: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_at_least("k", self.k, 1)
+        if self.reveals and (len(self.reveals) != len(self.columns) or not set(self.reveals) <= set(REVEALING)):
+            raise InvalidParameterError("reveals", "got another list", allowed=f"one of {REVEALING} for each column")
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
+        if not self.reveals:
+            known, rest = "ones", " (nothing is promised about zeros)"
+        else:
+            counted = ", ".join(f"{self.reveals.count(v)}: {v}" for v in REVEALING if v in self.reveals)
+            known, rest = "revealing values", f" (revealing are, by number of columns, {counted})"
         return (
-            f"whatever ones of a row an attacker knows among {len(self.columns)} binary columns, "
-            f"at least {self.k} rows have them all (nothing is promised about zeros)"
+            f"whatever {known} of a row an attacker knows among {len(self.columns)} binary columns, "
+            f"at least {self.k} rows have them all{rest}"
         )
 
     def is_met_by(self, level: float) -> bool:
         """Whether every row is contained often enough."""
         return level >= self.k
+
+
+@dataclass(frozen=True)
+class UniquePatterns(_AsDict):
+    """At most a given share of the rows is unique on ``columns``."""
+
+    kind: ClassVar[str] = "unique-patterns"
+    max_unique_fraction: float
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_unique_fraction <= 1:
+            problem = f"got {self.max_unique_fraction!r}"
+            raise InvalidParameterError("max_unique_fraction", problem, allowed="between 0 and 1")
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"at most {self.max_unique_fraction:.4g} of the rows have values on {len(self.columns)} "
+            "quasi-identifying columns that no other row has"
+        )
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether few enough rows are unique (here lower is better)."""
+        return level <= self.max_unique_fraction + ROUNDING
 
 
 @dataclass(frozen=True)
@@ -154,8 +193,8 @@ class TCloseness(_AsDict):
         return level <= self.t + ROUNDING
 
 
-GUARANTEES: dict[str, type[KAnonymity | Containment | LDiversity | TCloseness]] = {
-    cls.kind: cls for cls in (KAnonymity, Containment, LDiversity, TCloseness)
+GUARANTEES: dict[str, type[KAnonymity | Containment | UniquePatterns | LDiversity | TCloseness]] = {
+    cls.kind: cls for cls in (KAnonymity, Containment, UniquePatterns, LDiversity, TCloseness)
 }
 
 

@@ -17,6 +17,8 @@ from sfumato.errors import InvalidParameterError
 
 FAMILIES = ("sfumato.selection",)
 
+_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", dict: "a table of settings"}
+
 
 @cache
 def registered_mechanisms() -> Mapping[str, MechanismInfo]:
@@ -72,7 +74,6 @@ def _convert(parameter: Parameter, value: Any) -> Any:
     is_bool_for_int = wanted is int and isinstance(value, bool)
     if value is None or (isinstance(value, wanted) and not is_bool_for_int):
         return value
-    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false", dict: "a table of settings"}
     try:
         if wanted is int and isinstance(value, str):
             return int(value)
@@ -82,4 +83,5 @@ def _convert(parameter: Parameter, value: Any) -> Any:
             return {"true": True, "false": False}[value.lower()]
     except (ValueError, KeyError):
         pass
-    raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=words[wanted])
+    types = wanted if isinstance(wanted, tuple) else (wanted,)
+    raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=" or ".join(_WORDS[t] for t in types))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.counting import Classes, group_rows
-from sfumato.guarantees import KAnonymity
+from sfumato.guarantees import KAnonymity, UniquePatterns
 
 
 def anonymity_level(classes: Classes) -> int:
@@ -30,3 +30,9 @@ def share_below(classes: Classes, k: int) -> float:
 def measure(guarantee: KAnonymity, released: AnyTable) -> float:
     """Largest k that holds on the guarantee's columns; no columns gives the number of rows."""
     return anonymity_level(group_rows(Columns(released), guarantee.columns))
+
+
+def measure_uniques(guarantee: UniquePatterns, released: AnyTable) -> float:
+    """Share of the rows that are unique on the guarantee's columns; 1 for a table without rows, which keeps nothing."""
+    classes = group_rows(Columns(released), guarantee.columns)
+    return sample_uniques(classes) / len(classes.ids) if len(classes.ids) else 1.0

@@ -13,7 +13,7 @@ from sfumato.schema import Kind, Role
 
 KNOWN_VERSION = 1
 _LIMIT = 2**63
-_NUMBER_FIELDS = ("l", "t", "c", "above", "upto")
+_NUMBER_FIELDS = ("l", "t", "c", "above", "upto", "max_unique_fraction")
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _promise(entry: _Entry) -> Promise:
     columns = entry.texts("columns")
     for key in _NUMBER_FIELDS:
         entry.number(key)
-    for key, read in (("k", entry.count), ("sensitive", entry.text)):
+    for key, read in (("k", entry.count), ("sensitive", entry.text), ("reveals", entry.texts)):
         if key in fields:
             read(key)
     for key, allowed in (("variant", get_args(DiversityVariant)), ("distance", get_args(ClosenessDistance))):

@@ -82,8 +82,12 @@ def containment_level(columns: Columns, names: Sequence[str]) -> int:
     .. [kAC17] Zhang, Mohammed, Dave, Al Hasan: Feature Selection for Classification under Anonymity Constraint.
        Transactions on Data Privacy 10 (2017) 1-25.
     """
-    smallest = columns.n_rows
-    patterns = _Patterns(columns.ones(names))
+    return _level(columns.ones(names), columns.n_rows)
+
+
+def _level(ones: sp.csr_matrix, n_rows: int) -> int:
+    smallest = n_rows
+    patterns = _Patterns(ones)
     for pattern in patterns.largest_first():
         if smallest <= 1:
             break
@@ -96,5 +100,16 @@ def containment_level(columns: Columns, names: Sequence[str]) -> int:
 
 
 def measure(guarantee: Containment, released: AnyTable) -> float:
-    """Largest k for which the ones of every row are included in those of at least k rows."""
-    return containment_level(Columns(released), guarantee.columns)
+    """Largest k for which the revealing values of every row are those of at least k rows."""
+    columns = Columns(released)
+    return _level(_known(columns.ones(guarantee.columns), guarantee.reveals), columns.n_rows)
+
+
+def _known(ones: sp.csr_matrix, reveals: Sequence[str]) -> sp.csr_matrix:
+    """Write what an attacker may know as a 0/1 matrix: ones, zeros (as ones of the complement) or both."""
+    if not reveals:
+        return ones
+    dense = ones.toarray().astype(np.int8)
+    known = [dense[:, i] for i, which in enumerate(reveals) if which != "zeros"]
+    known += [1 - dense[:, i] for i, which in enumerate(reveals) if which != "ones"]
+    return sp.csr_matrix(np.column_stack(known))

@@ -8,11 +8,12 @@ from typing import Any
 from sfumato.audit import anonymity, closeness, containment, diversity
 from sfumato.audit.columns import AnyTable
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import Containment, Guarantee, KAnonymity, LDiversity, TCloseness
+from sfumato.guarantees import Containment, Guarantee, KAnonymity, LDiversity, TCloseness, UniquePatterns
 
 LEVELS: Mapping[str, Callable[[Any, AnyTable], float]] = {
     KAnonymity.kind: anonymity.measure,
     Containment.kind: containment.measure,
+    UniquePatterns.kind: anonymity.measure_uniques,
     LDiversity.kind: diversity.measure,
     TCloseness.kind: closeness.measure,
 }

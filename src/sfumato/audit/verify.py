@@ -21,7 +21,7 @@ from sfumato.table.coding import Table
 
 __all__ = ["AuditReport", "Check", "audit_release", "measured_level"]
 
-_PARAMETERS = ("k", "l", "t", "c")
+_PARAMETERS = ("k", "l", "t", "c", "max_unique_fraction")
 """Fields of guarantees that a mechanism may have as parameters of the same name."""
 
 

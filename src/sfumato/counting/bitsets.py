@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 Words = NDArray[np.uint64]
 Counts = NDArray[np.int64]
 WORD_BITS = 64
+ONES, ZEROS = 1, 2
 _CHUNK_WORDS = 1 << 21  # words compared at once when supersets are counted: 16 MiB
 _FIRST_BATCH = 4
 
@@ -60,6 +61,14 @@ def ones_by_class(matrix: sp.csc_matrix, classes: NDArray[np.int32], n_classes: 
         (np.ones(n_rows, dtype=np.int64), (classes, np.arange(n_rows))), shape=(n_classes, n_rows)
     )
     return np.asarray((membership @ matrix.astype(np.int64)).toarray(), dtype=np.int64)
+
+
+def revealing_items(matrix: sp.csc_matrix, reveals: NDArray[np.uint8]) -> sp.csc_matrix:
+    """One column for every revealing value: a feature itself for its ones, its complement for its zeros."""
+    ones = matrix[:, np.flatnonzero(reveals & ONES)]
+    flipped = matrix[:, np.flatnonzero(reveals & ZEROS)]
+    zeros = sp.csc_matrix(1 - flipped.toarray().astype(np.uint8))
+    return sp.csc_matrix(sp.hstack([ones, zeros]))
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ class ProjectedRows:
     """Rows of a binary table projected on a growing set of features.
 
     Rows that are equal on the chosen features form a group. Adding a feature splits groups; nothing is recomputed
-    from scratch, and whether a feature may be added is decided from the rows that contain it alone.
+    from scratch, and whether a feature may be added is decided from the rows with a revealing value alone.
 
     Parameters
     ----------
@@ -122,31 +131,61 @@ class ProjectedRows:
         Rows × features, canonical 0/1.
     classes : array of int
         Class of each row, 0 .. n_classes - 1.
+    reveals : array of uint8 or None
+        For each feature which values an attacker may know: ``ONES``, ``ZEROS`` or both added; None: ones everywhere.
     """
 
-    def __init__(self, matrix: sp.csc_matrix, classes: NDArray[np.int32], n_classes: int) -> None:
-        n_rows = matrix.shape[0]
+    def __init__(
+        self,
+        matrix: sp.csc_matrix,
+        classes: NDArray[np.int32],
+        n_classes: int,
+        reveals: NDArray[np.uint8] | None = None,
+    ) -> None:
+        n_rows, n_features = matrix.shape
         self.matrix = matrix
         self.classes = classes
         self.n_classes = n_classes
+        self.reveals = np.full(n_features, ONES, dtype=np.uint8) if reveals is None else reveals
         self.chosen: list[int] = []
         self.n_groups = 1
+        self.n_unique = int(n_rows == 1)
         self.group = np.zeros(n_rows, dtype=np.int32)
         self.class_counts = np.bincount(classes, minlength=n_classes).astype(np.int64)[None, :]
         self._patterns = np.zeros((1, 1), dtype=np.uint64)
+        self._n_bits = 0
 
     def keeps_containment(self, feature: int, k: int) -> bool:
         """Whether the rows stay k-anonymous by containment when a feature joins.
 
-        Only rows that contain the feature gain a one, so only their containment can fall. Among them, a projected row
-        that occurs k times is safe; for the others the projected rows that include it are counted.
+        Only rows with a revealing value of the feature gain something an attacker may know, so only their containment
+        can fall. Among them, a projected row that occurs k times is safe; for the others the projected rows that
+        include it are counted.
         """
         rows = rows_with(self.matrix, feature)
+        if self.reveals[feature] & ONES and not self._keep(rows, k):
+            return False
+        return not self.reveals[feature] & ZEROS or self._keep(self._other_rows(rows), k)
+
+    def _other_rows(self, rows: NDArray[np.int32]) -> NDArray[np.intp]:
+        others = np.ones(self.matrix.shape[0], dtype=np.bool_)
+        others[rows] = False
+        return np.flatnonzero(others)
+
+    def _keep(self, rows: NDArray[np.int32] | NDArray[np.intp], k: int) -> bool:
+        """Whether rows that gain the same value stay contained k times."""
         if len(rows) < k:
             return len(rows) == 0
         groups, counts = np.unique(self.group[rows], return_counts=True)
         few = np.flatnonzero(counts < k)
         return not len(few) or self._are_included(groups, counts, few, k)
+
+    def n_unique_with(self, feature: int) -> int:
+        """Count the rows that no other row would equal if a feature joined."""
+        _, inside, outside = self.splits(np.array([feature]))
+        with_one, with_zero = inside.sum(axis=1), outside.sum(axis=1)
+        before = int(np.count_nonzero(with_one + with_zero == 1))
+        return self.n_unique - before + int(np.count_nonzero(with_one == 1) + np.count_nonzero(with_zero == 1))
 
     def _are_included(self, groups: NDArray[np.int32], counts: Counts, few: NDArray[np.intp], k: int) -> bool:
         """Whether, for each group at the positions ``few``, at least k rows of all these groups include its pattern.
@@ -189,20 +228,29 @@ class ProjectedRows:
 
     def add(self, feature: int) -> None:
         """Let a feature join: rows with and without it no longer share a group."""
-        rows = rows_with(self.matrix, feature)
-        word, bit = divmod(len(self.chosen), WORD_BITS)
+        self.n_unique = self.n_unique_with(feature)
         self.chosen.append(feature)
-        if word >= self._patterns.shape[1]:
-            self._patterns = np.pad(self._patterns, ((0, 0), (0, self._patterns.shape[1])))
-        if not len(rows):
-            return
+        rows = rows_with(self.matrix, feature)
         groups, position = np.unique(self.group[rows], return_inverse=True)
         _, inside, outside = self.splits(np.array([feature]))
         divided = outside.sum(axis=1) > 0
-        new_ids = np.where(divided, self.n_groups + np.cumsum(divided) - 1, groups).astype(np.int32)
+        with_one = np.where(divided, self.n_groups + np.cumsum(divided) - 1, groups).astype(np.int32)
         self.class_counts = np.concatenate([self.class_counts, inside[divided]])
         self.class_counts[groups[divided]] = outside[divided]
         self._patterns = np.concatenate([self._patterns, self._patterns[groups[divided]]])
-        self._patterns[new_ids, word] |= np.uint64(1 << bit)
         self.n_groups += int(divided.sum())
-        self.group[rows] = new_ids[position]
+        self.group[rows] = with_one[position]
+        self._mark(feature, with_one)
+
+    def _mark(self, feature: int, with_one: NDArray[np.int32]) -> None:
+        """Note in the groups' patterns the revealing values of a feature."""
+        has_one = np.zeros(self.n_groups, dtype=np.bool_)
+        has_one[with_one] = True
+        for value, groups in ((ONES, has_one), (ZEROS, ~has_one)):
+            if not self.reveals[feature] & value:
+                continue
+            word, bit = divmod(self._n_bits, WORD_BITS)
+            if word >= self._patterns.shape[1]:
+                self._patterns = np.pad(self._patterns, ((0, 0), (0, self._patterns.shape[1])))
+            self._patterns[groups, word] |= np.uint64(1 << bit)
+            self._n_bits += 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,34 +16,50 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.contract import Progress, Release
-from sfumato.counting.bitsets import distinct_rows, ones_by_class
-from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
-from sfumato.guarantees import Containment
+from sfumato.counting.bitsets import ONES, distinct_rows, ones_by_class, revealing_items
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import REVEALING, Containment, Guarantee, KAnonymity, UniquePatterns
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level, sample_unique_fraction
 from sfumato.measures.containment import containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation
 from sfumato.table.binarize import BinarizePlan, binarize
-from sfumato.table.binary import as_binary_matrix
+from sfumato.table.binary import Feature, as_binary_matrix
 from sfumato.table.coding import Table
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A canonical binary matrix with its classes as codes: what a search works on."""
+    """A canonical binary matrix with its classes as codes: what a search works on.
+
+    ``reveals`` says which values of each feature an attacker may know (see ``ProjectedRows``); None: the ones.
+    """
 
     matrix: sp.csc_matrix
     classes: NDArray[np.int32]
     n_classes: int
+    reveals: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True)
 class Step:
-    """One feature that a search looked at: its gain as a share of the pairs of different classes, and the verdict."""
+    """One feature that a search looked at: its gain by the search's criterion, and the verdict."""
 
     feature: int
     gain: float
     accepted: bool
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a search found: the features, the steps that led there, and how the search ended.
+
+    ``ending`` is plain data for the manifest, such as whether the result is proven best and how far the bound is.
+    """
+
+    features: Sequence[int]
+    steps: Sequence[Step] = ()
+    ending: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
@@ -56,14 +72,18 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
     mechanism_name: ClassVar[str]
     k: int
     binarize: BinarizePlan | Mapping[str, Any] | None
+    max_unique_fraction: float | None = None
 
     @abstractmethod
-    def _search(self, data: Labelled, progress: Progress | None) -> list[Step]:
-        """Look at features in turn; the accepted ones are the selection."""
+    def _search(self, data: Labelled, progress: Progress | None) -> Selection:
+        """Choose features whose projection keeps k."""
 
     def _check_parameters(self, n_rows: int) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
             raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 1")
+        limit = self.max_unique_fraction
+        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit <= 1):
+            raise InvalidParameterError("max_unique_fraction", f"got {limit!r}", allowed="between 0 and 1, or None")
         if self.k > n_rows:
             raise PrivacyNotAchievableError(
                 f"containment with k = {self.k} on {n_rows:,} rows",
@@ -77,8 +97,14 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
         check_classification_targets(y)
         matrix = as_binary_matrix(X, getattr(self, "feature_names_in_", None))
         self.classes_, classes = np.unique(y, return_inverse=True)
-        self._fit(Labelled(matrix, classes.astype(np.int32), len(self.classes_)), None)
+        names = getattr(self, "feature_names_in_", np.arange(matrix.shape[1]))
+        reveals = self._revealing([Feature(str(name), str(name)) for name in names])
+        self._fit(Labelled(matrix, classes.astype(np.int32), len(self.classes_), reveals), None)
         return self
+
+    def _revealing(self, features: Sequence[Feature]) -> NDArray[np.uint8] | None:
+        """Which values of each feature an attacker may know; a subclass with such a parameter says so."""
+        return None
 
     def _fit(self, data: Labelled, progress: Progress | None) -> None:
         self._check_parameters(data.matrix.shape[0])
@@ -86,9 +112,31 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
             problem = "the target has one class only; a selection for classification needs at least two"
             raise SchemaError(problem, hint="choose another target column")
         self.n_features_in_ = data.matrix.shape[1]
-        self.trace_ = self._search(data, progress)
-        self.selected_columns_ = np.array(sorted(s.feature for s in self.trace_ if s.accepted), dtype=np.intp)
-        self.containment_level_ = containment_level(data.matrix[:, self.selected_columns_])
+        found = self._search(data, progress)
+        self.trace_ = list(found.steps)
+        self.search_ = dict(found.ending)
+        self.selected_columns_ = np.array(sorted(found.features), dtype=np.intp)
+        self.containment_level_ = self._level(data)
+        self._check_unique_fraction(data)
+
+    def _level(self, data: Labelled) -> int:
+        """Measure the promised level on the selected features."""
+        chosen = data.matrix[:, self.selected_columns_]
+        if data.reveals is None:
+            return containment_level(chosen)
+        return containment_level(revealing_items(chosen, data.reveals[self.selected_columns_]))
+
+    def _check_unique_fraction(self, data: Labelled) -> None:
+        if self.max_unique_fraction is None:
+            return
+        found = sample_unique_fraction(distinct_rows(data.matrix[:, self.selected_columns_]).counts)
+        if found > self.max_unique_fraction:
+            promise = UniquePatterns(self.max_unique_fraction, tuple(map(str, self.selected_columns_)))
+            raise PrivacyNotAchievableError(
+                promise.describe(),
+                best_level=found,
+                hint="allow more, raise k, or use greedy-containment",
+            )
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "selected_columns_")
@@ -112,7 +160,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
         """
         binary = binarize(table, self._plan()) if isinstance(table, Table) else table
         target = binary.target()
-        data = Labelled(binary.matrix, target.codes, target.n_distinct)
+        data = Labelled(binary.matrix, target.codes, target.n_distinct, self._revealing(binary.features))
         self._fit(data, progress)
         if not len(self.selected_columns_):
             best = int(np.diff(binary.matrix.indptr).max(initial=0))
@@ -129,10 +177,22 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
                 released,
                 mechanism=self.mechanism_name,
                 parameters=self._parameters(),
-                guarantees=[Containment(int(self.k), released.feature_names)],
-                evidence=_evidence(data, self.selected_columns_, self.containment_level_),
+                guarantees=self._promises(data, released.feature_names),
+                evidence=_evidence(data, self.selected_columns_) | ({"search": self.search_} if self.search_ else {}),
             ),
         )
+
+    def _promises(self, data: Labelled, names: tuple[str, ...]) -> list[Guarantee]:
+        """Name what holds: values revealing both ways everywhere make containment ordinary k-anonymity."""
+        k = int(self.k)
+        codes = np.full(len(names), ONES) if data.reveals is None else data.reveals[self.selected_columns_]
+        words = tuple(REVEALING[code - 1] for code in codes.tolist())
+        promise: Guarantee = Containment(k, names, () if set(words) == {"ones"} else words)
+        if set(words) == {"both"}:
+            promise = KAnonymity(k, names)
+        if self.max_unique_fraction is None:
+            return [promise]
+        return [promise, UniquePatterns(self.max_unique_fraction, names)]
 
     def _plan(self) -> BinarizePlan | None:
         plan = self.binarize
@@ -144,7 +204,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
         return parameters | {"binarize": plan.to_dict() if plan else None}
 
 
-def _evidence(data: Labelled, chosen: NDArray[np.intp], level: int) -> dict[str, Any]:
+def _evidence(data: Labelled, chosen: NDArray[np.intp]) -> dict[str, Any]:
     """Compute the utility kept (beside what all features have) and the risk left."""
     sizes = np.bincount(data.classes, minlength=data.n_classes).astype(np.int64)
     ones = ones_by_class(data.matrix, data.classes, data.n_classes)
@@ -162,7 +222,7 @@ def _evidence(data: Labelled, chosen: NDArray[np.intp], level: int) -> dict[str,
             ),
         },
         "risk": {
-            "containment_level": level,
+            "containment_level": containment_level(data.matrix[:, chosen]),
             "anonymity_level": anonymity_level(kept.counts),
             "unique_pattern_fraction": sample_unique_fraction(kept.counts),
             "unique_pattern_fraction_of_all_features": sample_unique_fraction(everything.counts),
@@ -174,3 +234,24 @@ def _group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64
     n_groups = int(groups.max(initial=-1)) + 1
     cells = np.bincount(groups * data.n_classes + data.classes, minlength=n_groups * data.n_classes)
     return cells.reshape(n_groups, data.n_classes)
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse a parameter that is none of the choices."""
+    if value not in choices:
+        listed = " or ".join(f"'{choice}'" for choice in choices)
+        raise InvalidParameterError(name, f"got {value!r}", allowed=listed)
+
+
+def revealing_codes(reveals: str | Mapping[str, str], features: Sequence[Feature]) -> NDArray[np.uint8]:
+    """Code which values of each feature an attacker may know; a mapping may name features or their columns."""
+    if isinstance(reveals, str):
+        check_choice("reveals", reveals, REVEALING)
+        return np.full(len(features), REVEALING.index(reveals) + 1, dtype=np.uint8)
+    known = {feature.name for feature in features} | {feature.column for feature in features}
+    for name, which in reveals.items():
+        if name not in known:
+            raise ColumnNotFoundError(name, sorted(known))
+        check_choice(f"reveals of '{name}'", which, REVEALING)
+    words = [reveals.get(f.name, reveals.get(f.column, "ones")) for f in features]
+    return np.array([REVEALING.index(word) + 1 for word in words], dtype=np.uint8)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.contract import MechanismInfo, Parameter, Progress
-from sfumato.counting.bitsets import ProjectedRows, ones_by_class
-from sfumato.errors import InvalidParameterError
-from sfumato.measures.separation import pairs_of_different_classes, separated_pairs
-from sfumato.selection.base import ContainmentSelector, Labelled, Step
+from sfumato.counting.bitsets import ProjectedRows
+from sfumato.selection.base import ContainmentSelector, Labelled, Selection, Step, check_choice, revealing_codes
+from sfumato.selection.criteria import CRITERIA, Criterion, candidates
 from sfumato.table.binarize import BinarizePlan
+from sfumato.table.binary import Feature
 
-Criterion = Literal["hamming_separation", "distinguished_pairs"]
 OnInfeasible = Literal["stop", "skip"]
-
-_FIRST_BATCH, _LARGEST_BATCH = 16, 1024  # features whose gains are looked at again together
 
 
 class GreedyContainmentSelector(ContainmentSelector):
@@ -29,12 +25,20 @@ class GreedyContainmentSelector(ContainmentSelector):
     ----------
     k : int, default=5
         Whatever ones of a row an attacker knows, at least k rows have them all.
-    criterion : {"hamming_separation", "distinguished_pairs"}, default="hamming_separation"
-        What a feature is worth: its share of pairs of different classes that it separates (HamDist, Algorithm 2), or
-        the pairs that it separates and no chosen feature does yet (DistCnt, Algorithm 3).
+    criterion : str, default="hamming_separation"
+        What a feature is worth. The paper's: ``"hamming_separation"``, the share of pairs of different classes that it
+        separates (HamDist, Algorithm 2); ``"distinguished_pairs"``, those that no chosen feature separates yet
+        (DistCnt, Algorithm 3); ``"classification_metric"``, the rows that leave the minority of their group (the
+        baseline CM). Ours, because HamDist rewards common features more than discriminating ones:
+        ``"class_contrast"``, the difference of its share of ones between classes, and ``"mutual_information"``.
     on_infeasible : {"stop", "skip"}, default="stop"
         At the first feature that would break k: stop, as in the paper, or leave it out for good and go on, which
         gives a maximal set: no further feature can join it.
+    reveals : {"ones", "zeros", "both"} or mapping of column to one of these, default="ones"
+        Which values an attacker may know. ``"both"`` everywhere is ordinary k-anonymity, and is promised as such; a
+        column that a mapping leaves out reveals by its ones.
+    max_unique_fraction : float or None
+        At most this share of the rows may have a 0/1 pattern that no other row has; promised and audited as well.
     binarize : BinarizePlan, mapping or None
         How ``release`` turns a mixed table into binary features; ``fit`` does not use it.
 
@@ -54,6 +58,7 @@ class GreedyContainmentSelector(ContainmentSelector):
 
     **Deviations.** Algorithm 3 as printed never ends once no feature gains anything. With ``"stop"`` it ends there;
     with ``"skip"`` the features that gain nothing are still tried, in column order, so that the result is maximal.
+    The classification metric goes on at zero gain, for no single feature of Adult lowers it and the paper has five.
     More than two classes are allowed: pairs of rows of different classes take the place of the paper's pairs.
 
     References
@@ -77,81 +82,48 @@ class GreedyContainmentSelector(ContainmentSelector):
         k: int = 5,
         criterion: Criterion = "hamming_separation",
         on_infeasible: OnInfeasible = "stop",
+        reveals: str | Mapping[str, str] = "ones",
+        max_unique_fraction: float | None = None,
         binarize: BinarizePlan | Mapping[str, Any] | None = None,
     ) -> None:
         self.k = k
         self.criterion = criterion
         self.on_infeasible = on_infeasible
+        self.reveals = reveals
+        self.max_unique_fraction = max_unique_fraction
         self.binarize = binarize
 
     def _check_parameters(self, n_rows: int) -> None:
         super()._check_parameters(n_rows)
-        for name, choices in (("criterion", get_args(Criterion)), ("on_infeasible", get_args(OnInfeasible))):
-            if getattr(self, name) not in choices:
-                listed = " or ".join(f"'{choice}'" for choice in choices)
-                raise InvalidParameterError(name, f"got {getattr(self, name)!r}", allowed=listed)
+        check_choice("criterion", self.criterion, CRITERIA)
+        check_choice("on_infeasible", self.on_infeasible, get_args(OnInfeasible))
 
-    def _search(self, data: Labelled, progress: Progress | None) -> list[Step]:
-        rows = ProjectedRows(data.matrix, data.classes, data.n_classes)
-        pairs = int(pairs_of_different_classes(rows.class_counts[0]))
-        by_hamming = self.criterion == "hamming_separation"
-        candidates = _by_separation(data) if by_hamming else _by_new_pairs(rows)
+    def _revealing(self, features: Sequence[Feature]) -> NDArray[np.uint8] | None:
+        return None if self.reveals == "ones" else revealing_codes(self.reveals, features)
+
+    def _search(self, data: Labelled, progress: Progress | None) -> Selection:
+        rows = ProjectedRows(data.matrix, data.classes, data.n_classes, data.reveals)
         stops = self.on_infeasible == "stop"
-        trace: list[Step] = []
-        for feature, gain in candidates:
-            if stops and gain == 0 and not by_hamming:
+        ends_at_no_gain = stops and self.criterion == "distinguished_pairs"
+        steps: list[Step] = []
+        for feature, gain in candidates(self.criterion, rows):
+            if ends_at_no_gain and gain == 0:
                 break
-            accepted = rows.keeps_containment(feature, int(self.k))
-            trace.append(Step(feature, gain / pairs, accepted))
+            accepted = self._may_join(rows, feature)
+            steps.append(Step(feature, gain, accepted))
             if accepted:
                 rows.add(feature)
             elif stops:
                 break
-            if progress and len(trace) % 256 == 0:
-                progress(len(trace), data.matrix.shape[1], "features tried")
-        return trace
+            if progress and len(steps) % 256 == 0:
+                progress(len(steps), data.matrix.shape[1], "features tried")
+        return Selection(rows.chosen, steps)
 
-
-def _by_separation(data: Labelled) -> Iterator[tuple[int, int]]:
-    """Features by the pairs that they separate, most first, with that number (HamDist is modular)."""
-    ones = ones_by_class(data.matrix, data.classes, data.n_classes).T
-    sizes = np.bincount(data.classes, minlength=data.n_classes)
-    gains = separated_pairs(ones, sizes - ones)
-    for feature in np.argsort(-gains, kind="stable").tolist():
-        yield feature, int(gains[feature])
-
-
-def _by_new_pairs(rows: ProjectedRows) -> Iterator[tuple[int, int]]:
-    """Repeatedly the feature that separates most pairs not yet separated.
-
-    Gains only fall as features join (DistCnt is submodular), so an old gain bounds the present one and most features
-    need not be looked at again: the lazy greedy of Minoux. The caller adds an accepted feature to ``rows`` before it
-    asks for the next.
-    """
-    ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes).T
-    gains = separated_pairs(ones, rows.class_counts[0] - ones)
-    known_at = np.zeros(len(gains), dtype=np.intp)  # how many features had been chosen when a gain was computed
-    heap = [(-gain, feature) for feature, gain in enumerate(gains.tolist())]
-    heapq.heapify(heap)
-    while heap:
-        n_chosen, batch_size = len(rows.chosen), _FIRST_BATCH
-        while heap[0][0] and known_at[heap[0][1]] < n_chosen:
-            stale = [heapq.heappop(heap)[1] for _ in range(min(batch_size, len(heap)))]
-            known_at[stale] = n_chosen
-            for feature, gain in zip(stale, _new_pairs(rows, np.array(stale)), strict=True):
-                heapq.heappush(heap, (-gain, feature))
-            batch_size = min(2 * batch_size, _LARGEST_BATCH)
-        negative_gain, feature = heapq.heappop(heap)
-        yield feature, -negative_gain
-
-
-def _new_pairs(rows: ProjectedRows, features: NDArray[np.intp]) -> list[int]:
-    """For each feature the pairs of different classes that it separates and no chosen feature does."""
-    owner, with_one, with_zero = rows.splits(features)
-    gains = np.zeros(len(features), dtype=np.int64)
-    np.add.at(gains, owner, separated_pairs(with_one, with_zero))
-    found: list[int] = gains.tolist()
-    return found
+    def _may_join(self, rows: ProjectedRows, feature: int) -> bool:
+        if not rows.keeps_containment(feature, int(self.k)):
+            return False
+        limit = self.max_unique_fraction
+        return limit is None or rows.n_unique_with(feature) <= limit * rows.matrix.shape[0]
 
 
 MECHANISMS = (
@@ -162,10 +134,12 @@ MECHANISMS = (
         promises="k-anonymity by containment",
         parameters=(
             Parameter("k", int, 5, "at least k rows have all the ones that an attacker knows of a row"),
-            Parameter("criterion", str, "hamming_separation", "what a feature is worth", get_args(Criterion)),
+            Parameter("criterion", str, "hamming_separation", "what a feature is worth", CRITERIA),
             Parameter(
                 "on_infeasible", str, "stop", "at a feature that breaks k: stop or skip it", get_args(OnInfeasible)
             ),
+            Parameter("reveals", (str, dict), "ones", "values an attacker may know: ones, zeros, both; or by column"),
+            Parameter("max_unique_fraction", float, None, "bound on the share of rows with a unique 0/1 pattern"),
             Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
         ),
     ),

@@ -158,3 +158,13 @@ def test_file_opened_as_a_frame_has_its_own_names(tmp_path):
 
     with Engine() as engine:
         assert engine.collect(engine.frame(path)).to_pylist() == [{"age": "30", "town": "Ulm"}]
+
+
+def test_few_columns_of_a_wide_file_are_scanned_but_not_all(tmp_path):
+    path = write(tmp_path, "a.csv", ",".join(f"w{i}" for i in range(3_000)) + "\n" + ",".join(["x"] * 3_000) + "\n")
+
+    with Engine() as engine:
+        assert cell_table(path, ["w2999", "w5"], engine).counts.tolist() == [1]
+        assert engine.n_rows(path) == 1
+        with pytest.raises(InputError, match="too many to scan"):
+            engine.frame(path)
