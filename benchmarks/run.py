@@ -94,7 +94,7 @@ def describe(name: str, benchmark: Benchmark, timings: list[Timing], notes: list
         "",
         f"{benchmark.title}. Goal: {benchmark.goal}.",
         "",
-        "| contender | wall s | CPU s | first run, wall s | peak MB | wall ratio | CPU ratio | memory ratio | versions |",
+        "| contender | wall s | CPU s | first wall s | peak MB | wall ratio | CPU ratio | memory ratio | versions |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for t in timings:

@@ -17,7 +17,8 @@ Counts = NDArray[np.int64]
 WORD_BITS = 64
 ONES, ZEROS = 1, 2
 _CHUNK_WORDS = 1 << 21  # words compared at once when supersets are counted: 16 MiB
-_FIRST_BATCH = 4
+_FIRST_BATCH = 16
+_MOST_ONES_LOOKED_AT = 1 << 20  # beyond this, looking for a chosen feature's conflicts costs more than it saves
 
 
 def pack_rows(rows: NDArray[np.int32], n_rows: int) -> Words:
@@ -94,29 +95,48 @@ def distinct_rows(matrix: sp.spmatrix) -> DistinctRows:
     return DistinctRows(representatives.astype(np.intp), counts.astype(np.int64), inverse)
 
 
+class Inclusion:
+    """Which distinct rows of a binary matrix include which: the ones of one are among the ones of the other."""
+
+    def __init__(self, matrix: sp.spmatrix) -> None:
+        self.distinct = distinct_rows(matrix)
+        self._patterns = sp.csr_matrix(matrix)[self.distinct.representatives]
+        self._by_feature = sp.csc_matrix(self._patterns)
+        self._n_patterns_with = np.diff(self._by_feature.indptr)
+        self._wanted = np.zeros(self._patterns.shape[1], dtype=np.int64)
+
+    def including(self, pattern: int) -> NDArray[np.integer]:
+        """Distinct rows that include a distinct row, itself among them; those with its rarest feature are tried."""
+        indptr, indices = self._patterns.indptr, self._patterns.indices
+        features = indices[indptr[pattern] : indptr[pattern + 1]]
+        if not len(features):
+            return np.arange(len(indptr) - 1)
+        candidates = rows_with(self._by_feature, int(features[np.argmin(self._n_patterns_with[features])]))
+        places, owner = _positions(indptr[candidates], indptr[candidates + 1])
+        self._wanted[features] = 1
+        shared = np.bincount(owner, weights=self._wanted[indices[places]], minlength=len(candidates))
+        self._wanted[features] = 0
+        found: NDArray[np.integer] = candidates[shared == len(features)]
+        return found
+
+
+def _positions(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """All positions of several ranges one after the other, and which range each belongs to."""
+    lengths = ends - starts
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(starts, lengths) + within, owner
+
+
 def containment_counts(matrix: sp.spmatrix) -> Counts:
     """AC(e) for every row: the number of rows, itself included, whose ones include all of its own.
 
-    Definition 4 of [kAC17]_. A row without ones is contained in every row. For each distinct row only the rows that
-    share its rarest feature are looked at.
+    Definition 4 of [kAC17]_. A row without ones is contained in every row.
     """
-    distinct = distinct_rows(matrix)
-    patterns = sp.csr_matrix(matrix)[distinct.representatives]
-    by_feature = sp.csc_matrix(patterns)
-    weighted = np.asarray(by_feature.T @ distinct.counts).ravel()
-    levels = np.empty(len(distinct.counts), dtype=np.int64)
-    wanted = np.zeros(patterns.shape[1], dtype=np.int64)
-    for i in range(len(levels)):
-        features = patterns.indices[patterns.indptr[i] : patterns.indptr[i + 1]]
-        if not len(features):
-            levels[i] = distinct.counts.sum()
-            continue
-        candidates = rows_with(by_feature, int(features[np.argmin(weighted[features])]))
-        wanted[features] = 1
-        shared = patterns[candidates] @ wanted
-        wanted[features] = 0
-        levels[i] = distinct.counts[candidates[shared == len(features)]].sum()
-    return levels[distinct.inverse]
+    inclusion = Inclusion(matrix)
+    counts = inclusion.distinct.counts
+    levels = np.array([counts[inclusion.including(i)].sum() for i in range(len(counts))], dtype=np.int64)
+    return levels[inclusion.distinct.inverse]
 
 
 class ProjectedRows:
@@ -133,6 +153,13 @@ class ProjectedRows:
         Class of each row, 0 .. n_classes - 1.
     reveals : array of uint8 or None
         For each feature which values an attacker may know: ``ONES``, ``ZEROS`` or both added; None: ones everywhere.
+
+    Attributes
+    ----------
+    chosen : list of int
+        Features that have joined, in order.
+    excluded : array of bool
+        Features known never to be able to join; searches need not offer them.
     """
 
     def __init__(
@@ -152,15 +179,38 @@ class ProjectedRows:
         self.n_unique = int(n_rows == 1)
         self.group = np.zeros(n_rows, dtype=np.int32)
         self.class_counts = np.bincount(classes, minlength=n_classes).astype(np.int64)[None, :]
+        self.excluded = np.zeros(n_features, dtype=np.bool_)
         self._patterns = np.zeros((1, 1), dtype=np.uint64)
         self._n_bits = 0
+        self._by_row: sp.csr_matrix | None = None
+
+    def exclude_rare(self, k: int) -> None:
+        """Exclude features whose ones reveal and occur in 1 to k - 1 rows: they break containment in any company."""
+        n_ones = np.diff(self.matrix.indptr)
+        self.excluded |= ((self.reveals & ONES) != 0) & (n_ones > 0) & (n_ones < k)
+
+    def exclude_conflicts(self, feature: int, k: int) -> None:
+        """Exclude features that have 1 to k - 1 rows in common with a chosen one: that pair is rare but present.
+
+        Where zeros reveal nothing, this settles most features without looking at them one by one.
+        """
+        if not self.reveals[feature] & ONES:
+            return
+        rows = rows_with(self.matrix, feature)
+        if self._by_row is None:
+            self._by_row = self.matrix.tocsr()
+        starts, ends = self._by_row.indptr[rows], self._by_row.indptr[rows + 1]
+        if int((ends - starts).sum()) > _MOST_ONES_LOOKED_AT:
+            return
+        places, _ = _positions(starts, ends)
+        common = np.bincount(self._by_row.indices[places], minlength=len(self.reveals))
+        self.excluded |= ((self.reveals & ONES) != 0) & (common > 0) & (common < k)
 
     def keeps_containment(self, feature: int, k: int) -> bool:
         """Whether the rows stay k-anonymous by containment when a feature joins.
 
         Only rows with a revealing value of the feature gain something an attacker may know, so only their containment
-        can fall. Among them, a projected row that occurs k times is safe; for the others the projected rows that
-        include it are counted.
+        can fall. Among them, a projected row that occurs k times is safe, and so is one that such a row includes.
         """
         rows = rows_with(self.matrix, feature)
         if self.reveals[feature] & ONES and not self._keep(rows, k):
@@ -177,8 +227,8 @@ class ProjectedRows:
         if len(rows) < k:
             return len(rows) == 0
         groups, counts = np.unique(self.group[rows], return_counts=True)
-        few = np.flatnonzero(counts < k)
-        return not len(few) or self._are_included(groups, counts, few, k)
+        is_safe = counts >= k
+        return bool(is_safe.all()) or (bool(is_safe.any()) and self._all_included(groups[~is_safe], groups[is_safe]))
 
     def n_unique_with(self, feature: int) -> int:
         """Count the rows that no other row would equal if a feature joined."""
@@ -187,23 +237,21 @@ class ProjectedRows:
         before = int(np.count_nonzero(with_one + with_zero == 1))
         return self.n_unique - before + int(np.count_nonzero(with_one == 1) + np.count_nonzero(with_zero == 1))
 
-    def _are_included(self, groups: NDArray[np.int32], counts: Counts, few: NDArray[np.intp], k: int) -> bool:
-        """Whether, for each group at the positions ``few``, at least k rows of all these groups include its pattern.
+    def _all_included(self, few: NDArray[np.int32], safe: NDArray[np.int32]) -> bool:
+        """Whether the pattern of each group that occurs too seldom is included in that of one that occurs k times.
 
-        Patterns with most ones are included in fewest others, so they are asked first, in growing batches: one that
-        fails settles the question.
+        This is exact: a pattern that no other includes must itself occur k times, and every pattern is included in such
+        a one. Patterns with most ones are asked first, in growing batches, because they fail most often.
         """
-        patterns = self._patterns[groups]
-        asked = patterns[few]
+        targets, asked = self._patterns[safe], self._patterns[few]
         asked = asked[np.argsort(-np.bitwise_count(asked).sum(axis=1, dtype=np.int64), kind="stable")]
-        most = max(_FIRST_BATCH, _CHUNK_WORDS // max(1, patterns.size))
+        most = max(_FIRST_BATCH, _CHUNK_WORDS // max(1, targets.size))
         start, size = 0, _FIRST_BATCH
         while start < len(asked):
             batch = asked[start : start + size, None, :]
-            included = ((patterns[None, :, :] & batch) == batch).all(axis=2)
-            if not np.all(included @ counts >= k):
+            if not np.all(((targets[None, :, :] & batch) == batch).all(axis=2).any(axis=1)):
                 return False
-            start, size = start + size, min(2 * size, most)
+            start, size = start + size, min(4 * size, most)
         return True
 
     def splits(self, features: NDArray[np.intp]) -> tuple[NDArray[np.intp], Counts, Counts]:
@@ -216,11 +264,8 @@ class ProjectedRows:
         with_one, with_zero : arrays, entries × classes
             Class counts of the group's rows that have the feature and of those that have not.
         """
-        starts, ends = self.matrix.indptr[features], self.matrix.indptr[features + 1]
-        lengths = ends - starts
-        owner = np.repeat(np.arange(len(features)), lengths)
-        within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        rows = self.matrix.indices[np.repeat(starts, lengths) + within]
+        places, owner = _positions(self.matrix.indptr[features], self.matrix.indptr[features + 1])
+        rows = self.matrix.indices[places]
         entries, place = np.unique(owner * self.n_groups + self.group[rows], return_inverse=True)
         cells = np.bincount(place * self.n_classes + self.classes[rows], minlength=len(entries) * self.n_classes)
         with_one = cells.reshape(len(entries), self.n_classes)

@@ -43,8 +43,8 @@ def open_file(
         raise InputError(problem="no such file", path=path)
     if path.suffix.lower() == ".parquet":
         names, relation = pq.read_schema(path).names, cursor.read_parquet(_literal(path))
-        chosen = _chosen(names, columns)
-        scanned = [f'"{relation.columns[i].replace(chr(34), chr(34) * 2)}"' for i in chosen]
+        chosen, own_names = _chosen(names, columns), relation.columns
+        scanned = ['"' + own_names[i].replace('"', '""') + '"' for i in chosen]
     else:
         names, relation = _open_text(cursor, path)
         chosen = _chosen(names, columns)

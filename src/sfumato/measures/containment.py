@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import scipy.sparse as sp
 
-from sfumato.counting.bitsets import containment_counts
+from sfumato.counting.bitsets import Inclusion
 
 
 def containment_level(matrix: sp.spmatrix) -> int:
@@ -15,7 +16,8 @@ def containment_level(matrix: sp.spmatrix) -> int:
 
     Notes
     -----
-    Never falls when columns are dropped (Lemma 2). It says nothing about zeros.
+    Never falls when columns are dropped (Lemma 2). It says nothing about zeros. It is the smallest multiplicity among
+    the distinct rows that no other row includes, so the search goes from the rarest on and ends at the first of these.
 
     Examples
     --------
@@ -25,4 +27,9 @@ def containment_level(matrix: sp.spmatrix) -> int:
     """
     if matrix.shape[0] == 0:
         return 0
-    return int(containment_counts(matrix).min())
+    inclusion = Inclusion(matrix)
+    counts = inclusion.distinct.counts
+    for row in np.argsort(counts, kind="stable").tolist():
+        if len(inclusion.including(row)) == 1:
+            return int(counts[row])
+    raise AssertionError  # among finitely many distinct sets some are maximal

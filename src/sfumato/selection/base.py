@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -97,12 +97,12 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
         check_classification_targets(y)
         matrix = as_binary_matrix(X, getattr(self, "feature_names_in_", None))
         self.classes_, classes = np.unique(y, return_inverse=True)
-        names = getattr(self, "feature_names_in_", np.arange(matrix.shape[1]))
-        reveals = self._revealing([Feature(str(name), str(name)) for name in names])
+        names = getattr(self, "feature_names_in_", range(matrix.shape[1]))
+        reveals = self._revealing(lambda: [Feature(str(name), str(name)) for name in names])
         self._fit(Labelled(matrix, classes.astype(np.int32), len(self.classes_), reveals), None)
         return self
 
-    def _revealing(self, features: Sequence[Feature]) -> NDArray[np.uint8] | None:
+    def _revealing(self, features: Callable[[], Sequence[Feature]]) -> NDArray[np.uint8] | None:
         """Which values of each feature an attacker may know; a subclass with such a parameter says so."""
         return None
 
@@ -160,7 +160,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
         """
         binary = binarize(table, self._plan()) if isinstance(table, Table) else table
         target = binary.target()
-        data = Labelled(binary.matrix, target.codes, target.n_distinct, self._revealing(binary.features))
+        data = Labelled(binary.matrix, target.codes, target.n_distinct, self._revealing(lambda: binary.features))
         self._fit(data, progress)
         if not len(self.selected_columns_):
             best = int(np.diff(binary.matrix.indptr).max(initial=0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -49,7 +49,8 @@ class GreedyContainmentSelector(ContainmentSelector):
     containment_level_ : int
         Largest k that holds on the chosen features.
     trace_ : list of Step
-        Features in the order looked at, with gain and verdict.
+        Features in the order looked at, with gain and verdict; with ``"skip"`` features that a rare pair rules out are
+        passed over.
 
     Notes
     -----
@@ -98,14 +99,16 @@ class GreedyContainmentSelector(ContainmentSelector):
         check_choice("criterion", self.criterion, CRITERIA)
         check_choice("on_infeasible", self.on_infeasible, get_args(OnInfeasible))
 
-    def _revealing(self, features: Sequence[Feature]) -> NDArray[np.uint8] | None:
-        return None if self.reveals == "ones" else revealing_codes(self.reveals, features)
+    def _revealing(self, features: Callable[[], Sequence[Feature]]) -> NDArray[np.uint8] | None:
+        return None if self.reveals == "ones" else revealing_codes(self.reveals, features())
 
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
         rows = ProjectedRows(data.matrix, data.classes, data.n_classes, data.reveals)
         stops = self.on_infeasible == "stop"
         ends_at_no_gain = stops and self.criterion == "distinguished_pairs"
         steps: list[Step] = []
+        if not stops:
+            rows.exclude_rare(int(self.k))
         for feature, gain in candidates(self.criterion, rows):
             if ends_at_no_gain and gain == 0:
                 break
@@ -113,6 +116,8 @@ class GreedyContainmentSelector(ContainmentSelector):
             steps.append(Step(feature, gain, accepted))
             if accepted:
                 rows.add(feature)
+                if not stops:
+                    rows.exclude_conflicts(feature, int(self.k))
             elif stops:
                 break
             if progress and len(steps) % 256 == 0:

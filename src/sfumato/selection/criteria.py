@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from typing import Literal, get_args
 
@@ -21,7 +20,8 @@ Criterion = Literal[
 CRITERIA: tuple[str, ...] = get_args(Criterion)
 MODULAR: tuple[str, ...] = get_args(ModularCriterion)
 
-_FIRST_BATCH, _LARGEST_BATCH = 16, 1024  # features whose gains are looked at again together
+_FIRST_BATCH, _LARGEST_BATCH = 32, 2048  # features whose gains are looked at again together
+_OFFERED = -1  # in place of a gain: a feature that is not to be offered any more
 
 
 def modular_gains(criterion: str, ones: Counts, class_sizes: Counts) -> NDArray[np.float64] | Counts:
@@ -48,8 +48,8 @@ def candidates(criterion: str, rows: ProjectedRows) -> Iterator[tuple[int, float
     """Features in the order a greedy search looks at them, each with its gain at that moment.
 
     Ties go to the earlier column. The caller adds an accepted feature to ``rows`` before it asks for the next; a
-    feature is offered once. Gains in pairs are given as shares of all pairs of rows of different classes, those of the
-    classification metric as shares of the rows.
+    feature is offered once, and one that ``rows`` excludes is not offered. Gains in pairs are given as shares of all
+    pairs of rows of different classes, those of the classification metric as shares of the rows.
     """
     pairs = max(int(pairs_of_different_classes(rows.class_counts[0])), 1)
     if criterion == "distinguished_pairs":
@@ -60,7 +60,8 @@ def candidates(criterion: str, rows: ProjectedRows) -> Iterator[tuple[int, float
     ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes)
     gains = modular_gains(criterion, ones, rows.class_counts[0])
     scale = pairs if criterion == "hamming_separation" else 1
-    return ((feature, float(gains[feature]) / scale) for feature in np.argsort(-gains, kind="stable").tolist())
+    order = np.argsort(-gains, kind="stable").tolist()
+    return ((feature, float(gains[feature]) / scale) for feature in order if not rows.excluded[feature])
 
 
 def fewer_in_minority(with_one: Counts, with_zero: Counts) -> Counts:
@@ -79,23 +80,33 @@ def _by_falling_gains(rows: ProjectedRows) -> Iterator[tuple[int, int]]:
     """Repeatedly the feature that separates most pairs not yet separated.
 
     Gains only fall as features join (DistCnt is submodular), so an old gain bounds the present one and most features
-    need not be looked at again: the lazy greedy of Minoux.
+    need not be looked at again: the lazy greedy of Minoux, in batches.
     """
     ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes).T
-    gains = separated_pairs(ones, rows.class_counts[0] - ones)
-    known_at = np.zeros(len(gains), dtype=np.intp)  # how many features had been chosen when a gain was computed
-    heap = [(-gain, feature) for feature, gain in enumerate(gains.tolist())]
-    heapq.heapify(heap)
-    while heap:
-        n_chosen, batch_size = len(rows.chosen), _FIRST_BATCH
-        while heap[0][0] and known_at[heap[0][1]] < n_chosen:
-            stale = [heapq.heappop(heap)[1] for _ in range(min(batch_size, len(heap)))]
-            known_at[stale] = n_chosen
-            for feature, gain in zip(stale, _gains(rows, np.array(stale), separated_pairs).tolist(), strict=True):
-                heapq.heappush(heap, (-gain, feature))
-            batch_size = min(2 * batch_size, _LARGEST_BATCH)
-        negative_gain, feature = heapq.heappop(heap)
-        yield feature, -negative_gain
+    bounds = separated_pairs(ones, rows.class_counts[0] - ones)
+    known_at = np.zeros(len(bounds), dtype=np.intp)  # how many features had been chosen when a gain was computed
+    while len(bounds):
+        bounds[rows.excluded] = _OFFERED
+        feature = _leader(rows, bounds, known_at)
+        if bounds[feature] == _OFFERED:
+            return
+        yield feature, int(bounds[feature])
+        bounds[feature] = _OFFERED
+
+
+def _leader(rows: ProjectedRows, bounds: Counts, known_at: NDArray[np.intp]) -> int:
+    """Compute the largest bounds anew until the largest of all is a gain of this moment."""
+    n_chosen, batch_size = len(rows.chosen), _FIRST_BATCH
+    while True:
+        leader = int(np.argmax(bounds))
+        if bounds[leader] <= 0 or known_at[leader] == n_chosen:
+            return leader
+        stale = np.flatnonzero((known_at < n_chosen) & (bounds > 0))
+        if len(stale) > batch_size:
+            stale = stale[np.argpartition(-bounds[stale], batch_size)[:batch_size]]
+        bounds[stale] = _gains(rows, stale, separated_pairs)
+        known_at[stale] = n_chosen
+        batch_size = min(4 * batch_size, _LARGEST_BATCH)
 
 
 def _by_recounted_gains(
@@ -103,7 +114,7 @@ def _by_recounted_gains(
 ) -> Iterator[tuple[int, int]]:
     """Repeatedly the feature with the largest gain, all gains counted anew whenever a feature has joined."""
     left = np.arange(rows.matrix.shape[1])
-    while len(left):
+    while len(left := left[~rows.excluded[left]]):
         n_chosen = len(rows.chosen)
         batches = [left[i : i + _LARGEST_BATCH] for i in range(0, len(left), _LARGEST_BATCH)]
         gains = np.concatenate([_gains(rows, batch, gain_of_division) for batch in batches])

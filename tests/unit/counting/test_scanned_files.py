@@ -153,6 +153,14 @@ def test_parquet_columns_keep_their_names_and_types(tmp_path):
     assert cells.codes.tolist() == [[0, 1, 1], [1, 0, 0], [2, 0, 0]]
 
 
+def test_parquet_file_without_columns_is_refused(tmp_path):
+    path = tmp_path / "p.parquet"
+    pq.write_table(pa.table({}), path)
+
+    with pytest.raises(InputError, match="cannot be counted"):
+        cell_table(path, [])
+
+
 def test_file_opened_as_a_frame_has_its_own_names(tmp_path):
     path = write(tmp_path, "a.csv", "age,town\n30,Ulm\n")
 

@@ -1,0 +1,1 @@
+"""Reproductions: one folder a paper, the paper's figures beside ours."""

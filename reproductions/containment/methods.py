@@ -1,0 +1,64 @@
+"""The methods of the paper's tables, and ours, as functions of training rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from reproductions.containment.scoring import Method, Prepared
+from sfumato import GreedyContainmentSelector
+from sfumato.perturbation.flipping import flip_to_clusters
+from sfumato.selection.exact import ExactContainmentSelector
+from sfumato.selection.maximal import MaximalContainmentSelector
+from sfumato.selection.optimal import OptimalContainmentSelector
+
+Greedy = GreedyContainmentSelector
+
+
+def selecting(selector: Any, matrix: sp.csc_matrix, classes: NDArray[np.int32], k: int) -> Prepared:
+    """Keep the columns that a selector chooses."""
+    columns = selector.set_params(k=k).fit(matrix, classes).selected_columns_
+    return Prepared(matrix[:, columns].tocsr(), classes, columns)
+
+
+def everything(matrix: sp.csc_matrix, classes: NDArray[np.int32], k: int) -> Prepared:
+    """Keep all columns."""
+    return Prepared(matrix.tocsr(), classes, np.arange(matrix.shape[1]))
+
+
+def flipping(matrix: sp.csc_matrix, classes: NDArray[np.int32], k: int) -> Prepared:
+    """Flip bits until rows are equal in clusters of k."""
+    flipped = flip_to_clusters(matrix, k, np.random.default_rng(k))
+    changed = int(abs(flipped.astype(np.int8) - matrix.astype(np.int8)).sum())
+    return Prepared(flipped.tocsr(), classes, np.arange(matrix.shape[1]), changed / np.prod(matrix.shape))
+
+
+def _by(selector: Any) -> Method:
+    return partial(selecting, selector)
+
+
+PAPER_METHODS: dict[str, Method] = {
+    "Maximal": _by(MaximalContainmentSelector()),
+    "HamDist": _by(Greedy()),
+    "DistCnt": _by(Greedy(criterion="distinguished_pairs")),
+    "CM Greedy": _by(Greedy(criterion="classification_metric")),
+    "RF": flipping,
+    "k-anonymity HamDist": _by(Greedy(reveals="both")),
+    "k-anonymity DistCnt": _by(Greedy(criterion="distinguished_pairs", reveals="both")),
+    "Full-Feature-Set": everything,
+}
+
+OUR_METHODS: dict[str, Method] = {
+    "HamDist, skip": _by(Greedy(on_infeasible="skip")),
+    "DistCnt, skip": _by(Greedy(criterion="distinguished_pairs", on_infeasible="skip")),
+    "class contrast": _by(Greedy(criterion="class_contrast")),
+    "class contrast, skip": _by(Greedy(criterion="class_contrast", on_infeasible="skip")),
+    "mutual information, skip": _by(Greedy(criterion="mutual_information", on_infeasible="skip")),
+    "Maximal, best HamDist": _by(MaximalContainmentSelector(search="best")),
+    "exact, improved": _by(ExactContainmentSelector()),
+    "optimal HamDist": _by(OptimalContainmentSelector(time_budget=20.0)),
+}
