@@ -204,7 +204,7 @@ def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:
     Examples
     --------
     >>> guarantee_from_dict({"kind": "containment", "k": 5, "columns": ["a"]})
-    Containment(k=5, columns=('a',))
+    Containment(k=5, columns=('a',), reveals=())
     """
     fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "kind"}
     try:
