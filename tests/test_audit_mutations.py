@@ -20,7 +20,8 @@ from sfumato.datasets.admissions import admissions
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import KAnonymity, LDiversity, TCloseness
 from sfumato.manifest import draft_manifest, manifest_digest
-from sfumato.publishing import audit_published, publish
+from sfumato.publishing import publish
+from sfumato.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.table.coding import Table

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from sfumato.datasets.admissions import admissions
-from sfumato.publishing import audit_published
+from sfumato.reaudit import audit_published
 from sfumato.table.write import write_table
 
 # Imports everything once; at a line of its input it forks a child that runs the release, at the next says how it ended.

@@ -22,6 +22,7 @@ LAYERS = [
     "selection",
     "mechanisms",
     "audit",
+    "reaudit",
     "publishing",
     "cli",
 ]

@@ -78,6 +78,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sfumato")
     if name not in _HOMES:
         message = f"module 'sfumato' has no attribute '{name}'"
         raise AttributeError(message)

@@ -19,6 +19,7 @@ from typing import BinaryIO, Self
 from sfumato.errors import OutputError
 
 _NO_UNNAMED_FILES = {errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL}
+_NO_SECOND_NAMES = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 class PendingFile:
@@ -61,11 +62,19 @@ class PendingFile:
         with explained_writing(self.target):
             folder = os.open(self.target.parent, os.O_RDONLY)
             try:
-                # With a folder's descriptor Python calls linkat, which follows /proc/self/fd to the unnamed file.
-                os.link(self.readable_path, self.target.name, dst_dir_fd=folder, follow_symlinks=True)
+                self._link(folder)
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+    def _link(self, folder: int) -> None:
+        try:
+            # With a folder's descriptor Python calls linkat, which follows /proc/self/fd to the unnamed file.
+            os.link(self.readable_path, self.target.name, dst_dir_fd=folder, follow_symlinks=True)
+        except OSError as exc:
+            if self._hidden is None or exc.errno not in _NO_SECOND_NAMES or self.target.exists():
+                raise
+            self._hidden.rename(self.target)  # a file system without second names, such as FAT
 
     def __enter__(self) -> Self:
         return self
@@ -90,19 +99,29 @@ def write_atomically(path: Path, content: bytes, *, force: bool = False) -> None
         with explained_writing(path):
             pending.file.write(content)
         pending.complete()
-        remove(path)
+        if force:
+            remove(path)
         pending.appear()
 
 
 def check_writable(path: Path, *, force: bool) -> None:
     """Refuse a target that is a folder, stands in no folder, or exists while ``force`` is off."""
-    if path.is_dir():
+    try:
+        is_folder, has_folder = path.is_dir(), path.parent.is_dir()
+        exists, is_file = path.exists() or path.is_symlink(), path.is_file()
+    except ValueError:  # a NUL in the path
+        problem = "is not a path"
+        raise OutputError(problem, path="the output") from None
+    if is_folder or not path.name:
         problem = "is a folder, not a file"
         raise OutputError(problem, path=path, hint="name a file in it")
-    if not path.parent.is_dir():
+    if not has_folder:
         problem = "its folder does not exist"
         raise OutputError(problem, path=path, hint=f"create '{path.parent}' first")
-    if not force and (path.exists() or path.is_symlink()):
+    if exists and not is_file:
+        problem = "is neither a file nor free: devices, pipes and broken links are not replaced"
+        raise OutputError(problem, path=path, hint="name another file")
+    if exists and not force:
         problem = "exists already"
         raise OutputError(problem, path=path, hint="use --force (in Python force=True) to replace it")
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import ClassVar
 
 
-def _on_one_line(name: str) -> str:
+def on_one_line(name: str) -> str:
     """Show a name without line ends and control characters, which a file's header may hold."""
     return "".join(character if character.isprintable() else " " for character in name)
 
@@ -67,7 +67,7 @@ class InputError(SfumatoError, ValueError):
         if line is not None:
             where.append(f"line {line:,}")
         if column is not None:
-            where.append(f"column '{_on_one_line(column)}'")
+            where.append(f"column '{on_one_line(column)}'")
         place = ", ".join(where) + ": " if where else ""
         super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
 
@@ -89,7 +89,7 @@ class SchemaError(SfumatoError, ValueError):
 
     def __init__(self, problem: str, *, column: str | None = None, hint: str = "") -> None:
         self.column = column
-        place = f"column '{_on_one_line(column)}': " if column is not None else ""
+        place = f"column '{on_one_line(column)}': " if column is not None else ""
         super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
 
 
@@ -100,7 +100,7 @@ class ColumnNotFoundError(SchemaError, KeyError):
         names = list(available)
         nearest = difflib.get_close_matches(column, names, n=1)
         self.suggestion = nearest[0] if nearest else None
-        hint = f"did you mean '{_on_one_line(nearest[0])}'?" if nearest else f"it has {len(names):,} columns"
+        hint = f"did you mean '{on_one_line(nearest[0])}'?" if nearest else f"it has {len(names):,} columns"
         super().__init__(f"not found in {where}", column=column, hint=hint)
 
     __str__ = Exception.__str__  # KeyError would show the repr

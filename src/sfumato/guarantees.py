@@ -44,6 +44,11 @@ def _check_at_least(name: str, value: float, least: float) -> None:
         raise InvalidParameterError(name, f"got {value!r}", allowed=f"at least {least:g}")
 
 
+def _check_level(k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise InvalidParameterError("k", f"got {k!r}", allowed="a whole number of at least 1")
+
+
 class _AsDict:
     kind: ClassVar[str]
 
@@ -62,7 +67,7 @@ class KAnonymity(_AsDict):
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _check_at_least("k", self.k, 1)
+        _check_level(self.k)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -89,7 +94,7 @@ class Containment(_AsDict):
     reveals: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_at_least("k", self.k, 1)
+        _check_level(self.k)
         if self.reveals and (len(self.reveals) != len(self.columns) or not set(self.reveals) <= set(REVEALING)):
             raise InvalidParameterError("reveals", "got another list", allowed=f"one of {REVEALING} for each column")
 

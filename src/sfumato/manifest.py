@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato.errors import ManifestError
 from sfumato.guarantees import Guarantee, guarantee_from_dict
-from sfumato.schema import Column, Kind, Role
+from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 
@@ -34,7 +34,8 @@ class Manifest:
     mechanism : mapping
         ``name``, ``parameters``, ``seed``.
     missing : mapping
-        ``tokens`` (texts read as missing), ``rows`` ("kept" as a value of their own, or "dropped") and ``n_dropped``.
+        ``tokens`` (texts read as missing; ``columns`` where some have their own), ``rows`` ("kept" as a value of
+        their own, or "dropped") and ``n_dropped``.
     dropped_columns : tuple of str
         Input columns that were not released.
     recodings : tuple of mapping
@@ -86,7 +87,7 @@ class Manifest:
         """Read a manifest; whether its digest fits is the audit's question, not the reader's."""
         try:
             data = json.loads(text)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             raise ManifestError("is not JSON", path=path) from None
         if not isinstance(data, dict) or data.get("sfumato_manifest") != MANIFEST_VERSION:
             problem = "is not a sfumato manifest of a version this program knows"
@@ -149,7 +150,8 @@ def draft_manifest(
             "tokens": list(companions.schema.missing),
             "rows": "dropped" if companions.n_incomplete_dropped else "kept",
             "n_dropped": companions.n_incomplete_dropped,
-        },
+        }
+        | _tokens_of_columns(companions.schema),
         dropped_columns=tuple(name for name in before if name not in used),
         recodings=recodings,
         suppressed_rows=suppressed_rows,
@@ -186,4 +188,11 @@ def _outline(table: AnyTable) -> list[Column]:
 def _describe(column: Column) -> dict[str, Any]:
     """Name, role and kind; a declared domain too, which is the order of an ordered column."""
     described: dict[str, Any] = {"name": column.name, "role": str(column.role), "kind": str(column.kind)}
-    return described | ({"domain": list(column.domain)} if column.domain else {})
+    described |= {"domain": list(column.domain)} if column.domain else {}
+    return described | ({"missing": list(column.missing)} if column.missing is not None else {})
+
+
+def _tokens_of_columns(schema: Schema) -> dict[str, Any]:
+    """Missing tokens that columns have of their own, so that the original can be read again in the same way."""
+    own = {c.name: list(c.missing) for c in schema if c.missing is not None}
+    return {"columns": own} if own else {}

@@ -71,11 +71,14 @@ class Project:
     def read(self) -> AnyTable:
         """Read the data as described, refusing a file that is not the one described."""
         listed = Schema.of(self.columns, self.options.missing)
-        if self.default_role is None:
-            table = read_table(self.data_path, schema=listed, options=self.options)
-        else:
-            seen = read_table(self.data_path, options=self.options)
-            table = read_table(self.data_path, schema=self._fill_in(listed, seen), options=self.options)
+        try:
+            if self.default_role is None:
+                table = read_table(self.data_path, schema=listed, options=self.options)
+            else:
+                seen = read_table(self.data_path, options=self.options)
+                table = read_table(self.data_path, schema=self._fill_in(listed, seen), options=self.options)
+        except SchemaError as exc:
+            raise InputError(str(exc).removesuffix("."), path=self.path) from None
         source = table.source
         if self.data_sha256 and source and source.sha256 != self.data_sha256:
             raise InputError(

@@ -11,7 +11,8 @@ from sfumato.contract import Release
 from sfumato.datasets.admissions import admissions
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import AuditFailedError, OutputError, PrivacyNotAchievableError
-from sfumato.publishing import audit_published, manifest_path_for, publish
+from sfumato.publishing import manifest_path_for, publish
+from sfumato.reaudit import audit_published
 from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.table.read import read_table
 

@@ -5,45 +5,75 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import apply_roles, given_roles, read_options, reading_options, role_options
+from sfumato.cli.options import (
+    apply_roles,
+    given_roles,
+    read_options,
+    reading_options,
+    role_options,
+    with_given_roles,
+)
+
+if TYPE_CHECKING:
+    from sfumato.manifest import AnyTable
+    from sfumato.schema import Role
+    from sfumato.table.read import ReadOptions
 
 
 @click.command("audit")
 @click.argument("table")
 @click.option("--manifest", "manifest_path", help="The release's manifest; without it, a risk profile is printed.")
 @click.option("--original", help="The table that was released from; also checks that nothing else was changed.")
+@click.option("--project", help="Project file that describes the original: reads it, and checks its roles too.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 @role_options
 @reading_options
-def command(table: str, manifest_path: str | None, original: str | None, as_json: bool, **settings: Any) -> None:
+def command(
+    table: str,
+    manifest_path: str | None,
+    original: str | None,
+    project: str | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
     """Re-compute every guarantee that a release promises, or profile the risk of any TABLE.
 
     With --manifest: hashes, columns and every promised guarantee are re-checked, and with --original also that each
-    released cell is what the manifest says it was made from. Exit code 5 if anything does not hold. The reading
-    options then describe the original; a release is read as its manifest says.
+    released cell is what the manifest says it was made from. Exit code 5 if anything does not hold. The reading and
+    role options then describe the original; a release is read as its manifest says. Whether an identifier was released
+    can only be checked where the original's roles are given, by --project or by role options.
 
     \b
     Examples:
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv
+      sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
       sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
     """
+    from sfumato.errors import InvalidParameterError
+
+    options, roles = read_options(settings), given_roles(settings)
     if manifest_path is None:
-        _profile(table, as_json, settings)
-    else:
-        _verify(table, Path(manifest_path), original, as_json, settings)
+        if original or project:
+            raise InvalidParameterError("--original and --project", "got one", allowed="given with --manifest only")
+        _profile(table, options, roles, as_json)
+        return
+    if original and project:
+        raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
+    described = _described_original(Path(manifest_path), original, project, options, roles)
+    _verify(table, Path(manifest_path), described, as_json, bool(project or roles))
 
 
-def _profile(path: str, as_json: bool, settings: dict[str, Any]) -> None:
+def _profile(path: str, options: ReadOptions, roles: dict[str, Role], as_json: bool) -> None:
     from sfumato.audit.profile import risk_profile
     from sfumato.cli.summary import show_guesses, show_profile
     from sfumato.table.read import read_table
 
-    options, roles = read_options(settings), given_roles(settings)
-    table, guesses = apply_roles(read_table(path, options=options), roles)
+    seen = read_table(path, options=replace(options, mixed_as_text=True))
+    table, guesses = apply_roles(seen, roles, quasi_identifiers_as_given=True)
     profile = risk_profile(table)
     if as_json:
         click.echo(json.dumps(profile, indent=2))
@@ -52,19 +82,31 @@ def _profile(path: str, as_json: bool, settings: dict[str, Any]) -> None:
     show_profile(profile)
 
 
-def _verify(path: str, manifest_path: Path, original: str | None, as_json: bool, settings: dict[str, Any]) -> None:
-    from sfumato.cli.summary import show_checks
-    from sfumato.publishing import audit_published, read_manifest
-    from sfumato.table.read import read_table
+def _described_original(
+    manifest_path: Path, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
+) -> AnyTable | None:
+    """Read the original: as a project describes it, or as the manifest says, with the roles given."""
+    from sfumato.errors import InvalidParameterError
+    from sfumato.project import load_project
+    from sfumato.reaudit import read_manifest, read_original
 
-    options = read_options(settings)
-    source = None
-    if original is not None:
-        manifest, _ = read_manifest(manifest_path)
-        source = read_table(
-            original, options=replace(options, missing=manifest.missing_tokens, complete_rows_only=False)
-        )
-    report = audit_published(Path(path), manifest_path, original=source)
+    if project:
+        return load_project(project).read()
+    if original is None:
+        if roles:
+            raise InvalidParameterError(
+                "role options", "got some", allowed="given with --original or without --manifest"
+            )
+        return None
+    manifest, _ = read_manifest(manifest_path)
+    return with_given_roles(read_original(original, manifest, options), roles)
+
+
+def _verify(path: str, manifest_path: Path, original: AnyTable | None, as_json: bool, has_roles: bool) -> None:
+    from sfumato.cli.summary import show_checks
+    from sfumato.reaudit import audit_published
+
+    report = audit_published(path, manifest_path, original=original, check_roles=has_roles)
     if as_json:
         click.echo(json.dumps(report.to_dict(), indent=2))
     else:

@@ -10,11 +10,14 @@ import click
 if TYPE_CHECKING:
     from sfumato.table.coding import Table
 
+MARKER = "# Written by sfumato demo"
+
 
 @click.command("demo")
 @click.option("-o", "--output", default="sfumato-demo", show_default=True, help="Folder for the files.")
 @click.option("-k", default=5, show_default=True, help="Level of k-anonymity by containment.")
-def command(output: str, k: int) -> None:
+@click.option("--force", is_flag=True, help="Replace files in the folder that an earlier demo did not write.")
+def command(output: str, k: int, force: bool) -> None:
     """Take 5,000 synthetic hospital admissions from roles to an audited release.
 
     Writes admissions.csv (the made-up original), sfumato.toml, release.csv and its manifest into a folder, replacing
@@ -27,42 +30,59 @@ def command(output: str, k: int) -> None:
     """
     from sfumato.cli.summary import show_checks, show_release
     from sfumato.mechanisms import build_mechanism
-    from sfumato.publishing import audit_published, make_release, publish
+    from sfumato.publishing import make_release, publish
+    from sfumato.reaudit import audit_published
 
     folder = Path(output)
-    table = _write_original(folder)
+    is_ours = force or _is_demo_folder(folder)
+    table = _write_original(folder, force=is_ours)
     click.echo(f"\n1. The table: {table.n_rows:,} admissions in {folder / 'admissions.csv'}", err=True)
     _show_roles(table)
     _show_risk(table)
     click.echo(f"\n2. The release: greedy containment at k = {k}, skipping features that would break it", err=True)
     mechanism = build_mechanism("greedy-containment", {"k": k, "on_infeasible": "skip"})
     release = make_release(table, mechanism)
-    published = publish(release, folder / "release.csv", original=table, force=True)
+    published = publish(release, folder / "release.csv", original=table, force=is_ours)
     show_release(published.release)
     click.echo("\n3. The audit, by code that shares nothing with the mechanism:", err=True)
-    show_checks(audit_published(published.table_path, published.manifest_path, original=table))
+    show_checks(audit_published(published.table_path, published.manifest_path, original=table, check_roles=True))
     click.echo(f"\nFiles in {folder}/: release.csv, release.csv.manifest.json, admissions.csv, sfumato.toml", err=True)
-    click.echo(f"Next: edit {folder}/sfumato.toml and run 'sfumato release --project {folder}/sfumato.toml'", err=True)
+    again = f"sfumato release --project {folder}/sfumato.toml --force"
+    click.echo(f"Next: edit {folder}/sfumato.toml and run '{again}'", err=True)
 
 
-def _write_original(folder: Path) -> Table:
+def _is_demo_folder(folder: Path) -> bool:
+    """Whether what stands there was written by a demo, going by the marker in its project file."""
+    try:
+        return (folder / "sfumato.toml").read_text(encoding="utf-8").startswith(MARKER)
+    except (OSError, ValueError):
+        return False
+
+
+def _write_original(folder: Path, *, force: bool) -> Table:
     """Write the made-up admissions and a project file that describes them, and read them as a user would."""
     import io
 
-    from sfumato.atomic import explained_writing, write_atomically
+    from sfumato.atomic import check_writable, explained_writing, write_atomically
     from sfumato.datasets.admissions import admissions
+    from sfumato.errors import OutputError
     from sfumato.project import load_project, project_text
     from sfumato.table.coding import Source, Table
     from sfumato.table.describe import describe_columns
     from sfumato.table.read import ReadOptions, read_table
     from sfumato.table.write import write_table
 
+    if folder.exists() and not folder.is_dir():
+        problem = "is a file, not a folder"
+        raise OutputError(problem, path=folder, hint="name another folder with -o")
     with explained_writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     made = admissions()
     content = io.BytesIO()
     write_table(made, content, "csv")
-    write_atomically(folder / "admissions.csv", content.getvalue(), force=True)
+    for name in ("admissions.csv", "sfumato.toml", "release.csv"):
+        check_writable(folder / name, force=force)
+    write_atomically(folder / "admissions.csv", content.getvalue(), force=force)
     roles = {column.name: column.role for column in made.schema}
     seen = read_table(folder / "admissions.csv")
     source = Source("admissions.csv", seen.source.sha256 if seen.source else "", "csv")
@@ -70,7 +90,8 @@ def _write_original(folder: Path) -> Table:
         g.column.name: roles[g.column.name] for g in describe_columns(seen) if g.column.role != roles[g.column.name]
     }
     guesses = describe_columns(seen, overrides=wrong)
-    write_atomically(folder / "sfumato.toml", project_text(guesses, source, ReadOptions()).encode(), force=True)
+    text = f"{MARKER}; a further demo replaces it\n" + project_text(guesses, source, ReadOptions())
+    write_atomically(folder / "sfumato.toml", text.encode(), force=force)
     table = load_project(folder / "sfumato.toml").read()
     if not isinstance(table, Table):
         raise AssertionError

@@ -28,7 +28,7 @@ def command(data: str, output: str, force: bool, **settings: Any) -> None:
       sfumato init adult.csv --target salary --sensitive occupation --missing "?"
     """
     from sfumato.atomic import check_writable, write_atomically
-    from sfumato.errors import InputError
+    from sfumato.errors import InputError, OutputError
     from sfumato.project import project_text
     from sfumato.schema import Role
     from sfumato.table.binary import BinaryTable
@@ -41,7 +41,10 @@ def command(data: str, output: str, force: bool, **settings: Any) -> None:
     target = Path(output)
     if output != "-":
         check_writable(target, force=force)
-    options, roles = read_options(settings), given_roles(settings)
+        if target.exists() and Path(data).exists() and target.samefile(data):
+            problem = "is the data, which is never written to"
+            raise OutputError(problem, path=target, hint="name another project file")
+    options, roles = replace(read_options(settings), mixed_as_text=True), given_roles(settings)
     table = read_table(data, options=options)
     guesses = describe_columns(table, overrides=roles)
     default_role = None
@@ -50,7 +53,7 @@ def command(data: str, output: str, force: bool, **settings: Any) -> None:
         guesses = [guess for guess in guesses if guess.column.name in table.companions.schema]
     if table.source is None:
         raise AssertionError
-    relative = os.path.relpath(data, target.parent if output != "-" else ".")
+    relative = os.path.relpath(Path(data).resolve(), target.parent.resolve() if output != "-" else ".")
     text = project_text(guesses, replace(table.source, name=relative), options, default_role=default_role)
     if output == "-":
         click.echo(text, nl=False)

@@ -9,7 +9,7 @@ import traceback
 
 import click
 
-from sfumato.errors import SfumatoError
+from sfumato.errors import OutputError, SfumatoError
 
 COMMANDS = {
     "audit": "Re-check a release against its manifest, or profile the risk of any table.",
@@ -17,6 +17,7 @@ COMMANDS = {
     "init": "Describe a table in a project file, with guessed roles and the reasons.",
     "mechanisms": "List the mechanisms, what they promise and their parameters.",
     "release": "Make a release, audit it, and write it with its manifest.",
+    "reproduce": "Re-make a paper's tables from public data, beside ours.",
 }
 
 EXIT_CODES = """\b
@@ -70,8 +71,9 @@ def run(arguments: list[str]) -> int:
     """Run the command line; the exit code is the answer, and no traceback reaches the user unasked."""
     debug = "--debug" in arguments
     try:
-        result = sfumato.main(arguments, prog_name="sfumato", standalone_mode=False)
-        sys.stdout.flush()
+        result = sfumato.main(arguments, prog_name="sfumato", standalone_mode=False)  # an Exit becomes its code
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Abort:
         return _say("interrupted; nothing was left behind", 130)
@@ -83,10 +85,14 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # keeps the interpreter's last flush quiet
         return 0
-    except SfumatoError as exc:
+    except OutputError as exc:
+        return _refused(exc, debug)
+    except OSError as exc:
         if debug:
             traceback.print_exc()
-        return _say(f"error: {exc}", exc.exit_code)
+        return _say(f"error: reading or writing failed ({exc.strerror or type(exc).__name__})", 3)
+    except SfumatoError as exc:
+        return _refused(exc, debug)
     except MemoryError:
         return _say("error: not enough memory for this table", 3)
     except (
@@ -96,7 +102,13 @@ def run(arguments: list[str]) -> int:
             traceback.print_exc()
         frame = traceback.extract_tb(exc.__traceback__)[-1]
         place = f"{type(exc).__name__} in {os.path.basename(frame.filename)}:{frame.lineno}"  # noqa: PTH119 # plain text
-        return _say(f"this is a bug in sfumato ({place}); nothing was released. Run with --debug to see more", 1)
+        return _say(f"this is a bug in sfumato ({place}). Run with --debug to see more", 1)
+
+
+def _refused(error: SfumatoError, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    return _say(f"error: {error}", error.exit_code)
 
 
 def _say(message: str, code: int) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -10,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from sfumato.contract import Progress
     from sfumato.manifest import AnyTable
-    from sfumato.schema import Role
+    from sfumato.schema import Column, Role
     from sfumato.table.describe import ColumnGuess
     from sfumato.table.read import ReadOptions
 
@@ -86,7 +88,7 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     }
     roles: dict[str, Role] = {}
     for role, texts in lists.items():
-        names = texts if role is Role.TARGET else [name for text in texts for name in text.split(",")]
+        names = texts if role is Role.TARGET else [name for text in texts for name in _listed(text)]
         for name in (name.strip() for name in names):
             if roles.get(name, role) is not role:
                 raise InvalidParameterError(f"the role of '{name}'", "got two", allowed="given once")
@@ -94,21 +96,77 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     return roles
 
 
-def apply_roles(table: AnyTable, roles: dict[str, Role]) -> tuple[AnyTable, list[ColumnGuess]]:
-    """Give the named columns their roles and the others the guessed ones; returns the guesses made."""
-    from dataclasses import replace
+def _listed(text: str) -> list[str]:
+    """Split names at commas; a name that holds one is put in double quotes."""
+    return next(csv.reader([text], skipinitialspace=True), [])
 
-    from sfumato.schema import Schema
+
+def refuse_mixed_columns(table: AnyTable) -> None:
+    """Refuse columns that look numeric but for a few entries: their kind must be declared, not guessed."""
+    from sfumato.errors import InputError
+    from sfumato.table.coding import Table
+    from sfumato.table.mixed import mixed_columns
+
+    if not isinstance(table, Table):
+        return
+    for mixed in mixed_columns(table):
+        place = f"(first: data row {mixed.first_row + 1:,})"
+        raise InputError(
+            f"mixes numbers with {mixed.n_rows_not_numbers:,} other entries {place}",
+            path=table.source.name if table.source else None,
+            column=mixed.name,
+            hint="declare its kind in a project file (sfumato init), or name what means missing with --missing",
+        )
+
+
+def apply_roles(
+    table: AnyTable, roles: dict[str, Role], *, quasi_identifiers_as_given: bool = False
+) -> tuple[AnyTable, list[ColumnGuess]]:
+    """Give the named columns their roles and the others the guessed ones; returns the guesses made.
+
+    With ``quasi_identifiers_as_given`` a list of quasi-identifiers is complete: no other column is guessed to be one.
+    """
+    from sfumato.schema import Role
     from sfumato.table.binary import BinaryTable
     from sfumato.table.describe import describe_columns
 
     plain = table.companions if isinstance(table, BinaryTable) else table
-    guesses = describe_columns(table, overrides=roles)
-    described = [guess.column for guess in guesses if guess.column.name in plain.schema]
-    schema = Schema.of(described, plain.schema.missing)
-    redescribed = plain.with_schema(schema)
-    result = replace(table, companions=redescribed) if isinstance(table, BinaryTable) else redescribed
+    guesses = [g for g in describe_columns(table, overrides=roles) if g.column.name in plain.schema]
+    if quasi_identifiers_as_given and Role.QUASI_IDENTIFIER in roles.values():
+        guesses = [_not_quasi(g) if g.column.name not in roles else g for g in guesses]
+    result = _redescribed(table, [guess.column for guess in guesses])
     return result, [guess for guess in guesses if guess.column.name not in roles]
+
+
+def _not_quasi(guess: ColumnGuess) -> ColumnGuess:
+    from sfumato.schema import Role
+
+    if guess.column.role is not Role.QUASI_IDENTIFIER:
+        return guess
+    column = replace(guess.column, role=Role.OTHER)
+    return replace(guess, column=column, reason="not among the quasi-identifiers given → other")
+
+
+def with_given_roles(table: AnyTable, roles: dict[str, Role]) -> AnyTable:
+    """Give the named columns their roles and all others the role other, which no check speaks of."""
+    from sfumato.schema import Role
+    from sfumato.table.binary import BinaryTable
+
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    for name in roles:
+        plain.schema[name]
+    if not roles:
+        return table
+    return _redescribed(table, [replace(c, role=roles.get(c.name, Role.OTHER)) for c in plain.schema])
+
+
+def _redescribed(table: AnyTable, columns: list[Column]) -> AnyTable:
+    from sfumato.schema import Schema
+    from sfumato.table.binary import BinaryTable
+
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    described = plain.with_schema(Schema.of(columns, plain.schema.missing))
+    return replace(table, companions=described) if isinstance(table, BinaryTable) else described
 
 
 def progress_bar(what: str) -> tuple[Any, Progress]:

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, reading_options, role_options
+from sfumato.cli.options import (
+    apply_roles,
+    given_roles,
+    progress_bar,
+    read_options,
+    reading_options,
+    refuse_mixed_columns,
+    role_options,
+)
 
 if TYPE_CHECKING:
     from sfumato.manifest import AnyTable
+    from sfumato.table.describe import ColumnGuess
+
+PROJECT_NAME = "sfumato.toml"
 
 
 @dataclass(frozen=True)
@@ -23,11 +34,12 @@ class Order:
     parameters: dict[str, Any]
     output: Path | None
     project_sha256: str | None = None
+    guesses: tuple[ColumnGuess, ...] = ()
 
 
 @click.command("release")
 @click.argument("data", required=False)
-@click.option("--project", default="sfumato.toml", show_default=True, help="Project file, used when DATA is not given.")
+@click.option("--project", help="Project file, when DATA is not given. Default: sfumato.toml.")
 @click.option("-o", "--output", help="File to write (.csv, .tsv, .parquet, .xlsx, .svm; .gz for text).")
 @click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: greedy-containment.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
@@ -38,7 +50,7 @@ class Order:
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
 @role_options
 @reading_options
-def command(data: str | None, project: str, force: bool, dry_run: bool, as_json: bool, **settings: Any) -> None:
+def command(data: str | None, project: str | None, force: bool, dry_run: bool, as_json: bool, **settings: Any) -> None:
     """Make a release of DATA (or of the table that the project file describes), audit it and write it.
 
     Nothing is written unless an independent audit confirms every guarantee. The manifest stands beside the table as
@@ -51,12 +63,14 @@ def command(data: str | None, project: str, force: bool, dry_run: bool, as_json:
       sfumato release mail.svm -k 5 -o mail-release.csv
       sfumato release admissions.csv --target readmitted --sensitive diagnosis -o release.parquet
     """
-    from sfumato.cli.summary import show_release
+    from sfumato.cli.summary import show_guesses, show_release
     from sfumato.errors import InvalidParameterError
     from sfumato.mechanisms import build_mechanism
     from sfumato.publishing import check_targets, make_release, manifest_path_for, publish
 
-    order = _from_flags(data, settings) if data else _from_project(Path(project), settings)
+    if data and project:
+        raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
+    order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     mechanism = build_mechanism(order.mechanism, order.parameters)
     if order.output is None and not dry_run:
         hint = "a file name such as -o release.csv; or try --dry-run"
@@ -67,6 +81,7 @@ def command(data: str | None, project: str, force: bool, dry_run: bool, as_json:
     with bar:
         release = make_release(order.table, mechanism, progress=progress)
     release = release.with_manifest(project_sha256=order.project_sha256)
+    show_guesses(order.guesses)
     if order.output is not None and not dry_run:
         published = publish(release, order.output, original=order.table, force=force)
         release = published.release
@@ -80,17 +95,17 @@ def command(data: str | None, project: str, force: bool, dry_run: bool, as_json:
 
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
-    from sfumato.cli.summary import show_guesses
     from sfumato.table.read import read_table
 
     options, roles = read_options(settings), given_roles(settings)
     table, guesses = apply_roles(read_table(data, options=options), roles)
-    show_guesses(guesses)
+    refuse_mixed_columns(table)
     return Order(
         table,
         settings["mechanism"] or "greedy-containment",
         _parameters({}, None, settings),
         Path(settings["output"]) if settings["output"] else None,
+        guesses=tuple(guesses),
     )
 
 

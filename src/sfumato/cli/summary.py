@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
+
+from sfumato.errors import on_one_line
+from sfumato.schema import Role
+from sfumato.table.binary import BinaryTable
 
 if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
@@ -21,7 +26,7 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
         click.echo(f"guessed the roles of {len(guesses):,} columns; 'sfumato init' writes them down", err=True)
         return
     for guess in guesses:
-        click.echo(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}", err=True)
+        click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
 
 
 def show_release(release: Release) -> None:
@@ -29,23 +34,34 @@ def show_release(release: Release) -> None:
     manifest = release.manifest
     for entry in manifest.guarantees:
         click.echo(f"promised and audited: {entry['statement']} (found: {_number(entry['audited'])})", err=True)
+    if any(entry.get("k") == 1 for entry in manifest.guarantees):
+        click.echo("note: k = 1 protects nobody", err=True)
     for heading, values in manifest.evidence.items():
         click.echo(f"{heading}:", err=True)
         for name, value in values.items():
             click.echo(f"  {name.replace('_', ' '):<46} {_number(value)}", err=True)
     if manifest.missing["n_dropped"]:
         click.echo(f"rows left out for missing values: {manifest.missing['n_dropped']:,}", err=True)
-    click.echo(_not_promised(manifest.evidence.get("risk", {})), err=True)
+    for line in _not_promised(release):
+        click.echo(on_one_line(line), err=True)
 
 
-def _not_promised(risk: Mapping[str, Any]) -> str:
-    if "unique_pattern_fraction" not in risk:
-        return ""
-    unique, k = risk["unique_pattern_fraction"], risk["anonymity_level"]
-    return (
-        f"not promised: anything about zeros. {unique:.2%} of the rows have a 0/1 pattern that no other row has; the "
-        f"ordinary k is {k}."
-    )
+def _not_promised(release: Release) -> Iterator[str]:
+    """Say in plain words what the guarantees leave open."""
+    manifest = release.manifest
+    risk = manifest.evidence.get("risk", {})
+    if "unique_pattern_fraction" in risk:
+        zeros = any(g["kind"] == "containment" and not g.get("reveals") for g in manifest.guarantees)
+        unique, k = risk["unique_pattern_fraction"], risk["anonymity_level"]
+        yield (
+            f"not promised: {'anything about zeros. ' if zeros else ''}{unique:.2%} of the rows have a 0/1 pattern "
+            f"that no other row has; the ordinary k is {k}"
+        )
+    beside = release.table.companions if isinstance(release.table, BinaryTable) else release.table
+    for name in beside.schema.names(Role.SENSITIVE, Role.OTHER):
+        counts = beside[name].counts
+        share = float(np.count_nonzero(counts == 1) / max(beside.n_rows, 1))
+        yield f"released as it is, under no guarantee: '{name}' (its value is unique in {share:.1%} of the rows)"
 
 
 def show_checks(report: AuditReport) -> None:

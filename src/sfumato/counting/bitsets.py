@@ -16,9 +16,8 @@ Words = NDArray[np.uint64]
 Counts = NDArray[np.int64]
 WORD_BITS = 64
 ONES, ZEROS = 1, 2
-_CHUNK_WORDS = 1 << 21  # words compared at once when supersets are counted: 16 MiB
+_CHUNK_WORDS = 1 << 21  # words handled at once: 16 MiB
 _FIRST_BATCH = 16
-_MOST_ONES_LOOKED_AT = 1 << 20  # beyond this, looking for a chosen feature's conflicts costs more than it saves
 
 
 def pack_rows(rows: NDArray[np.int32], n_rows: int) -> Words:
@@ -139,6 +138,39 @@ def containment_counts(matrix: sp.spmatrix) -> Counts:
     return levels[inclusion.distinct.inverse]
 
 
+def all_included(asked: Words, targets: Words) -> bool:
+    """Whether each asked pattern (a row of packed words) is included in one of the targets.
+
+    Patterns with most ones are asked first, in growing batches, because they fail most often.
+    """
+    if not len(asked):
+        return True
+    if not len(targets):
+        return False
+    asked = asked[np.argsort(-np.bitwise_count(asked).sum(axis=1, dtype=np.int64), kind="stable")]
+    most = max(_FIRST_BATCH, _CHUNK_WORDS // max(1, targets.size))
+    start, size = 0, _FIRST_BATCH
+    while start < len(asked):
+        batch = asked[start : start + size, None, :]
+        if not np.all(((targets[None, :, :] & batch) == batch).all(axis=2).any(axis=1)):
+            return False
+        start, size = start + size, min(4 * size, most)
+    return True
+
+
+def packed_patterns(matrix: sp.spmatrix) -> Words:
+    """Rows of a binary matrix as packed words, one row a row."""
+    rows = sp.csr_matrix(matrix)
+    n_words = -(-max(rows.shape[1], 1) // WORD_BITS)
+    words = np.zeros((rows.shape[0], n_words), dtype=np.uint64)
+    step = max(1, _CHUNK_WORDS // n_words)
+    for start in range(0, rows.shape[0], step):
+        bits = np.zeros((min(step, rows.shape[0] - start), n_words * WORD_BITS), dtype=np.uint8)
+        bits[:, : rows.shape[1]] = rows[start : start + step].toarray()
+        words[start : start + step] = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+    return words
+
+
 class ProjectedRows:
     """Rows of a binary table projected on a growing set of features.
 
@@ -183,34 +215,36 @@ class ProjectedRows:
         self._patterns = np.zeros((1, 1), dtype=np.uint64)
         self._n_bits = 0
         self._by_row: sp.csr_matrix | None = None
+        self._n_settled = 0
 
     def exclude_rare(self, k: int) -> None:
         """Exclude features whose ones reveal and occur in 1 to k - 1 rows: they break containment in any company."""
         n_ones = np.diff(self.matrix.indptr)
         self.excluded |= ((self.reveals & ONES) != 0) & (n_ones > 0) & (n_ones < k)
 
-    def exclude_conflicts(self, feature: int, k: int) -> None:
+    def exclude_conflicts(self, k: int) -> None:
         """Exclude features that have 1 to k - 1 rows in common with a chosen one: that pair is rare but present.
 
-        Where zeros reveal nothing, this settles most features without looking at them one by one.
+        Where zeros reveal nothing, this settles most features without looking at them one by one. Chosen features are
+        dealt with once, those with few rows in bulk.
         """
-        if not self.reveals[feature] & ONES:
-            return
-        rows = rows_with(self.matrix, feature)
         if self._by_row is None:
             self._by_row = self.matrix.tocsr()
-        starts, ends = self._by_row.indptr[rows], self._by_row.indptr[rows + 1]
-        if int((ends - starts).sum()) > _MOST_ONES_LOOKED_AT:
-            return
-        places, _ = _positions(starts, ends)
-        common = np.bincount(self._by_row.indices[places], minlength=len(self.reveals))
-        self.excluded |= ((self.reveals & ONES) != 0) & (common > 0) & (common < k)
+        shows_ones = (self.reveals & ONES) != 0
+        for feature in self.chosen[self._n_settled :]:
+            rows = rows_with(self.matrix, feature)
+            places, _ = _positions(self._by_row.indptr[rows], self._by_row.indptr[rows + 1])
+            common = np.bincount(self._by_row.indices[places], minlength=len(shows_ones))
+            if shows_ones[feature]:
+                self.excluded |= shows_ones & (common > 0) & (common < k)
+        self._n_settled = len(self.chosen)
 
     def keeps_containment(self, feature: int, k: int) -> bool:
         """Whether the rows stay k-anonymous by containment when a feature joins.
 
         Only rows with a revealing value of the feature gain something an attacker may know, so only their containment
-        can fall. Among them, a projected row that occurs k times is safe, and so is one that such a row includes.
+        can fall. Among them, a projected row that occurs k times is safe, and so is one that such a row includes. No
+        other is: a pattern that no other includes must itself occur k times, and each is included in such a one.
         """
         rows = rows_with(self.matrix, feature)
         if self.reveals[feature] & ONES and not self._keep(rows, k):
@@ -226,9 +260,20 @@ class ProjectedRows:
         """Whether rows that gain the same value stay contained k times."""
         if len(rows) < k:
             return len(rows) == 0
-        groups, counts = np.unique(self.group[rows], return_counts=True)
+        groups, counts = self._groups_of(rows)
         is_safe = counts >= k
-        return bool(is_safe.all()) or (bool(is_safe.any()) and self._all_included(groups[~is_safe], groups[is_safe]))
+        return bool(is_safe.all()) or (
+            bool(is_safe.any()) and all_included(self._patterns[groups[~is_safe]], self._patterns[groups[is_safe]])
+        )
+
+    def _groups_of(self, rows: NDArray[np.int32] | NDArray[np.intp]) -> tuple[NDArray[np.intp], Counts]:
+        """Find the groups that rows belong to, and how many of the rows each has."""
+        if len(rows) * 8 < self.n_groups:
+            groups, few = np.unique(self.group[rows], return_counts=True)
+            return groups, few
+        counts = np.bincount(self.group[rows], minlength=self.n_groups)
+        present = np.flatnonzero(counts)
+        return present, counts[present]
 
     def n_unique_with(self, feature: int) -> int:
         """Count the rows that no other row would equal if a feature joined."""
@@ -236,23 +281,6 @@ class ProjectedRows:
         with_one, with_zero = inside.sum(axis=1), outside.sum(axis=1)
         before = int(np.count_nonzero(with_one + with_zero == 1))
         return self.n_unique - before + int(np.count_nonzero(with_one == 1) + np.count_nonzero(with_zero == 1))
-
-    def _all_included(self, few: NDArray[np.int32], safe: NDArray[np.int32]) -> bool:
-        """Whether the pattern of each group that occurs too seldom is included in that of one that occurs k times.
-
-        This is exact: a pattern that no other includes must itself occur k times, and every pattern is included in such
-        a one. Patterns with most ones are asked first, in growing batches, because they fail most often.
-        """
-        targets, asked = self._patterns[safe], self._patterns[few]
-        asked = asked[np.argsort(-np.bitwise_count(asked).sum(axis=1, dtype=np.int64), kind="stable")]
-        most = max(_FIRST_BATCH, _CHUNK_WORDS // max(1, targets.size))
-        start, size = 0, _FIRST_BATCH
-        while start < len(asked):
-            batch = asked[start : start + size, None, :]
-            if not np.all(((targets[None, :, :] & batch) == batch).all(axis=2).any(axis=1)):
-                return False
-            start, size = start + size, min(4 * size, most)
-        return True
 
     def splits(self, features: NDArray[np.intp]) -> tuple[NDArray[np.intp], Counts, Counts]:
         """How features would divide the groups: one entry for each feature and each group with a row that has it.

@@ -6,6 +6,7 @@ DuckDB takes names that differ only in case for the same, renames them silently 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -30,11 +31,15 @@ Countable: TypeAlias = Any
 """A :class:`Table`, a pyarrow table, the path of a Parquet or CSV file, or any frame Narwhals accepts."""
 
 
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
 class Engine:
     """An in-process DuckDB that counts tables, also those larger than memory.
 
     Use it in a ``with`` block. It never reaches for the network (extensions are neither installed nor loaded), and what
-    does not fit in memory is spilled into a private folder that is removed on closing.
+    does not fit in memory is spilled into a private folder that is removed on closing. It belongs to the process that
+    made it: a forked child needs an engine of its own.
 
     Parameters
     ----------
@@ -66,6 +71,8 @@ class Engine:
         if threads is not None:
             config["threads"] = threads
         self._connection = duckdb.connect(":memory:", config=config)
+        self._owner = os.getpid()
+        _engines.add(self)
         if memory_limit is not None:
             self._limit_memory(memory_limit)
 
@@ -89,9 +96,13 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Close the database, and with it every frame that was opened here; remove the spill folder."""
-        self._connection.close()
-        self._remove_folder()
+        """Close the database, and with it every frame that was opened here; remove the spill folder.
+
+        Does nothing in a forked child: the threads to wait for and the folder are those of the parent.
+        """
+        if self._owner == os.getpid():
+            self._connection.close()
+            self._remove_folder()
 
     def frame(self, source: Countable, columns: Sequence[str] | None = None) -> nw.LazyFrame[Any]:
         """Open a source as a lazy frame under its own column names; a frame the caller made is used where it is.
@@ -221,14 +232,31 @@ def _without_values(path: Path | None = None) -> Iterator[None]:
 
 
 _default: Engine | None = None
-_default_owner = 0
 _default_lock = threading.Lock()
+_inherited: list[Engine] = []
+
+
+def _keep_inherited() -> None:
+    """In a forked child, keep the parent's engines for ever: closing one waits for threads that are not there.
+
+    A list of the module would be emptied when the interpreter ends, so their databases get a reference that nobody
+    gives back.
+    """
+    global _default, _default_lock
+    for engine in list(_engines):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine._connection))
+        _inherited.append(engine)
+    _default, _default_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keep_inherited)
 
 
 def default_engine() -> Engine:
     """Return the engine that serves callers who bring none: made on first use, one per process, closed at exit."""
-    global _default, _default_owner
+    global _default
     with _default_lock:
-        if _default is None or _default_owner != os.getpid():
-            _default, _default_owner = Engine(), os.getpid()
+        if _default is None:
+            _default = Engine()
         return _default

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import numpy as np
 import scipy.sparse as sp
 
-from sfumato.counting.bitsets import Inclusion
+from sfumato.counting.bitsets import all_included, distinct_rows, packed_patterns
 
 
 def containment_level(matrix: sp.spmatrix) -> int:
@@ -16,8 +18,9 @@ def containment_level(matrix: sp.spmatrix) -> int:
 
     Notes
     -----
-    Never falls when columns are dropped (Lemma 2). It says nothing about zeros. It is the smallest multiplicity among
-    the distinct rows that no other row includes, so the search goes from the rarest on and ends at the first of these.
+    Never falls when columns are dropped (Lemma 2). It says nothing about zeros. It is how often the rarest distinct
+    row occurs that no other row includes; a level holds iff each row that occurs less often is included in one that
+    occurs at least so often, and the levels are searched by halving.
 
     Examples
     --------
@@ -27,9 +30,11 @@ def containment_level(matrix: sp.spmatrix) -> int:
     """
     if matrix.shape[0] == 0:
         return 0
-    inclusion = Inclusion(matrix)
-    counts = inclusion.distinct.counts
-    for row in np.argsort(counts, kind="stable").tolist():
-        if len(inclusion.including(row)) == 1:
-            return int(counts[row])
-    raise AssertionError  # among finitely many distinct sets some are maximal
+    distinct = distinct_rows(matrix)
+    words = packed_patterns(sp.csr_matrix(matrix)[distinct.representatives])
+    levels = np.unique(distinct.counts).tolist()
+
+    def holds(level: int) -> bool:
+        return all_included(words[distinct.counts < level], words[distinct.counts >= level])
+
+    return int(levels[bisect_left(levels, True, lo=1, key=lambda level: not holds(level)) - 1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,14 +17,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.contract import Progress, Release
 from sfumato.counting.bitsets import ONES, distinct_rows, ones_by_class, revealing_items
-from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.errors import (
+    ColumnNotFoundError,
+    InvalidParameterError,
+    NotBinaryError,
+    PrivacyNotAchievableError,
+    SchemaError,
+)
 from sfumato.guarantees import REVEALING, Containment, Guarantee, KAnonymity, UniquePatterns
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level, sample_unique_fraction
 from sfumato.measures.containment import containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation
+from sfumato.schema import Role
 from sfumato.table.binarize import BinarizePlan, binarize
-from sfumato.table.binary import Feature, as_binary_matrix
+from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table
 
 
@@ -33,12 +40,15 @@ class Labelled:
     """A canonical binary matrix with its classes as codes: what a search works on.
 
     ``reveals`` says which values of each feature an attacker may know (see ``ProjectedRows``); None: the ones.
+    ``target`` and ``source`` are the names that messages use.
     """
 
     matrix: sp.csc_matrix
     classes: NDArray[np.int32]
     n_classes: int
     reveals: NDArray[np.uint8] | None = None
+    target: str | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -93,7 +103,13 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the features of a 0/1 matrix (dense, sparse or a data frame) for the classes ``y``."""
-        X, y = validate_data(self, X, y, accept_sparse="csc", dtype="numeric", ensure_min_samples=1)
+        try:
+            X, y = validate_data(self, X, y, accept_sparse="csc", dtype="numeric", ensure_min_samples=1)
+        except ValueError as exc:
+            if "could not convert" not in str(exc):
+                raise
+            problem = "the features hold text that is not a number"  # the original message quotes the cell
+            raise NotBinaryError(problem, hint="binarize the table first (sfumato.binarize)") from None
         check_classification_targets(y)
         matrix = as_binary_matrix(X, getattr(self, "feature_names_in_", None))
         self.classes_, classes = np.unique(y, return_inverse=True)
@@ -109,8 +125,9 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
     def _fit(self, data: Labelled, progress: Progress | None) -> None:
         self._check_parameters(data.matrix.shape[0])
         if data.n_classes < 2:
-            problem = "the target has one class only; a selection for classification needs at least two"
-            raise SchemaError(problem, hint="choose another target column")
+            where = "" if data.source is None else f" in {data.source}"
+            problem = f"the target has one class only{where}; a selection for classification needs at least two"
+            raise SchemaError(problem, column=data.target, hint="choose another target column")
         self.n_features_in_ = data.matrix.shape[1]
         found = self._search(data, progress)
         self.trace_ = list(found.steps)
@@ -158,17 +175,11 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
         PrivacyNotAchievableError
             If no feature can be released at this k.
         """
-        binary = binarize(table, self._plan()) if isinstance(table, Table) else table
-        target = binary.target()
-        data = Labelled(binary.matrix, target.codes, target.n_distinct, self._revealing(lambda: binary.features))
+        binary = binarize(table, self._plan()) if isinstance(table, Table) else _without_identifiers(table)
+        data = self._labelled(binary)
         self._fit(data, progress)
         if not len(self.selected_columns_):
-            best = int(np.diff(binary.matrix.indptr).max(initial=0))
-            raise PrivacyNotAchievableError(
-                f"a release of at least one of {len(binary.features):,} features at k = {self.k}",
-                best_level=best,
-                hint="lower k, or binarize into broader bands",
-            )
+            raise self._nothing_found(data)
         released = binary.select(self.selected_columns_)
         return Release(
             released,
@@ -181,6 +192,26 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
                 evidence=_evidence(data, self.selected_columns_) | ({"search": self.search_} if self.search_ else {}),
             ),
         )
+
+    def _labelled(self, table: BinaryTable) -> Labelled:
+        target, source = table.target(), table.source
+        return Labelled(
+            table.matrix,
+            target.codes,
+            target.n_distinct,
+            self._revealing(lambda: table.features),
+            table.companions.schema.target,
+            source.name if source else None,
+        )
+
+    def _nothing_found(self, data: Labelled) -> PrivacyNotAchievableError:
+        """Say what can be had: with a feature that is common enough, another search finds it."""
+        best = int(np.diff(data.matrix.indptr).max(initial=0))
+        promise = f"a release of at least one of {data.matrix.shape[1]:,} features at k = {self.k}"
+        if best >= self.k:
+            hint = "the first feature tried breaks k; on_infeasible=skip goes on with the next"
+            return PrivacyNotAchievableError(f"{promise} by this search", best_level=None, hint=hint)
+        return PrivacyNotAchievableError(promise, best_level=best, hint="lower k, or binarize into broader bands")
 
     def _promises(self, data: Labelled, names: tuple[str, ...]) -> list[Guarantee]:
         """Name what holds: values revealing both ways everywhere make containment ordinary k-anonymity."""
@@ -199,9 +230,11 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
         return plan if plan is None or isinstance(plan, BinarizePlan) else BinarizePlan.from_dict(plan)
 
     def _parameters(self) -> dict[str, Any]:
-        plan = self._plan()
+        """Parameters for the manifest; what may name values that were not released is told only to be there."""
         parameters: dict[str, Any] = self.get_params(deep=False)
-        return parameters | {"binarize": plan.to_dict() if plan else None}
+        if isinstance(parameters.get("reveals"), Mapping):
+            parameters["reveals"] = "declared; see guarantees"
+        return parameters | {"binarize": "automatic" if self.binarize is None else "declared; see recodings"}
 
 
 def _evidence(data: Labelled, chosen: NDArray[np.intp]) -> dict[str, Any]:
@@ -234,6 +267,13 @@ def _group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64
     n_groups = int(groups.max(initial=-1)) + 1
     cells = np.bincount(groups * data.n_classes + data.classes, minlength=n_groups * data.n_classes)
     return cells.reshape(n_groups, data.n_classes)
+
+
+def _without_identifiers(table: BinaryTable) -> BinaryTable:
+    """Leave out columns beside the features that name people."""
+    schema = table.companions.schema
+    kept = [c.name for c in schema if c.role is not Role.IDENTIFIER]
+    return table if len(kept) == len(schema) else replace(table, companions=table.companions.keep(kept))
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:

@@ -17,6 +17,8 @@ from sfumato.table.binary import Feature
 
 OnInfeasible = Literal["stop", "skip"]
 
+_REJECTED_BEFORE_EXCLUDING = 64  # looking for all conflicts of the chosen features pays when many are rejected
+
 
 class GreedyContainmentSelector(ContainmentSelector):
     """Add the best feature as long as every row stays k-anonymous by containment.
@@ -107,6 +109,7 @@ class GreedyContainmentSelector(ContainmentSelector):
         stops = self.on_infeasible == "stop"
         ends_at_no_gain = stops and self.criterion == "distinguished_pairs"
         steps: list[Step] = []
+        n_rejected = 0
         if not stops:
             rows.exclude_rare(int(self.k))
         for feature, gain in candidates(self.criterion, rows):
@@ -116,10 +119,12 @@ class GreedyContainmentSelector(ContainmentSelector):
             steps.append(Step(feature, gain, accepted))
             if accepted:
                 rows.add(feature)
-                if not stops:
-                    rows.exclude_conflicts(feature, int(self.k))
             elif stops:
                 break
+            else:
+                n_rejected += 1
+                if n_rejected % _REJECTED_BEFORE_EXCLUDING == 0:
+                    rows.exclude_conflicts(int(self.k))
             if progress and len(steps) % 256 == 0:
                 progress(len(steps), data.matrix.shape[1], "features tried")
         return Selection(rows.chosen, steps)

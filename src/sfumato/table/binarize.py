@@ -27,6 +27,7 @@ from sfumato.table.feature_rules import (
     QuantileBands,
     Rule,
     automatic,
+    is_dropped,
 )
 from sfumato.table.recipes import RECIPES
 
@@ -127,7 +128,7 @@ def binarize(table: Table, plan: BinarizePlan | None = None) -> BinaryTable:
     plan : BinarizePlan or None
         ``None`` uses the automatic rules: 0/1 and yes/no columns stay as they are, numbers with more than 10 distinct
         values become 4 quantile bands, every other value gets a feature of its own, and a column with missing cells a
-        feature ``<column> missing``.
+        feature ``<column> missing``. Dates are dropped: without a rule of their own they are not released.
 
     Returns
     -------
@@ -141,8 +142,8 @@ def binarize(table: Table, plan: BinarizePlan | None = None) -> BinaryTable:
     ColumnNotFoundError
         If the plan lists a column that the table does not have.
     SchemaError
-        If the plan lists a column that is no quasi-identifier, a rule does not fit its column, a date has no rule, or
-        two features would have the same name.
+        If the plan lists a column that is no quasi-identifier, a rule does not fit its column, two features would have
+        the same name, or a feature the name of a column from which it was not computed.
 
     Notes
     -----
@@ -162,13 +163,14 @@ def binarize(table: Table, plan: BinarizePlan | None = None) -> BinaryTable:
             indices.append(rows)
             sizes.append(n_ones)
     companions = table.keep(table.schema.names(Role.TARGET, Role.SENSITIVE, Role.OTHER))
-    _check_names(features, companions)
+    _check_names(features, table.schema.names())
     return BinaryTable(_matrix(indices, sizes, (table.n_rows, len(features))), tuple(features), companions)
 
 
 def _assign(table: Table, name: str, plan: BinarizePlan) -> Assignment:
     column, coded = table.schema[name], table[name]
-    rule = plan.columns.get(name, Drop() if plan.unlisted == "drop" else None)
+    is_left_out = plan.unlisted == "drop" or is_dropped(column)
+    rule = plan.columns.get(name, Drop() if is_left_out else None)
     found = automatic(column, coded, plan.bands) if rule is None else rule.assign(column, coded)
     if isinstance(rule, Drop) or not plan.missing_features or coded.missing_code is None:
         return found
@@ -207,15 +209,18 @@ def _check_listed(table: Table, plan: BinarizePlan) -> None:
             raise SchemaError(problem, column=name, hint="change its role or take it out of the plan")
 
 
-def _check_names(features: Sequence[Feature], companions: Table) -> None:
-    """Refuse repeated names, naming the columns only: a feature's name may hold a cell value."""
-    owner = {name: name for name in companions.schema.names()}
+def _check_names(features: Sequence[Feature], columns: Sequence[str]) -> None:
+    """Refuse names that repeat or are another column's, naming columns only: a feature's name may hold a cell value.
+
+    This holds for all columns of the table, also those that are not released: a reader would take one for the other.
+    """
+    owner = {name: name for name in columns}
     for feature in features:
         other = owner.setdefault(feature.name, feature.column)
         if other != feature.column:
             problem = f"a feature of it would have the same name as column '{other}' or one of its features"
-            raise SchemaError(problem, column=feature.column, hint="rename the column or give the rule a name")
-    if len(owner) != len(features) + len(companions.columns):
+            raise SchemaError(problem, column=feature.column, hint=f"rename column '{other}' or give the rule a name")
+    if len({feature.name for feature in features}) != len(features):
         problem = "two features would have the same name"
         raise SchemaError(problem, hint="give the rules names")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+import re
 import stat
 import sys
 import zlib
@@ -26,6 +27,7 @@ STANDARD_INPUT = "-"
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZLIB_WITH_GZIP_HEADER = 31
+_NOT_UNICODE = re.compile("[\ud800-\udfff]")
 
 
 class StoredBytes:
@@ -101,12 +103,20 @@ def open_stored(source: str | os.PathLike[str]) -> Iterator[StoredBytes]:
         yield StoredBytes("<stdin>", file)
         return
     path = Path(source)
+    if _NOT_UNICODE.search(str(path)):
+        problem = "its name is not valid Unicode"
+        raise InputError(problem, path=shown_path(path), hint="rename the file")
     with _opened(path) as file:
         mode = os.fstat(file.fileno()).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             problem = "is neither a file nor a pipe"
             raise InputError(problem, path=path)
         yield StoredBytes(str(path), file, path if stat.S_ISREG(mode) else None)
+
+
+def shown_path(path: str | os.PathLike[str]) -> str:
+    """Write a path for people: with the replacement character for each byte that is no valid Unicode."""
+    return _NOT_UNICODE.sub("\N{REPLACEMENT CHARACTER}", os.fspath(path))
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -129,7 +139,7 @@ def _not_there(path: Path) -> InputError:
     except OSError:
         return InputError("does not exist, nor can its folder be read", path=path)
     nearest = difflib.get_close_matches(path.name, names, n=1)
-    return InputError("does not exist", path=path, hint=f"did you mean '{nearest[0]}'?" if nearest else "")
+    return InputError("does not exist", path=path, hint=f"did you mean '{shown_path(nearest[0])}'?" if nearest else "")
 
 
 def _chunks(file: BinaryIO, name: str) -> Iterator[bytes]:

@@ -26,6 +26,7 @@ class CellRules:
 
     schema: Schema | None = None
     missing: tuple[str, ...] = DEFAULT_MISSING_TOKENS
+    mixed_as_text: bool = False
 
     def tokens(self, name: str) -> tuple[str, ...]:
         """Texts that mean "missing" in a column."""
@@ -34,9 +35,9 @@ class CellRules:
         return self.schema.missing_tokens(name) if name in self.schema else self.schema.missing
 
     def is_text(self, name: str) -> bool:
-        """Whether numbers among the text of a column are text too, because the schema says so."""
-        if self.schema is None or name not in self.schema:
-            return False
+        """Whether numbers among the text of a column are text too, because the schema or the caller says so."""
+        if self.mixed_as_text or self.schema is None or name not in self.schema:
+            return self.mixed_as_text
         return self.schema[name].kind in (Kind.CATEGORICAL, Kind.ORDERED)
 
 

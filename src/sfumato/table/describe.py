@@ -24,6 +24,7 @@ from sfumato.table.column_names import (
     TARGET_NAMES,
     split_name,
 )
+from sfumato.table.mixed import mixed_columns
 
 UNIQUE_FRACTION = 0.95
 """A column whose value is unique in this share of the rows names people."""
@@ -87,7 +88,8 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
     know; one value only; and else quasi-identifier. When no target was found, a last column with two values and no
     telling name is taken.
 
-    Features of a :class:`BinaryTable` are quasi-identifiers; only its companions are guessed.
+    Features of a :class:`BinaryTable` are quasi-identifiers; only its companions are guessed. The reason of a column
+    that is categorical although almost all its rows are numbers (see :func:`mixed_columns`) says so.
 
     Parameters
     ----------
@@ -120,7 +122,21 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
     if target is None and Role.TARGET not in known.values():
         rest = _last_as_target(seen, rest, known)
     Schema.of(guess.column for guess in rest)
-    return features + rest
+    return features + _with_mixtures(plain, rest)
+
+
+def _with_mixtures(table: Table, guesses: list[ColumnGuess]) -> list[ColumnGuess]:
+    n_others = {column.name: column.n_rows_not_numbers for column in mixed_columns(table)}
+    return [_with_mixture(g, table.n_rows, n_others.get(g.column.name, 0)) for g in guesses]
+
+
+def _with_mixture(guess: ColumnGuess, n_rows: int, n_others: int) -> ColumnGuess:
+    """Say how many rows of a categorical column are numbers when almost all are."""
+    if not n_others:
+        return guess
+    present = n_rows - guess.n_missing
+    shown = f"{present - n_others:,} of {present:,} rows are numbers, kind categorical because of the others"
+    return replace(guess, reason=f"{guess.reason}; {shown}")
 
 
 def _describe_features(table: BinaryTable, known: Mapping[str, Role]) -> list[ColumnGuess]:

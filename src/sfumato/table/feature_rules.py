@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -16,14 +17,21 @@ from numpy.typing import NDArray
 from sfumato.errors import NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind
 from sfumato.table.binary import AS_IS, INTERVAL, ONE_OF, Feature
-from sfumato.table.coding import CodedColumn
+from sfumato.table.coding import CodedColumn, is_number_type
 from sfumato.table.quantiles import quantile_cuts
 
 FEW_VALUES = 10
 """A numeric column with more distinct values than this is cut into bands."""
 
-_TRUTH_WORDS = ({"yes": True, "no": False}, {"true": True, "false": False})
-_MOST_TRUTH_SPELLINGS = 12  # a column with more distinct values is not looked at as yes/no
+_TRUTH_SPELLINGS = (
+    (("1", "1.0"), ("0", "0.0")),
+    (("yes", "Yes", "YES"), ("no", "No", "NO")),
+    (("true", "True", "TRUE"), ("false", "False", "FALSE")),
+)
+_MOST_TRUTH_SPELLINGS = 7  # six and a missing value: a column with more distinct values is not looked at as yes/no
+_TRUTH_WORDS = {"true": True, "false": False}
+_WHOLE = re.compile(r"[+-]?\d{1,300}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -88,27 +96,28 @@ class QuantileBands:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A single feature that is 1 when the cell is one of ``values``; named ``column=a|b`` unless a name is given."""
+    """A single feature that is 1 when the cell is one of ``values``; named ``column=a|b`` unless a name is given.
+
+    Texts are compared by spelling, also in a numeric column of a text file: 1 does not find ``1.0`` there, so every
+    spelling has to be listed. A typed number or truth value is compared by what the text means: 1.0 finds the number 1.
+    """
 
     values: tuple[str, ...]
     name: str | None = None
 
     def assign(self, column: Column, coded: CodedColumn) -> Assignment:
-        """Match by text; in a numeric column also by number, so that 1 finds 1.0."""
-        texts = cell_texts(coded.values)
+        """Record exactly the values that were asked for, whatever spellings occur."""
         wanted = set(self.values)
-        if column.kind is Kind.NUMERIC:
-            sought = {number for number in map(_number_or_none, self.values) if number is not None}
-            numbers = _numbers(column.name, coded)
-            wanted |= {
-                text for text, number in zip(texts, numbers, strict=True) if text is not None and number in sought
-            }
-        if texts and not wanted.intersection(texts):
+        is_one = [text in wanted for text in cell_texts(coded.values)]
+        if is_number_type(coded.values.type):
+            meant = _meanings(self.values, coded.values.type)
+            is_one = [one or cell in meant for one, cell in zip(is_one, coded.values.to_pylist(), strict=True)]
+        if is_one and not any(is_one):
             problem = f"holds none of the {len(self.values):,} values of one_of"
-            raise SchemaError(problem, column=column.name, hint="capital letters and blanks count")
+            hint = "capital letters, blanks and the spelling of numbers count"
+            raise SchemaError(problem, column=column.name, hint=hint)
         name = self.name or f"{column.name}={'|'.join(self.values)}"
-        feature = Feature(name, column.name, ONE_OF, values=(*self.values, *sorted(wanted.difference(self.values))))
-        return _single(feature, [text in wanted for text in texts])
+        return _single(Feature(name, column.name, ONE_OF, values=self.values), is_one)
 
     def to_plan(self) -> Any:
         """``{"one_of": [...]}`` with the name if one was given."""
@@ -117,26 +126,21 @@ class OneOf:
 
 @dataclass(frozen=True)
 class EachValue:
-    """One feature for every value that occurs, named ``column=value``; equal numbers in two spellings are one value."""
+    """One feature for every value that occurs, named ``column=value``.
+
+    Two spellings in a text file (``1`` and ``1.0``, ``yes`` and ``Yes``) are two values: a description never lists a
+    second spelling, which a single row may have.
+    """
 
     def assign(self, column: Column, coded: CodedColumn) -> Assignment:
         """Leave a missing value without a feature."""
         texts = cell_texts(coded.values)
-        spellings: dict[object, list[str]] = {}
-        keys: Sequence[object] = texts
-        if column.kind is Kind.NUMERIC:
-            keys = [
-                t if math.isnan(n) else n for t, n in zip(texts, _numbers(column.name, coded).tolist(), strict=True)
-            ]
-        position: dict[object, int] = {}
+        position: dict[str, int] = {}
         of_value = np.full(len(texts), -1, dtype=np.intp)
-        for i, (key, text) in enumerate(zip(keys, texts, strict=True)):
+        for i, text in enumerate(texts):
             if text is not None:
-                of_value[i] = position.setdefault(key, len(position))
-                spellings.setdefault(key, []).append(text)
-        features = tuple(
-            Feature(f"{column.name}={same[0]}", column.name, ONE_OF, values=tuple(same)) for same in spellings.values()
-        )
+                of_value[i] = position.setdefault(text, len(position))
+        features = tuple(Feature(f"{column.name}={text}", column.name, ONE_OF, values=(text,)) for text in position)
         return Assignment(features, of_value)
 
     def to_plan(self) -> Any:
@@ -146,7 +150,7 @@ class EachValue:
 
 @dataclass(frozen=True)
 class AsIs:
-    """The column itself, which holds only 0 and 1, true and false, or yes and no (in any letter case)."""
+    """The column itself, which holds only 0 and 1, true and false, or yes and no (small, Capital or CAPITALS)."""
 
     def assign(self, column: Column, coded: CodedColumn) -> Assignment:
         """Keep the column's name; words are recorded as ``one-of``, so that the description says which one is 1."""
@@ -177,44 +181,48 @@ class Drop:
 
 
 def as_truth(column: Column, coded: CodedColumn) -> Assignment | None:
-    """Read a column as 0/1, true/false or yes/no; ``None`` when it holds anything else."""
+    """Read a column as 0/1, true/false or yes/no; ``None`` when it holds anything else.
+
+    Words count in small letters, with a capital or in capitals, and 0/1 also as 0.0/1.0. All the spellings of "yes" are
+    recorded whether they occur or not, so that the description does not show what a single row holds.
+    """
     if coded.n_distinct > _MOST_TRUTH_SPELLINGS:
         return None
     texts = cell_texts(coded.values)
-    present = [text for text in texts if text is not None]
-    if all(text in ("0", "1") for text in present):
+    present = {text for text in texts if text is not None}
+    if present <= {"0", "1"}:
         return _single(Feature(column.name, column.name, AS_IS), [text == "1" for text in texts])
-    for words in _TRUTH_WORDS:
-        if all(text.lower() in words for text in present):
-            true = tuple(t for t in present if words[t.lower()]) or tuple(w for w, is_true in words.items() if is_true)
+    if pa.types.is_decimal(coded.values.type):
+        cells = coded.values.to_pylist()
+        is_truth = all(cell in (None, 0, 1) for cell in cells)
+        return _single(Feature(column.name, column.name, AS_IS), [cell == 1 for cell in cells]) if is_truth else None
+    for true, false in _TRUTH_SPELLINGS:
+        if present.issubset(true + false):
             return _single(Feature(column.name, column.name, ONE_OF, values=true), [text in true for text in texts])
-    numbers = [_number_or_none(text) for text in present]
-    if all(number in (0, 1) for number in numbers):  # 1.0, 01, …: the spellings are recorded
-        ones = tuple(text for text, number in zip(present, numbers, strict=True) if number == 1) or ("1",)
-        return _single(Feature(column.name, column.name, ONE_OF, values=ones), [text in ones for text in texts])
     return None
+
+
+def is_dropped(column: Column) -> bool:
+    """Whether the automatic rule drops a column: an interval needs numbers, and a feature a day would describe people.
+
+    To release something of a date, turn it into a year or an age first, or give it the rule ``values`` or ``one_of``.
+    """
+    return column.kind is Kind.DATE
 
 
 def automatic(column: Column, coded: CodedColumn, bands: int) -> Assignment:
     """Choose by what the column holds.
 
     0/1 and yes/no stay as they are, numbers with more than 10 distinct values become quantile bands, everything else
-    gets one feature a value.
-
-    Raises
-    ------
-    SchemaError
-        For a date: an interval is described by numbers, and one feature a day would describe single people.
+    gets one feature a value. A date is dropped (see :func:`is_dropped`).
     """
+    if is_dropped(column):
+        return Drop().assign(column, coded)
     if coded.n_distinct - coded.values.null_count == 0:
         return Assignment((), np.full(coded.n_distinct, -1, dtype=np.intp))
     found = as_truth(column, coded)
     if found is not None:
         return found
-    if column.kind is Kind.DATE:
-        problem = "is a date, for which there is no automatic binary feature"
-        hint = "turn it into a year or an age first, or give it another role (identifier drops it)"
-        raise SchemaError(problem, column=column.name, hint=hint)
     if column.kind is Kind.NUMERIC and coded.n_distinct - coded.values.null_count > FEW_VALUES:
         return QuantileBands(bands).assign(column, coded)
     return EachValue().assign(column, coded)
@@ -223,8 +231,11 @@ def automatic(column: Column, coded: CodedColumn, bands: int) -> Assignment:
 def cell_texts(values: pa.Array) -> list[str | None]:
     """Distinct values as the texts that a feature's ``values`` hold: ``1``, ``0.5``, ``true``, ``2024-01-31``.
 
-    A number's text spells exactly that number; a whole floating-point number is written without a point.
+    A number's text spells exactly that number; a whole floating-point number is written without a point, and zero
+    without a sign.
     """
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.equal(values, pa.scalar(0, values.type)), pa.scalar(0, values.type), values)
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         values = pc.cast(values, pa.string())
     texts: list[str | None] = values.to_pylist()
@@ -240,11 +251,27 @@ def _numbers(name: str, coded: CodedColumn) -> NDArray[np.float64]:
         raise SchemaError(problem, column=name, hint=hint) from None
 
 
-def _number_or_none(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+def _meanings(texts: Iterable[str], data_type: pa.DataType) -> set[object]:
+    """Numbers and truth values that texts spell, at the precision of a type; other texts mean nothing there."""
+    parse = Decimal if pa.types.is_decimal(data_type) else float
+    meant: set[object] = set()
+    for text in texts:
+        if text.lower() in _TRUTH_WORDS:
+            meant.add(_TRUTH_WORDS[text.lower()])
+        elif _WHOLE.fullmatch(text):
+            meant.add(_rounded(int(text), data_type))
+        elif _NUMBER.fullmatch(text):
+            meant.add(_rounded(parse(text), data_type))
+    return meant
+
+
+def _rounded(number: float | Decimal, data_type: pa.DataType) -> object:
+    """Round a number to a type of less than double precision; whole numbers stay as they are."""
+    if isinstance(number, float) and pa.types.is_float32(data_type):
+        with np.errstate(over="ignore"):
+            rounded = float(np.float32(number))
+        return rounded if np.isfinite(rounded) else number
+    return number
 
 
 def _single(feature: Feature, is_one: Sequence[bool]) -> Assignment:

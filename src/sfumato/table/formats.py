@@ -27,6 +27,13 @@ _BY_SUFFIX = {
     ".svmlight": "libsvm",
 }
 
+_WRITABLE_SUFFIXES = {
+    **{suffix: name for suffix, name in _BY_SUFFIX.items() if name in ("csv", "tsv", "parquet", "libsvm")},
+    ".xlsx": "excel",
+    ".csv.gz": "csv.gz",
+    ".tsv.gz": "tsv.gz",
+}
+
 
 def format_of(path: str | PathLike[str]) -> str:
     """Name the format a path's suffixes stand for; an unknown suffix is CSV, a trailing ``.gz`` is kept.
@@ -41,6 +48,33 @@ def format_of(path: str | PathLike[str]) -> str:
     if zipped:
         suffixes.pop()
     return _BY_SUFFIX.get(suffixes[-1] if suffixes else "", "csv") + (".gz" if zipped else "")
+
+
+def writable_format_of(path: str | PathLike[str]) -> str:
+    """Name the format in which an output of this name is written, by its suffix in any letter case.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no suffix, or one whose format is unknown or is read only; or if the name is not valid Unicode.
+
+    Examples
+    --------
+    >>> writable_format_of("release.xlsx"), writable_format_of("release.TAB"), writable_format_of("release.csv.gz")
+    ('excel', 'tsv', 'csv.gz')
+    """
+    name = PurePath(path)
+    allowed = "a file name that ends in " + ", ".join(sorted(_WRITABLE_SUFFIXES))
+    try:
+        str(name).encode()
+    except UnicodeEncodeError:
+        problem = "got a name that is not valid Unicode"
+        raise InvalidParameterError("output", problem, allowed=allowed) from None
+    suffix = "".join(name.suffixes[-2:] if name.suffix.lower() == ".gz" else name.suffixes[-1:]).lower()
+    if suffix not in _WRITABLE_SUFFIXES:
+        problem = f"got a name that ends in {suffix}" if suffix else "got a name without a suffix"
+        raise InvalidParameterError("output", problem, allowed=allowed)
+    return _WRITABLE_SUFFIXES[suffix]
 
 
 def check_format(name: str, allowed: tuple[str, ...]) -> str:

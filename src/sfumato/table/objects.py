@@ -30,7 +30,8 @@ def column_of_objects(values: Sequence[object], tokens: Sequence[str], *, is_tex
     Parameters
     ----------
     is_text : bool
-        Take everything as text when the column mixes numbers, dates and text; else that is refused.
+        Take everything as text when the column mixes numbers, dates and text; else that is refused. Says nothing about
+        a column of one kind.
 
     Raises
     ------

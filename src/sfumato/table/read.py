@@ -48,6 +48,9 @@ class ReadOptions:
         Texts that mean "missing", when no schema says.
     complete_rows_only : bool
         Leave out the rows in which a value is missing, and count them.
+    mixed_as_text : bool
+        Take a column of a typed source (a workbook, Python objects) that mixes numbers, dates and text as text;
+        otherwise it is refused unless the schema says that it is categorical.
     """
 
     format: str | None = None
@@ -57,6 +60,7 @@ class ReadOptions:
     sheet: str | None = None
     missing: tuple[str, ...] = DEFAULT_MISSING_TOKENS
     complete_rows_only: bool = False
+    mixed_as_text: bool = False
 
 
 DEFAULT_OPTIONS = ReadOptions()
@@ -95,7 +99,7 @@ def read_table(
 
 def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
     name = format_of(path).removesuffix(".gz") if options.format is None else check_format(options.format, READABLE)
-    coder = ColumnCoder(CellRules(schema, options.missing))
+    coder = ColumnCoder(CellRules(schema, options.missing, options.mixed_as_text))
     with open_stored(path) as stored:
         coder.place = stored.name
         if name == "libsvm":
@@ -121,7 +125,7 @@ def _parse(stored: StoredBytes, coder: ColumnCoder, name: str, options: ReadOpti
 
 
 def _read_memory(source: Any, schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
-    rules = CellRules(schema, options.missing)
+    rules = CellRules(schema, options.missing, options.mixed_as_text)
     name = source_name(source)
     table: Table | BinaryTable
     if sp.issparse(source):

@@ -5,6 +5,7 @@ Numbers are stored with 16 significant digits, as the format's own programs do; 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any, BinaryIO
@@ -12,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 import xlsxwriter
+from xlsxwriter.exceptions import FileCreateError
 
 from sfumato.errors import InvalidParameterError
 from sfumato.table.cells import as_text
@@ -40,12 +42,22 @@ def write_workbook(table: Table, file: BinaryIO) -> None:
     """Write one sheet: numbers, truth values and dates as such, all else as text, missing values as empty cells.
 
     A row in which everything is missing gets a missing token in its first cell, because an empty row is no row.
+    ``file`` gets the finished workbook in one piece: a write that fails is the plain ``OSError`` of the file, and no
+    half-made archive tries to write once more when it is thrown away.
     """
     _check_size(table)
-    workbook = xlsxwriter.Workbook(file, _OPTIONS)
+    content = io.BytesIO()
+    workbook = xlsxwriter.Workbook(content, _OPTIONS)
     workbook.set_properties({"created": _FIXED_DATE})
-    sheet = workbook.add_worksheet("table")
-    date_format = workbook.add_format(_DATE_FORMAT)
+    _fill(workbook.add_worksheet("table"), table, workbook.add_format(_DATE_FORMAT))
+    try:
+        workbook.close()
+    except FileCreateError as error:
+        raise error.args[0] from None
+    file.write(content.getbuffer())
+
+
+def _fill(sheet: Any, table: Table, date_format: Any) -> None:
     for position, name in enumerate(table.columns):
         sheet.write_string(0, position, _checked_text(name, name))
     columns = [_column(sheet, table, name, date_format) for name in table.columns]
@@ -58,7 +70,6 @@ def write_workbook(table: Table, file: BinaryIO) -> None:
             value = values[codes[row]]
             if value is not None:
                 write(row + 1, position, value)
-    workbook.close()
 
 
 def _check_size(table: Table) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.cli.main import COMMANDS, run
 from sfumato.datasets.admissions import admissions
-from sfumato.publishing import audit_published
+from sfumato.reaudit import audit_published
 from sfumato.table.write import write_table
 
 

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -12,7 +14,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sfumato.counting import engine as engine_module
 from sfumato.counting.classes import class_size_counts, equivalence_classes
 from sfumato.counting.engine import Engine, default_engine
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
@@ -83,15 +84,49 @@ def test_at_least_one_thread_is_asked_for():
         Engine(threads=0)
 
 
-def test_default_engine_is_made_once_per_process(monkeypatch):
-    first = default_engine()
+def test_default_engine_is_made_once():
+    assert default_engine() is default_engine()
 
-    assert default_engine() is first
-    monkeypatch.setattr(engine_module, "_default_owner", -1)
-    monkeypatch.setattr(engine_module, "_default", first)
-    second = default_engine()
-    second.close()
-    assert second is not first
+
+FORKING = """
+import os, sys, time
+import pyarrow as pa
+from sfumato.counting.engine import Engine, default_engine
+
+def count(engine):
+    return engine.collect(engine.frame(cells)).num_rows
+
+cells = pa.table({"a": list(range(200_000))})
+own = Engine(threads=4)
+count(own), count(default_engine())
+folder = default_engine()._connection.execute("SELECT current_setting('temp_directory')").fetchall()[0][0]
+child = os.fork()
+if child == 0:
+    code = 0 if count(default_engine()) == 200_000 else 1
+    own.close()
+    del own
+    os._exit(code) if sys.argv[1] == "at once" else sys.exit(code)
+for _ in range(300):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        break
+    time.sleep(0.1)
+else:
+    os.kill(child, 9)
+    sys.exit("the child hangs")
+assert status == 0, status
+assert os.path.isdir(folder)
+assert count(default_engine()) == count(own) == 200_000
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("end", ["at once", "as usual"])
+def test_forked_child_counts_with_an_engine_of_its_own_and_ends(end):
+    """In a process of its own: the threads of the test's process must not be forked."""
+    ran = subprocess.run([sys.executable, "-c", FORKING, end], capture_output=True, text=True, timeout=60, check=False)
+
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_coded_table_is_opened_as_its_codes(engine):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -187,6 +188,24 @@ class TestPaths:
         assert "cannot be opened" in str(refused(tmp_path / ("x" * 300)))
         assert "cannot be opened" in str(refused(tmp_path / "a\0b"))
         assert "cannot be opened" in str(refused(written(tmp_path, b"a\n1\n") / "below"))
+
+    @pytest.mark.parametrize("is_there", [True, False])
+    def test_name_that_is_not_unicode(self, tmp_path: Path, is_there: bool) -> None:
+        path = tmp_path / os.fsdecode(b"\xff.csv")
+        if is_there:
+            path.write_bytes(b"a\n1\n")
+
+        message = str(refused(path))
+
+        message.encode()
+        assert f"{tmp_path}/\N{REPLACEMENT CHARACTER}.csv: its name is not valid Unicode" in message
+
+    def test_neighbour_whose_name_is_not_unicode(self, tmp_path: Path) -> None:
+        (tmp_path / os.fsdecode(b"patients\xff.csv")).write_bytes(b"a\n1\n")
+
+        message = str(refused(tmp_path / "patients.csv"))
+
+        assert message.endswith("did you mean 'patients\N{REPLACEMENT CHARACTER}.csv'?")
 
     def test_read_that_fails_half_way(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(_: object, name: str) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.audit.claims import ClaimedRecoding
+from sfumato.audit.rules import evaluate as evaluate_in_audit
 from sfumato.datasets.public import load_adult
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
@@ -104,13 +107,41 @@ def test_one_of_is_a_single_feature_with_a_given_or_a_made_name() -> None:
     assert features(unnamed)["race=Black|Other|Elsewhere"] == [0, 1, 1, 0]
 
 
-def test_one_of_finds_a_number_in_any_spelling_of_a_numeric_column() -> None:
-    table = table_of({"grade": ["1", "1.0", "2"]}, grade=Kind.NUMERIC)
+def assert_audit_agrees(table: Table, binary: BinaryTable) -> None:
+    """Let the audit evaluate the descriptions, with its own code."""
+    dense = binary.matrix.toarray()
+    for j, feature in enumerate(binary.features):
+        claim = ClaimedRecoding(feature.name, feature.column, feature.rule, feature.values, feature.above, feature.upto)
+        found = evaluate_in_audit(claim, table[feature.column].values)
+        assert found is not None
+        assert found[table[feature.column].codes].tolist() == dense[:, j].tolist()
 
-    binary = binarize(table, plan_of(grade={"one_of": [1], "name": "first"}))
 
-    assert features(binary) == {"first": [1, 1, 0]}
-    assert_reversible(table, binary)
+@pytest.mark.parametrize(
+    ("cells", "one_of", "ones"),
+    [
+        pytest.param(["1", "1.0", "2"], [1], [1, 0, 0], id="text by spelling"),
+        pytest.param(["1", "1.0", "2"], ["1", "1.0"], [1, 1, 0], id="text in listed spellings"),
+        pytest.param([1, 1, 2], ["1.0"], [1, 1, 0], id="integers"),
+        pytest.param([2**53, 2**53 + 1], [2**53 + 1], [0, 1], id="large integers"),
+        pytest.param([0.0, -0.0, 0.5], ["0.50", "0"], [1, 1, 1], id="floats"),
+        pytest.param(pa.array([0.1, 0.2], pa.float32()), ["0.10"], [1, 0], id="single precision"),
+        pytest.param([Decimal("1.50"), Decimal("2.00")], ["1.5", "x"], [1, 0], id="decimals"),
+        pytest.param([True, False], ["TRUE"], [1, 0], id="truth values"),
+        pytest.param([True, False], [1], [1, 0], id="truth values as numbers"),
+    ],
+)
+def test_one_of_records_what_was_asked_for_and_means_what_the_audit_reads(
+    cells: Any, one_of: list[Any], ones: list[int]
+) -> None:
+    table = table_of({"grade": cells}, grade=Kind.NUMERIC)
+    plan = plan_of(grade={"one_of": one_of, "name": "first"})
+
+    binary = binarize(table, plan)
+
+    assert features(binary) == {"first": ones}
+    assert list(binary.features[0].values) == plan.to_dict()["columns"]["grade"]["one_of"]
+    assert_audit_agrees(table, binary)
 
 
 def test_one_of_without_any_matching_value_is_refused_without_showing_a_cell() -> None:
@@ -126,13 +157,36 @@ def test_values_give_one_feature_for_each_value_that_occurs() -> None:
     assert features(binary) == {"race=Black": [0, 1, 0, 0], "race=White": [1, 0, 1, 0], "race missing": [0, 0, 0, 1]}
 
 
-def test_equal_numbers_in_two_spellings_share_a_feature() -> None:
+def test_two_spellings_of_a_number_are_two_values() -> None:
+    """Else a description would list the odd spelling of a single row."""
     table = table_of({"rooms": ["1", "2", "1.0"]}, rooms=Kind.NUMERIC)
 
     binary = binarize(table, plan_of(rooms="values"))
 
-    assert features(binary) == {"rooms=1": [1, 0, 1], "rooms=2": [0, 1, 0]}
-    assert_reversible(table, binary)
+    assert features(binary) == {"rooms=1": [1, 0, 0], "rooms=1.0": [0, 0, 1], "rooms=2": [0, 1, 0]}
+    assert all(len(feature.values) == 1 for feature in binary.features)
+    assert_audit_agrees(table, binary)
+
+
+def test_zero_has_no_sign() -> None:
+    table = table_of({"change": [0.0, -0.0, 2.5]}, change=Kind.NUMERIC)
+
+    binary = binarize(table, plan_of(change="values"))
+
+    assert features(binary) == {"change=0": [1, 1, 0], "change=2.5": [0, 0, 1]}
+    assert_audit_agrees(table, binary)
+
+
+@pytest.mark.parametrize("odd", ["YeS", "nO", "01", "1.00"])
+def test_another_spelling_makes_a_yes_no_column_categorical(odd: str) -> None:
+    usual = ["yes", "no"] if odd.isalpha() else ["1", "0"]
+    table = table_of({"flag": [*usual, odd]})
+
+    binary = binarize(table)
+
+    assert sorted(binary.feature_names) == sorted(f"flag={text}" for text in [*usual, odd])
+    with pytest.raises(NotBinaryError):
+        binarize(table, plan_of(flag="as-is"))
 
 
 @pytest.mark.parametrize(
@@ -141,10 +195,11 @@ def test_equal_numbers_in_two_spellings_share_a_feature() -> None:
         pytest.param([1, 0, 1], "as-is", (), id="integers"),
         pytest.param([1.0, 0.0, 1.0], "as-is", (), id="floats"),
         pytest.param(["1", "0", "1"], "as-is", (), id="digits"),
-        pytest.param(["yes", "no", "Yes"], "one-of", ("Yes", "yes"), id="yes-no"),
-        pytest.param(["TRUE", "FALSE", "TRUE"], "one-of", ("TRUE",), id="true-false-text"),
-        pytest.param([True, False, True], "one-of", ("true",), id="truth-values"),
-        pytest.param(["1.0", "0", "1.0"], "one-of", ("1.0",), id="spelled-numbers"),
+        pytest.param(["yes", "no", "Yes"], "one-of", ("yes", "Yes", "YES"), id="yes-no"),
+        pytest.param(["TRUE", "FALSE", "TRUE"], "one-of", ("true", "True", "TRUE"), id="true-false-text"),
+        pytest.param([True, False, True], "one-of", ("true", "True", "TRUE"), id="truth-values"),
+        pytest.param(["1.0", "0", "1.0"], "one-of", ("1", "1.0"), id="spelled-numbers"),
+        pytest.param([Decimal("1.00"), Decimal("0.00"), Decimal("1.00")], "as-is", (), id="decimals"),
     ],
 )
 @pytest.mark.parametrize("plan", [None, plan_of(flag="as-is")], ids=["automatic", "as-is"])
@@ -156,6 +211,7 @@ def test_zero_one_columns_keep_their_name(cells: list[Any], rule: str, values: t
     assert features(binary) == {"flag": [1, 0, 1]}
     assert (binary.features[0].rule, binary.features[0].values) == (rule, values)
     assert_reversible(table, binary)
+    assert_audit_agrees(table, binary)
 
 
 def test_a_column_with_only_no_is_a_feature_without_ones() -> None:
@@ -164,7 +220,7 @@ def test_a_column_with_only_no_is_a_feature_without_ones() -> None:
     binary = binarize(table)
 
     assert features(binary) == {"flag": [0, 0, 0], "flag missing": [0, 0, 1]}
-    assert binary.features[0].values == ("yes",)
+    assert binary.features[0].values == ("yes", "Yes", "YES")
 
 
 def test_as_is_refuses_other_values_without_showing_them() -> None:
@@ -201,13 +257,13 @@ def test_few_distinct_numbers_and_texts_become_one_feature_a_value() -> None:
     assert binarize(table).feature_names == ("rooms=1", "rooms=2", "rooms=3", "town=A", "town=B")
 
 
-def test_dates_are_refused_unless_a_rule_is_given() -> None:
-    table = table_of({"born": ["2001-01-31", "1999-05-05"]}, born=Kind.DATE)
+@pytest.mark.parametrize("missing", [[], [None]], ids=["complete", "missing"])
+def test_dates_are_dropped_unless_a_rule_is_given(missing: list[None]) -> None:
+    born = ["2001-01-31", "1999-05-05", *missing]
+    table = table_of({"born": born, "sex": list("mfm")[: len(born)]}, born=Kind.DATE)
 
-    with pytest.raises(SchemaError, match=r"'born': is a date.*another role"):
-        binarize(table)
-
-    assert len(binarize(table, plan_of(born="values")).features) == 2
+    assert binarize(table).feature_names == ("sex=f", "sex=m")
+    assert len(binarize(table, plan_of(born="values", sex="drop")).features) == 2 + len(missing)
 
 
 def test_only_quasi_identifiers_become_features() -> None:
@@ -271,6 +327,15 @@ def test_colliding_feature_names_name_the_columns_only() -> None:
 
     with pytest.raises(SchemaError, match="same name as column 'ill'"):
         binarize(table_of({"a": ["b", "c"], "ill": ["y", "n"]}), plan_of(a={"one_of": ["b"], "name": "ill"}))
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_feature_with_the_name_of_another_column_is_refused_whatever_its_role(role: Role) -> None:
+    schema = Schema.of([Column("sex"), Column("sex=m", role)])
+    table = Table.from_arrow(pa.table({"sex": ["m", "f"], "sex=m": ["p", "q"]}), schema)
+
+    with pytest.raises(SchemaError, match=r"'sex': .*same name as column 'sex=m'.*Hint: rename column 'sex=m'"):
+        binarize(table)
 
 
 @pytest.mark.parametrize(
@@ -408,6 +473,7 @@ def test_every_description_evaluated_on_the_cells_gives_the_matrix(case: tuple[T
     binary = binarize(table, plan)
 
     assert_reversible(table, binary)
+    assert_audit_agrees(table, binary)
     assert binary.matrix.has_sorted_indices
     assert binary.matrix.data.dtype == np.uint8
     assert set(binary.matrix.data.tolist()) <= {1}

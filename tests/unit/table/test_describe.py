@@ -266,3 +266,19 @@ def test_25_000_columns_take_a_moment() -> None:
 
     assert len(guesses) == 50_001
     assert seconds < 20  # about 1 s; only a quadratic step would come near
+
+
+def test_a_column_of_numbers_with_a_few_others_says_why_it_is_categorical() -> None:
+    cells = [str(i // 2) for i in range(60)] + ["canary", None]
+
+    guess = describe_columns(table_of({"score": cells, "age": ["a", "b"] * 31}))[0]
+
+    assert guess.reason.endswith("; 60 of 61 rows are numbers, kind categorical because of the others")
+    assert guess.column.kind is Kind.CATEGORICAL
+
+
+def test_a_mixture_in_the_last_column_does_not_change_the_guess() -> None:
+    guesses = describe_columns(table_of({"x": ["a", "b"] * 30, "score": ["1"] * 30 + ["2"] * 30}))
+
+    assert guesses[-1].column.role is Role.TARGET
+    assert "numbers" not in guesses[-1].reason

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import gzip
 import io
+import sys
 import unicodedata
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -21,7 +24,7 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Role, Schema
 from sfumato.table import workbook, write
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table
-from sfumato.table.formats import WRITABLE, format_of
+from sfumato.table.formats import WRITABLE, format_of, writable_format_of
 from sfumato.table.read import ReadOptions, read_table
 from sfumato.table.write import write_table
 
@@ -234,6 +237,28 @@ class TestWorkbook:
         with pytest.raises(InvalidParameterError, match="2 rows and 2 columns"):
             written(table, "excel")
 
+    def test_a_full_disk_is_an_os_error_and_nothing_is_printed(self) -> None:
+        table = plain({"a": [1, 2], "b": ["x", "y"]})
+
+        class FullDisk(io.BytesIO):
+            def write(self, *_: object) -> int:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        unraisable: list[object] = []
+        hook, sys.unraisablehook = sys.unraisablehook, unraisable.append
+        try:
+            file = FullDisk()
+            with pytest.raises(OSError, match="No space left") as caught:
+                write_table(table, file, "excel")
+            file.close()
+            number, kind = caught.value.errno, caught.type
+            del caught
+            gc.collect()
+        finally:
+            sys.unraisablehook = hook
+
+        assert (number, kind, unraisable) == (errno.ENOSPC, OSError, [])
+
     def test_table_of_binary_features(self, tmp_path: Path) -> None:
         again = read_again(tmp_path, binary([[0, 1], [1, 1]], ["u", "v"]), "excel")
 
@@ -305,3 +330,38 @@ def test_unicode_blanks_are_dropped_alike_in_names_and_cells(tmp_path: Path) -> 
     assert list(table.columns) == ["a"]
     for blank in blanks:
         assert plain({"a": [f"{blank}x{blank}"]})["a"].values.to_pylist() == ["x"], hex(ord(blank))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "format_name"),
+    [
+        (".csv", "csv"),
+        (".tsv", "tsv"),
+        (".tab", "tsv"),
+        (".csv.gz", "csv.gz"),
+        (".tsv.GZ", "tsv.gz"),
+        (".parquet", "parquet"),
+        (".pq", "parquet"),
+        (".XLSX", "excel"),
+        (".svm", "libsvm"),
+        (".libsvm", "libsvm"),
+        (".svmlight", "libsvm"),
+    ],
+)
+def test_formats_of_outputs(suffix: str, format_name: str) -> None:
+    assert writable_format_of(Path("some.folder") / f"release.v2{suffix}") == format_name
+    assert format_name in WRITABLE
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a.json", "a.pdf", "a.txt", "a.xls", "a.xlsm", "a.xlsb", "a.ods", "a.arff", "a", "b.csv/a", ".csv", "a.gz"),
+        *("a.parquet.gz", "a.xlsx.gz", "a.svm.gz", "-", "", "\udcff.csv"),
+    ],
+)
+def test_outputs_that_cannot_be_written_are_refused(name: str) -> None:
+    with pytest.raises(InvalidParameterError, match=r"output must be a file name that ends in .*\.parquet") as caught:
+        writable_format_of(name)
+
+    str(caught.value).encode()

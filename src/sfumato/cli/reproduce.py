@@ -1,0 +1,41 @@
+"""``sfumato reproduce``: a paper's tables beside ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+@click.command("reproduce")
+@click.argument("paper", required=False)
+def command(paper: str | None) -> None:
+    """Re-make a PAPER's tables from public data and write them beside ours into reproductions/PAPER/RESULTS.md.
+
+    Works in a checkout of the project, with the data sets in the folder named by SFUMATO_DATA (or ../shared/data).
+    Without PAPER, lists what there is.
+
+    \b
+    Examples:
+      sfumato reproduce
+      sfumato reproduce containment
+    """
+    from sfumato.errors import InputError, InvalidParameterError
+
+    folder = CHECKOUT / "reproductions"
+    known = sorted(path.parent.name for path in folder.glob("*/run.py"))
+    if not known:
+        problem = "there are no reproductions here"
+        raise InputError(problem, path=folder, hint="they come with a checkout of the project, not with the package")
+    if paper is None:
+        click.echo("\n".join(known))
+        return
+    if paper not in known:
+        raise InvalidParameterError("PAPER", f"got '{paper}'", allowed=f"one of {', '.join(known)}")
+    done = subprocess.run([sys.executable, "-m", f"reproductions.{paper}.run"], cwd=CHECKOUT, check=False)
+    if done.returncode:
+        raise click.exceptions.Exit(done.returncode)

@@ -1,0 +1,125 @@
+"""Read a release from disk again, exactly as its manifest describes it, and audit it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.audit.verify import AuditReport, audit_release
+from sfumato.errors import InputError, ManifestError, SchemaError
+from sfumato.manifest import AnyTable, Manifest
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.binary import BinaryTable, Feature
+from sfumato.table.coding import Table
+from sfumato.table.formats import WRITABLE
+from sfumato.table.read import ReadOptions, read_table
+
+
+def audit_published(
+    table_path: str | Path,
+    manifest_path: str | Path,
+    *,
+    original: AnyTable | None = None,
+    check_roles: bool = False,
+) -> AuditReport:
+    """Audit a release that stands on disk, with all hashes; the roles of the original only where it was described."""
+    manifest, entries = read_manifest(Path(manifest_path))
+    released = read_released(table_path, manifest)
+    return audit_release(
+        released,
+        entries,
+        original=original,
+        released_sha256=released.source.sha256 if released.source else None,
+        original_sha256=original.source.sha256 if original is not None and original.source else None,
+        check_roles=check_roles,
+    )
+
+
+def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:
+    """Read a manifest, as an object and as the plain entries that the audit judges."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else "not a path of UTF-8 text"
+        raise ManifestError(f"cannot be read ({reason})", path=path) from None
+    return Manifest.from_json(text, path=str(path)), json.loads(text)
+
+
+def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
+    """Read a released file the way its manifest describes it: no column and no value is guessed."""
+    columns = _released_columns(manifest)
+    output_format = manifest.output.get("format")
+    if output_format not in WRITABLE:
+        problem = "names a format of the released file that this program does not know"
+        raise ManifestError(problem, hint=f"known: {', '.join(WRITABLE)}")
+    content_format = str(output_format).removesuffix(".gz")
+    tokens = manifest.missing_tokens
+    delimiter = {"csv": ",", "tsv": "\t"}.get(content_format)
+    options = ReadOptions(format=content_format, encoding="utf-8", delimiter=delimiter, missing=tokens)
+    try:
+        if content_format == "libsvm":
+            return _named(read_table(path, options=options), columns, tokens)
+        return read_table(path, schema=Schema.of(columns, tokens), options=options)
+    except (SchemaError, InputError):
+        return read_table(path, options=options)  # not the table described: the audit says in which way
+
+
+def _released_columns(manifest: Manifest) -> list[Column]:
+    try:
+        return [_column(entry) for entry in manifest.output["columns"]]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        problem = "does not describe the released columns"
+        raise ManifestError(problem) from None
+
+
+def _column(entry: Mapping[str, Any]) -> Column:
+    name, domain, missing = entry["name"], entry.get("domain"), entry.get("missing")
+    texts = [name, *(domain or ()), *(missing or ())]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    return Column(
+        name,
+        Role(entry["role"]),
+        Kind(entry["kind"]),
+        domain=tuple(domain) if domain else None,
+        missing=None if missing is None else tuple(missing),
+    )
+
+
+def _named(table: AnyTable, columns: Sequence[Column], tokens: tuple[str, ...]) -> AnyTable:
+    """Give back the names that a libsvm file cannot hold: features are numbered there in the manifest's order."""
+    if not isinstance(table, BinaryTable):
+        raise AssertionError
+    names = [c.name for c in columns if c.role is Role.QUASI_IDENTIFIER]
+    beside = [c for c in columns if c.role is not Role.QUASI_IDENTIFIER]
+    numbered = {f"f{i}": name for i, name in enumerate(names, start=1)}
+    if set(table.feature_names) != set(names) and set(table.feature_names) <= set(numbered):
+        features = tuple(Feature(numbered[f.name], numbered[f.name]) for f in table.features)
+        table = replace(table, features=features)
+    held = table.companions
+    if len(beside) == 1 == len(held.columns):
+        (coded,) = held.columns.values()
+        kind = next(iter(held.schema)).kind
+        schema = Schema.of([replace(beside[0], kind=kind)], tokens)
+        table = replace(table, companions=replace(held, schema=schema, columns={beside[0].name: coded}))
+    return table
+
+
+def read_original(path: str | Path, manifest: Manifest, options: ReadOptions) -> AnyTable:
+    """Read the table that a release came from, with the missing tokens that its manifest states."""
+    tokens = manifest.missing_tokens
+    options = replace(options, missing=tokens, complete_rows_only=False, mixed_as_text=True)
+    table = read_table(path, options=options)
+    own = manifest.missing.get("columns") or {}
+    if not own or not isinstance(table, Table):
+        return table
+    try:
+        columns = [replace(c, missing=tuple(own[c.name])) if c.name in own else c for c in table.schema]
+    except TypeError:
+        problem = "does not list the texts that were read as missing"
+        raise ManifestError(problem) from None
+    kinds = [replace(c, kind=Kind.CATEGORICAL) if c.name in own else c for c in columns]
+    return read_table(path, schema=Schema.of(kinds, tokens), options=options)
