@@ -47,7 +47,7 @@ def email() -> DataSet:
 
 
 def entity() -> DataSet:
-    """A stand-in: 74 names of several persons and 74 of one, by the words of their papers' titles."""
+    """Build a stand-in: 74 names of several persons and 74 of one, by the words of their papers' titles."""
     counted: list[tuple[str, int, int, set[str]]] = []
     with tarfile.open(data_folder() / "entity" / "raw-data.tar.gz") as archive:
         for member in archive.getmembers():

@@ -88,7 +88,7 @@ def report(
     yield (FOLDER / "preface.md").read_text().rstrip()
     for data in sets:
         yield f"\n## {data.name}: {data.matrix.shape[0]:,} × {data.matrix.shape[1]:,}, density {data.density:.1%}\n"
-        yield "| method | paper AUC (kept) at k = 5 / 8 / 11 | ours, selection in the fold | ours, on all rows | kept | s |"
+        yield "| method | paper, AUC (kept), k = 5 / 8 / 11 | ours, selected in the fold | ours, on all rows | kept | s |"
         yield "| --- | --- | --- | --- | --- | --- |"
         for outcome in (o for o in outcomes if o.data == data.name):
             yield _line(outcome, paper[data.name].get(outcome.method))
@@ -103,7 +103,8 @@ def _line(outcome: Outcome, paper: dict[str, Any] | None) -> str:
     honest = " / ".join(f"{s.honest:.3f}" for s in outcome.scores)
     loose = " / ".join(f"{s.as_in_paper:.3f}" for s in outcome.scores)
     kept = " / ".join(
-        f"{s.n_columns:,}" if s.flipped_fraction is None else f"{s.flipped_fraction:.2%} flipped" for s in outcome.scores
+        f"{s.n_columns:,}" if s.flipped_fraction is None else f"{s.flipped_fraction:.2%} flipped"
+        for s in outcome.scores
     )
     return f"| {outcome.method} | {printed} | {honest} | {loose} | {kept} | {outcome.seconds:.0f} |"
 

@@ -1,4 +1,4 @@
-"""Scores of a method: AUC over five folds, with the selection inside the fold (honest) or on all rows (the paper's way)."""
+"""Scores of a method: AUC over five folds, with the selection in the fold (honest) or on all rows (the paper's way)."""
 
 from __future__ import annotations
 
@@ -51,8 +51,11 @@ def svm_auc(train: Prepared, matrix: sp.csr_matrix, classes: NDArray[np.int32]) 
     fit, check, fit_classes, check_classes = train_test_split(
         train.matrix, train.classes, test_size=0.2, stratify=train.classes, random_state=SEED
     )
-    tuned = max(PENALTIES, key=lambda c: roc_auc_score(check_classes, _svm(c, fit, fit_classes).decision_function(check)))
-    model = _svm(tuned, train.matrix, train.classes)
+
+    def auc_with(penalty: float) -> float:
+        return float(roc_auc_score(check_classes, _svm(penalty, fit, fit_classes).decision_function(check)))
+
+    model = _svm(max(PENALTIES, key=auc_with), train.matrix, train.classes)
     return float(roc_auc_score(classes, model.decision_function(matrix[:, train.columns])))
 
 
@@ -63,7 +66,7 @@ def _svm(penalty: float, matrix: sp.csr_matrix, classes: NDArray[np.int32]) -> A
 
 
 def topic_auc(prepared: Prepared) -> float:
-    """AUC of the paper's entity classifier (Equation 5): the entropy of a row's topics. It is not trained on classes."""
+    """AUC of the paper's entity classifier (Equation 5), the entropy of a row's topics; it sees no classes."""
     if not len(prepared.columns):
         return 0.5
     model = LatentDirichletAllocation(N_TOPICS, random_state=SEED, max_iter=30)

@@ -282,7 +282,7 @@ class ProjectedRows:
         before = int(np.count_nonzero(with_one + with_zero == 1))
         return self.n_unique - before + int(np.count_nonzero(with_one == 1) + np.count_nonzero(with_zero == 1))
 
-    def splits(self, features: NDArray[np.intp]) -> tuple[NDArray[np.intp], Counts, Counts]:
+    def splits(self, features: NDArray[np.intp]) -> tuple[NDArray[np.integer], Counts, Counts]:
         """How features would divide the groups: one entry for each feature and each group with a row that has it.
 
         Returns
@@ -294,10 +294,23 @@ class ProjectedRows:
         """
         places, owner = _positions(self.matrix.indptr[features], self.matrix.indptr[features + 1])
         rows = self.matrix.indices[places]
-        entries, place = np.unique(owner * self.n_groups + self.group[rows], return_inverse=True)
-        cells = np.bincount(place * self.n_classes + self.classes[rows], minlength=len(entries) * self.n_classes)
-        with_one = cells.reshape(len(entries), self.n_classes)
+        entries, with_one = self._count_entries(owner * self.n_groups + self.group[rows], rows, len(features))
         return entries // self.n_groups, with_one, self.class_counts[entries % self.n_groups] - with_one
+
+    def _count_entries(
+        self, keys: NDArray[np.integer], rows: NDArray[np.integer], n_features: int
+    ) -> tuple[NDArray[np.integer], Counts]:
+        """Distinct keys of feature and group, ascending, with class counts; by a dense table where keys are many."""
+        classes = self.classes[rows]
+        n_keys = n_features * self.n_groups
+        if n_keys <= len(rows):
+            cells = np.bincount(keys * self.n_classes + classes, minlength=n_keys * self.n_classes)
+            table = cells.reshape(n_keys, self.n_classes)
+            entries: NDArray[np.integer] = np.flatnonzero(table.any(axis=1))
+            return entries, table[entries]
+        entries, place = np.unique(keys, return_inverse=True)
+        cells = np.bincount(place * self.n_classes + classes, minlength=len(entries) * self.n_classes)
+        return entries, cells.reshape(len(entries), self.n_classes)
 
     def add(self, feature: int) -> None:
         """Let a feature join: rows with and without it no longer share a group."""
