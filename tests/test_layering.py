@@ -20,6 +20,7 @@ LAYERS = [
     "datasets",
     "project",
     "selection",
+    "perturbation",
     "mechanisms",
     "audit",
     "reaudit",

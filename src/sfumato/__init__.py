@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from sfumato.audit.profile import risk_profile
     from sfumato.audit.verify import AuditReport, audit_release
     from sfumato.contract import Release
-    from sfumato.guarantees import Containment, KAnonymity, LDiversity, TCloseness
+    from sfumato.guarantees import Containment, DifferentialPrivacy, KAnonymity, LDiversity, TCloseness
     from sfumato.manifest import Manifest
+    from sfumato.perturbation.flipping import RandomFlipper
+    from sfumato.perturbation.noisy_counts import ExponentialReleaser, LaplaceReleaser
     from sfumato.project import load_project
     from sfumato.publishing import make_release as release
     from sfumato.publishing import publish
@@ -30,11 +32,15 @@ _HOMES = {
     "BinaryTable": "sfumato.table.binary",
     "Column": "sfumato.schema",
     "Containment": "sfumato.guarantees",
+    "DifferentialPrivacy": "sfumato.guarantees",
+    "ExponentialReleaser": "sfumato.perturbation.noisy_counts",
     "GreedyContainmentSelector": "sfumato.selection.containment",
     "KAnonymity": "sfumato.guarantees",
     "Kind": "sfumato.schema",
     "LDiversity": "sfumato.guarantees",
+    "LaplaceReleaser": "sfumato.perturbation.noisy_counts",
     "Manifest": "sfumato.manifest",
+    "RandomFlipper": "sfumato.perturbation.flipping",
     "ReadOptions": "sfumato.table.read",
     "Release": "sfumato.contract",
     "Role": "sfumato.schema",
@@ -56,11 +62,15 @@ __all__ = [
     "BinaryTable",
     "Column",
     "Containment",
+    "DifferentialPrivacy",
+    "ExponentialReleaser",
     "GreedyContainmentSelector",
     "KAnonymity",
     "Kind",
     "LDiversity",
+    "LaplaceReleaser",
     "Manifest",
+    "RandomFlipper",
     "ReadOptions",
     "Release",
     "Role",

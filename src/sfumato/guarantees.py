@@ -17,6 +17,9 @@ ClosenessDistance = Literal["equal", "ordered"]
 REVEALING = ("ones", "zeros", "both")
 """Which values of a binary column an attacker may know."""
 
+ONE_ROW_CHANGED = "one row's feature values changed; class sizes and the list of features public"
+"""Tables between which differential privacy promises that a release tells little."""
+
 ROUNDING = 1e-9
 """Slack for real-valued levels, so that a promise is not missed by the last bit of a logarithm."""
 
@@ -198,9 +201,40 @@ class TCloseness(_AsDict):
         return level <= self.t + ROUNDING
 
 
-GUARANTEES: dict[str, type[KAnonymity | Containment | UniquePatterns | LDiversity | TCloseness]] = {
-    cls.kind: cls for cls in (KAnonymity, Containment, UniquePatterns, LDiversity, TCloseness)
-}
+@dataclass(frozen=True)
+class DifferentialPrivacy(_AsDict):
+    """How a release came about changes its probability by a factor of at most exp(epsilon) when one row changes.
+
+    A property of the mechanism and its noise: no look at one release can confirm or refute it.
+    """
+
+    kind: ClassVar[str] = "differential-privacy"
+    epsilon: float
+    columns: tuple[str, ...]
+    neighbours: str = ONE_ROW_CHANGED
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < float("inf"):
+            raise InvalidParameterError("epsilon", f"got {self.epsilon!r}", allowed="above 0")
+        if self.neighbours != ONE_ROW_CHANGED:
+            raise InvalidParameterError("neighbours", "got another text", allowed=f"'{ONE_ROW_CHANGED}'")
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"whatever the values of one row on the features are, any release has the same probability up to a factor "
+            f"of exp({self.epsilon:g}) ({len(self.columns)} features were released; class sizes and the list of "
+            f"features are taken as known)"
+        )
+
+    def is_met_by(self, level: float) -> bool:
+        """Never: there is no level that could be measured on a table."""
+        return False
+
+
+GUARANTEES: dict[
+    str, type[KAnonymity | Containment | UniquePatterns | LDiversity | TCloseness | DifferentialPrivacy]
+] = {cls.kind: cls for cls in (KAnonymity, Containment, UniquePatterns, LDiversity, TCloseness, DifferentialPrivacy)}
 
 
 def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:

@@ -44,6 +44,10 @@ class Manifest:
         A guarantee's own fields, its ``statement`` and, once audited, the ``audited`` level.
     evidence : mapping
         Utility kept and risk left, by name.
+    perturbation : mapping or None
+        For a release whose cells are not the original's: its ``kind``. ``flipped``: ``n_cells_changed`` cells of the
+        features were changed, and which ones is not said. ``synthetic``: the rows were drawn anew from noisy counts,
+        with the ``budget`` that the noise spends.
     """
 
     input: Mapping[str, Any]
@@ -57,6 +61,7 @@ class Manifest:
     guarantees: tuple[Mapping[str, Any], ...] = ()
     evidence: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    perturbation: Mapping[str, Any] | None = None
 
     def promised(self) -> tuple[Guarantee, ...]:
         """Return the guarantees as objects."""
@@ -93,7 +98,7 @@ class Manifest:
             problem = "is not a sfumato manifest of a version this program knows"
             raise ManifestError(problem, path=path, hint=f"expected sfumato_manifest = {MANIFEST_VERSION}")
         names = {f.name for f in fields(cls)}
-        missing = names - data.keys()
+        missing = names - data.keys() - {"perturbation"}
         if missing:
             raise ManifestError(f"lacks {', '.join(sorted(missing))}", path=path)
         kept: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}

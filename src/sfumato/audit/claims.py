@@ -12,8 +12,10 @@ from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, g
 from sfumato.schema import Kind, Role
 
 KNOWN_VERSION = 1
+FLIPPED, SYNTHETIC = "flipped", "synthetic"
+SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
-_NUMBER_FIELDS = ("l", "t", "c", "above", "upto", "max_unique_fraction")
+_NUMBER_FIELDS = ("l", "t", "c", "above", "upto", "max_unique_fraction", "epsilon")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,26 @@ class Promise:
 
 
 @dataclass(frozen=True)
+class Spending:
+    """A part of a privacy budget and the noise that it paid for."""
+
+    step: str
+    n_choices: int
+    sensitivity: int
+    scale: float
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class ClaimedPerturbation:
+    """How the cells came to differ from the original's: some were flipped, or all rows were drawn anew."""
+
+    kind: str
+    n_cells_changed: int = 0
+    budget: tuple[Spending, ...] = ()
+
+
+@dataclass(frozen=True)
 class Claims:
     """A manifest as typed data."""
 
@@ -67,6 +89,8 @@ class Claims:
     suppressed_rows: int
     promises: tuple[Promise, ...]
     stated_risk: Mapping[str, Any]
+    seed: Any = None
+    perturbation: ClaimedPerturbation | None = None
 
     def names(self, role: Role | None = None) -> tuple[str, ...]:
         """Names of the released columns with a role (all columns when none is given)."""
@@ -109,6 +133,8 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         suppressed_rows=top.count("suppressed_rows"),
         promises=tuple(_promise(entry) for entry in top.entries("guarantees")),
         stated_risk=_Entry(top.entry("evidence").data.get("risk", {}), "evidence.risk").data,
+        seed=mechanism.data.get("seed"),
+        perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
     )
 
 
@@ -210,7 +236,12 @@ def _promise(entry: _Entry) -> Promise:
     columns = entry.texts("columns")
     for key in _NUMBER_FIELDS:
         entry.number(key)
-    for key, read in (("k", entry.count), ("sensitive", entry.text), ("reveals", entry.texts)):
+    for key, read in (
+        ("k", entry.count),
+        ("sensitive", entry.text),
+        ("reveals", entry.texts),
+        ("neighbours", entry.text),
+    ):
         if key in fields:
             read(key)
     for key, allowed in (("variant", get_args(DiversityVariant)), ("distance", get_args(ClosenessDistance))):
@@ -226,6 +257,22 @@ def _promise(entry: _Entry) -> Promise:
         raise ManifestError(problem)
     statement = entry.optional_text("statement") if "statement" in entry.data else None
     return Promise(guarantee, columns, statement, entry.number("audited"))
+
+
+def _perturbation(entry: _Entry) -> ClaimedPerturbation:
+    kind = entry.one_of("kind", (FLIPPED, SYNTHETIC))
+    if kind == FLIPPED:
+        return ClaimedPerturbation(kind, entry.count("n_cells_changed"))
+    return ClaimedPerturbation(kind, budget=tuple(_spending(part) for part in entry.entries("budget")))
+
+
+def _spending(entry: _Entry) -> Spending:
+    scale, epsilon = entry.number("scale"), entry.number("epsilon")
+    if scale is None or epsilon is None or scale < 0 or epsilon < 0:
+        problem = f"{entry.place} in the manifest lacks a scale or an epsilon from 0"
+        raise ManifestError(problem)
+    step = entry.one_of("step", (SELECTION, COUNTS))
+    return Spending(step, entry.count("n_choices"), entry.count("sensitivity"), scale, epsilon)
 
 
 def _refuse_repetition(names: list[str], place: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, listed
-from sfumato.audit.claims import ClaimedRecoding, Claims
+from sfumato.audit.claims import FLIPPED, SYNTHETIC, ClaimedRecoding, Claims
 from sfumato.audit.columns import Columns
 from sfumato.audit.counting import Refinement
 from sfumato.audit.rules import AS_IS, KNOWN_RULES, evaluate
@@ -41,6 +41,7 @@ def check_fidelity(
 
     Every released column must be an original column unchanged or a recoding by a stated rule, in the original's row
     order; incomplete rows are left out when the manifest says so, and as many further rows as it says are suppressed.
+    Of flipped features as many cells must differ as the manifest says; synthetic rows must have the original's classes.
     """
     yield _check_input(original, claims)
     yield _check_identifiers(original, claims, check_roles)
@@ -55,8 +56,16 @@ def check_fidelity(
     if not rows.passed:
         yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
         return
-    pairs = _pairs(released, original, claims, np.flatnonzero(~incomplete))
-    yield _check_subsequence(pairs, released.n_rows) if claims.suppressed_rows else _check_cells(pairs)
+    kept = np.flatnonzero(~incomplete)
+    perturbation = claims.perturbation.kind if claims.perturbation else None
+    if perturbation == SYNTHETIC:
+        yield from _check_synthetic(released, original, claims, kept)
+        return
+    pairs = _pairs(released, original, claims, kept)
+    if perturbation == FLIPPED:
+        yield _check_flipped(pairs, claims)
+    else:
+        yield _check_subsequence(pairs, released.n_rows) if claims.suppressed_rows else _check_cells(pairs)
 
 
 def _check_input(original: Columns, claims: Claims) -> Check:
@@ -201,6 +210,43 @@ def _check_cells(pairs: Iterator[_Pair]) -> Check:
         if pair.problem or n_different:
             problems.append(f"'{pair.name}' {pair.problem or f'differs in {n_different:,} rows'}")
     return _cells(problems, n_columns)
+
+
+def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
+    """Row by row: features differ in as many cells as stated, all other columns in none."""
+    features = frozenset(claims.names(Role.QUASI_IDENTIFIER))
+    stated = claims.perturbation.n_cells_changed if claims.perturbation else 0
+    problems, n_changed = [], 0
+    for pair in pairs:
+        if not pair.problem and len(pair.expected) == len(pair.found):
+            n_different = int((pair.expected != pair.found).sum())
+            n_changed += n_different if pair.name in features else 0
+            problem = f"differs in {n_different:,} rows" if n_different and pair.name not in features else ""
+        else:
+            problem = pair.problem or "has suppressed rows, which cannot be told from flipped ones"
+        problems += [f"'{pair.name}' {problem}"] if problem else []
+    if n_changed != stated and not problems:
+        problems.append(f"{n_changed:,} cells of features differ")
+    more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
+    said = f": {'; '.join(problems[:5])}{more}" if problems else ", as many differ; all other cells are the original's"
+    return Check("cells", not problems, f"{stated:,} flipped cells are stated{said}", stated, n_changed)
+
+
+def _check_synthetic(released: Columns, original: Columns, claims: Claims, rows: NDArray[np.intp]) -> Iterator[Check]:
+    """Rows drawn anew have nothing to be compared cell by cell; the class sizes, which are public, must be kept."""
+    for name in claims.names(Role.TARGET):
+        if name not in released or name not in original:
+            yield Check("class sizes", False, "the target is not a column of both tables")
+            continue
+        before, after = original.coded(name), released.coded(name)
+        expected, found = matching_ids(before.values, after.values)
+        passed = np.array_equal(np.sort(expected[before.codes[rows]]), np.sort(found[after.codes]))
+        said = "are those of the original" if passed else "are not those of the original"
+        yield Check("class sizes", passed, f"the class sizes of the synthetic rows {said}")
+    sources = frozenset(original.sources)
+    strangers = [r.column for r in claims.recodings.values() if r.column not in sources]
+    said = f"features of columns that the original lacks: {listed(strangers)}" if strangers else "no cell was compared"
+    yield Check("cells", not strangers, f"the released rows are synthetic: {said}")
 
 
 def _check_subsequence(pairs: Iterator[_Pair], n_released: int) -> Check:

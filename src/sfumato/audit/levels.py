@@ -8,7 +8,15 @@ from typing import Any
 from sfumato.audit import anonymity, closeness, containment, diversity
 from sfumato.audit.columns import AnyTable
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import Containment, Guarantee, KAnonymity, LDiversity, TCloseness, UniquePatterns
+from sfumato.guarantees import (
+    Containment,
+    DifferentialPrivacy,
+    Guarantee,
+    KAnonymity,
+    LDiversity,
+    TCloseness,
+    UniquePatterns,
+)
 
 LEVELS: Mapping[str, Callable[[Any, AnyTable], float]] = {
     KAnonymity.kind: anonymity.measure,
@@ -17,6 +25,11 @@ LEVELS: Mapping[str, Callable[[Any, AnyTable], float]] = {
     LDiversity.kind: diversity.measure,
     TCloseness.kind: closeness.measure,
 }
+
+
+def is_measurable(guarantee: Guarantee) -> bool:
+    """Whether a table can show that a guarantee holds; differential privacy is a property of how it was made."""
+    return guarantee.kind != DifferentialPrivacy.kind
 
 
 def measured_level(guarantee: Guarantee, released: AnyTable) -> float:

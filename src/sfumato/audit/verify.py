@@ -7,19 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.audit.checks import AuditReport, Check, listed
-from sfumato.audit.claims import Claims, Promise, is_number, read_claims
+from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
 from sfumato.audit.columns import AnyTable, Columns
+from sfumato.audit.construction import check_construction
 from sfumato.audit.evidence import check_stated_risk
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
-from sfumato.audit.levels import measured_level
+from sfumato.audit.levels import is_measurable, measured_level
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 
-__all__ = ["AuditReport", "Check", "audit_release", "measured_level"]
+__all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
 _PARAMETERS = ("k", "l", "t", "c", "max_unique_fraction")
 """Fields of guarantees that a mechanism may have as parameters of the same name."""
@@ -56,8 +57,7 @@ def audit_release(
     claims = read_claims(manifest)
     columns = Columns(released)
     checks = [check_digest(manifest, claims)]
-    hashes = (("released", claims.output_sha256, released_sha256), ("original", claims.input_sha256, original_sha256))
-    checks.extend(check_hash(which, claimed, found) for which, claimed, found in hashes if found is not None)
+    checks.extend(_check_hashes(claims, released_sha256, original_sha256))
     checks.extend(check_shape(released, columns, claims))
     checks.append(_check_promises_exist(claims))
     described = _described(released, claims)
@@ -67,6 +67,20 @@ def audit_release(
     if original is not None:
         checks.extend(check_fidelity(columns, Columns(original), claims, check_roles=check_roles))
     return AuditReport(tuple(checks))
+
+
+def _check_hashes(claims: Claims, released: str | None, original: str | None) -> Iterator[Check]:
+    if released is not None:
+        yield check_hash("released", claims.output_sha256, released)
+    is_withheld = _is_synthetic(claims) and claims.input_sha256 is None
+    if original is not None and is_withheld:
+        yield Check("original file", True, "the original file is not named by its SHA-256, which would tell about rows")
+    elif original is not None:
+        yield check_hash("original", claims.input_sha256, original)
+
+
+def _is_synthetic(claims: Claims) -> bool:
+    return claims.perturbation is not None and claims.perturbation.kind == SYNTHETIC
 
 
 def _described(released: AnyTable, claims: Claims) -> AnyTable:
@@ -88,7 +102,10 @@ def _redescribed(column: Column, stated: Mapping[str, Any]) -> Column:
 def _check_promises_exist(claims: Claims) -> Check:
     n = len(claims.promises)
     said = f"{n} guarantee{'s' if n > 1 else ''}" if n else "nothing"
-    return Check("promises", n > 0, f"the manifest promises {said}")
+    passed = n > 0
+    if _is_synthetic(claims) and all(is_measurable(promise.guarantee) for promise in claims.promises):
+        passed, said = False, f"{said}, and none about how its synthetic rows were drawn"
+    return Check("promises", passed, f"the manifest promises {said}")
 
 
 def _check_promise(promise: Promise, released: AnyTable, claims: Claims, check_audited_values: bool) -> Iterator[Check]:
@@ -99,6 +116,9 @@ def _check_promise(promise: Promise, released: AnyTable, claims: Claims, check_a
         passed = promise.statement == promise.guarantee.describe()
         said = "says what is promised" if passed else "says something else than what is promised"
         yield Check(f"{kind}: statement", passed, f"{kind}: the statement in the manifest {said}")
+    if not is_measurable(promise.guarantee):
+        yield from check_construction(promise, Columns(released), claims)
+        return
     name, parameter = f"{kind}: level", _first_parameter(promise)
     promised = getattr(promise.guarantee, parameter, None)
     try:

@@ -33,7 +33,7 @@ def show_release(release: Release) -> None:
     """Say what was promised and found, the utility kept and the risk left."""
     manifest = release.manifest
     for entry in manifest.guarantees:
-        click.echo(f"promised and audited: {entry['statement']} (found: {_number(entry['audited'])})", err=True)
+        click.echo(_promise(entry), err=True)
     if any(entry.get("k") == 1 for entry in manifest.guarantees):
         click.echo("note: k = 1 protects nobody", err=True)
     for heading, values in manifest.evidence.items():
@@ -44,6 +44,12 @@ def show_release(release: Release) -> None:
         click.echo(f"rows left out for missing values: {manifest.missing['n_dropped']:,}", err=True)
     for line in _not_promised(release):
         click.echo(on_one_line(line), err=True)
+
+
+def _promise(entry: Mapping[str, Any]) -> str:
+    if entry["audited"] is None:
+        return f"promised by construction of the mechanism, which no audit can confirm: {entry['statement']}"
+    return f"promised and audited: {entry['statement']} (found: {_number(entry['audited'])})"
 
 
 def _not_promised(release: Release) -> Iterator[str]:

@@ -198,6 +198,7 @@ def manifest_of(
         "guarantees": [g.to_dict() | {"statement": g.describe(), "audited": level} for g, level in guarantees],
         "evidence": {},
         "versions": {"sfumato": "0.1.0"},
+        "perturbation": None,
     }
     return sealed(manifest | changes)
 
