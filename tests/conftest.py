@@ -12,7 +12,8 @@ settings.register_profile("dev", max_examples=50, deadline=None, suppress_health
 settings.register_profile(
     "ci", max_examples=500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+settings.register_profile("landing", settings.get_profile("dev"), derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "landing" if os.environ.get("CI") else "dev"))
 
 REPOSITORY = Path(__file__).parents[1]
 

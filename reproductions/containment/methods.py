@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sfumato.perturbation.flipping import flip_to_clusters
-from sfumato.selection.exact import ExactContainmentSelector
-from sfumato.selection.optimal import OptimalContainmentSelector
 
 from reproductions.containment.scoring import Method, Prepared
 from sfumato import GreedyContainmentSelector
+from sfumato.perturbation.flipping import flip_to_clusters
+from sfumato.selection.exact import ExactContainmentSelector
 from sfumato.selection.maximal import MaximalContainmentSelector
+from sfumato.selection.optimal import OptimalContainmentSelector
 
 Greedy = GreedyContainmentSelector
 
