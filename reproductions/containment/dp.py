@@ -66,8 +66,8 @@ def _prepared(released: BinaryTable) -> Prepared:
 def report(outcomes: list[Private]) -> Iterator[str]:
     """Lines of RESULTS.md for Figure 1."""
     yield "\n## Figure 1: differential privacy\n"
-    yield "AUC, mean ± standard deviation over 10 repeats (a tenth of the rows is held out in each); N features, as many as"
-    yield "greedy HamDist keeps at k = 5. The paper gives a bar chart only; in its text: .51 for Entity at ε = 1.\n"
+    yield "AUC, mean ± standard deviation over 10 repeats (a tenth of the rows is held out in each); N features,"
+    yield "as many as greedy HamDist keeps at k = 5. The paper gives bars only; in its text: .51 for Entity at ε = 1.\n"
     yield "| data | mechanism | N | ε = 0.5 | ε = 1 | ε = 1.5 | ε = 2 |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for o in outcomes:

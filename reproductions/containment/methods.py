@@ -59,6 +59,6 @@ OUR_METHODS: dict[str, Method] = {
     "class contrast, skip": _by(Greedy(criterion="class_contrast", on_infeasible="skip")),
     "mutual information, skip": _by(Greedy(criterion="mutual_information", on_infeasible="skip")),
     "Maximal, best HamDist": _by(MaximalContainmentSelector(search="best")),
-    "exact, improved": _by(ExactContainmentSelector()),
-    "optimal HamDist": _by(OptimalContainmentSelector(time_budget=20.0)),
+    "exact, improved": _by(ExactContainmentSelector(time_budget=6.0)),
+    "optimal HamDist": _by(OptimalContainmentSelector(time_budget=6.0)),
 }

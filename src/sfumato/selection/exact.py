@@ -1,0 +1,227 @@
+"""Selection among the sets that are truly maximal under k-anonymity by containment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from sfumato.contract import MechanismInfo, Parameter, Progress
+from sfumato.errors import InvalidParameterError
+from sfumato.selection.base import ContainmentSelector, Labelled, Selection, check_choice
+from sfumato.selection.budget import TimeBudget, check_time_budget
+from sfumato.selection.containment import GreedyContainmentSelector
+from sfumato.selection.feasibility import maximal_sets_of
+from sfumato.selection.improvement import improved_columns, shared_by_rows
+from sfumato.selection.optimal import pairs_separated_by_each
+from sfumato.selection.rating import PatternCounts
+from sfumato.selection.reduction import Counts, Reduced, reduce_table
+from sfumato.table.binarize import BinarizePlan
+
+Features = tuple[int, ...]
+SetCriterion = Literal["hamming_separation", "distinguished_pairs"]
+Choice = Literal["criterion", "cross_validation"]
+
+_MOST_SETS = {"criterion": 5_000, "cross_validation": 1_000}  # more maximal sets than this are not few
+_LISTING_SHARE = 0.1  # of the time budget, for listing them
+_ROW_STARTS, _RANDOM_STARTS = 3, 16
+_NOISE = 0.5
+
+
+class ExactContainmentSelector(ContainmentSelector):
+    """Choose among the maximal feasible sets: all of them where they are few, good ones where they are many.
+
+    Parameters
+    ----------
+    k : int, default=5
+        Whatever ones of a row an attacker knows, at least k rows have them all.
+    criterion : {"hamming_separation", "distinguished_pairs"}, default="hamming_separation"
+        What a set is worth: the mean number of its features in which two rows of different classes differ (HamDist),
+        or the share of such pairs of rows that differ in any (DistCnt).
+    choose : {"criterion", "cross_validation"}, default="criterion"
+        Take the set that is worth most, or the one on which a linear SVM has the largest area under the ROC curve in
+        five-fold cross-validation; this one costs more and serves a recipient who will classify best.
+    time_budget : float, default=30.0
+        Seconds for listing, improving and comparing sets; the greedy selection is made in any case.
+    random_state : int, default=0
+        Seed of the folds and of random starts.
+    binarize : BinarizePlan, mapping or None
+        How ``release`` turns a mixed table into binary features; ``fit`` does not use it.
+
+    Attributes
+    ----------
+    selected_columns_ : array of int
+        Positions of the chosen features, ascending.
+    containment_level_ : int
+        Largest k that holds on the chosen features.
+    search_ : dict
+        ``method``; ``n_maximal_sets``, or None if they are too many to list; ``n_candidates``, sets that were compared;
+        ``proven``, whether these were all; ``chosen_by``; and the chosen set's ``cross_validated_auc``, if compared so.
+
+    Notes
+    -----
+    A set is feasible when it holds no itemset that 1 to k - 1 rows have. The sets that have support k themselves, the
+    paper's candidates (Lemma 3 of [kAC17]_), are among these but are not all. Where maximal sets are too many to list,
+    the search starts from greedy selections, from what k rows share and from random weights, and exchanges features
+    until the set is maximal and no exchange is better (or the time is spent).
+
+    With cross-validation, equally good sets are told apart by the criterion, then by the order of the columns.
+
+    Examples
+    --------
+    >>> from sfumato.datasets.papers import toy_containment_table
+    >>> toy = toy_containment_table()
+    >>> selector = ExactContainmentSelector(k=2).fit(toy.matrix, toy.target().codes)
+    >>> selector.get_support(indices=True), selector.search_["n_maximal_sets"]
+    (array([0, 2, 3, 4]), 2)
+    """
+
+    mechanism_name: ClassVar[str] = "exact-containment"
+
+    def __init__(
+        self,
+        k: int = 5,
+        criterion: SetCriterion = "hamming_separation",
+        choose: Choice = "criterion",
+        time_budget: float = 30.0,
+        random_state: int = 0,
+        binarize: BinarizePlan | Mapping[str, Any] | None = None,
+    ) -> None:
+        self.k = k
+        self.criterion = criterion
+        self.choose = choose
+        self.time_budget = time_budget
+        self.random_state = random_state
+        self.binarize = binarize
+
+    def _check_parameters(self, n_rows: int) -> None:
+        super()._check_parameters(n_rows)
+        check_choice("criterion", self.criterion, get_args(SetCriterion))
+        check_choice("choose", self.choose, get_args(Choice))
+        check_time_budget(self.time_budget)
+        seed = self.random_state
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+            allowed = "a whole number from 0 to 2**32 - 1"
+            raise InvalidParameterError("random_state", f"got {seed!r}", allowed=allowed)
+
+    def _search(self, data: Labelled, progress: Progress | None) -> Selection:
+        budget, k = TimeBudget(self.time_budget), int(self.k)
+        reduced = reduce_table(data.matrix, k)
+        search = _Candidates(data, reduced, k, self.criterion, int(self.random_state))
+        listed = maximal_sets_of(reduced, k, _MOST_SETS[self.choose], budget.share(_LISTING_SHARE))
+        sets = listed.sets if listed.complete else search.improved(budget.share(0.5 if self._validates else 1.0))
+        ranked = sorted(sets, key=lambda features: (-search.worth(features), features))
+        ending: dict[str, Any] = {
+            "method": "all maximal sets compared" if listed.complete else "greedy selections and exchanges",
+            "n_maximal_sets": len(sets) if listed.complete else None,
+            "n_candidates": len(sets),
+            "proven": listed.complete,
+            "chosen_by": "criterion",
+        }
+        if self._validates and search.patterns.n_folds > 1:
+            areas = _areas(search.patterns, ranked, budget, progress)
+            ranked.sort(key=lambda features: -areas.get(features, -1.0))
+            ending |= {
+                "n_candidates": len(areas),
+                "proven": listed.complete and len(areas) == len(sets),
+                "chosen_by": "cross_validation",
+                "cross_validated_auc": areas[ranked[0]],
+            }
+        return Selection(ranked[0], ending=ending)
+
+    @property
+    def _validates(self) -> bool:
+        return self.choose == "cross_validation"
+
+
+def _areas(
+    patterns: PatternCounts, ranked: Sequence[Features], budget: TimeBudget, progress: Progress | None
+) -> dict[Features, float]:
+    """Cross-validated areas of the sets, in this order until the budget is spent; at least of one."""
+    areas: dict[Features, float] = {}
+    for features in ranked:
+        if areas and budget.is_spent():
+            break
+        areas[features] = patterns.cross_validated_auc(features)
+        if progress and len(areas) % 16 == 0:
+            progress(len(areas), len(ranked), "sets compared")
+    return areas
+
+
+class _Candidates:
+    """Good maximal sets of a table that has too many, and what sets are worth."""
+
+    def __init__(self, data: Labelled, reduced: Reduced, k: int, criterion: str, seed: int) -> None:
+        self.data = data
+        self.reduced = reduced
+        self.k = k
+        self.weight_of_feature = pairs_separated_by_each(data)
+        self.weights = reduced.weights(self.weight_of_feature)
+        self.criterion = criterion
+        self.is_modular = criterion == "hamming_separation"
+        self.seed = seed
+
+    @cached_property
+    def patterns(self) -> PatternCounts:
+        """Different rows with their counts."""
+        return PatternCounts(self.data.matrix, self.data.classes, self.data.n_classes, self.seed)
+
+    def worth(self, features: Sequence[int]) -> int:
+        """Count the pairs of rows of different classes that a set separates, by the criterion."""
+        if self.is_modular:
+            return int(self.weight_of_feature[list(features)].sum())
+        return self.patterns.separated_pairs(features)
+
+    def improved(self, budget: TimeBudget) -> list[Features]:
+        """Exchange columns of several sets; if time is short, take what there is, at least the greedy selection."""
+        worth: Callable[[Sequence[int]], int] | None = None
+        if not self.is_modular:
+
+            def worth(columns: Sequence[int]) -> int:
+                return self.worth(self.reduced.features(columns))
+
+        starts = self._starts(budget)
+        found: set[Features] = set()
+        for place, (columns, weights) in enumerate(starts):
+            if found and budget.is_spent():
+                break
+            share = budget.share(1 / (len(starts) - place))
+            better = improved_columns(self.reduced, self.k, columns, (weights, self.weights), share, worth)
+            found.add(self.reduced.features(better))
+        return sorted(found)
+
+    def _starts(self, budget: TimeBudget) -> list[tuple[Sequence[int], Counts]]:
+        """Columns to begin with, and the weights by which to fill up the set before exchanges."""
+        starts: list[tuple[Sequence[int], Counts]] = []
+        for criterion in sorted(get_args(SetCriterion), key=lambda name: name != self.criterion):
+            if starts and budget.is_spent():
+                return starts
+            greedy = GreedyContainmentSelector(self.k, criterion, "skip")._search(self.data, None)
+            starts.append((self.reduced.columns(greedy.features), self.weights))
+        shared = shared_by_rows(self.reduced, self.weights, self.k, budget)[:_ROW_STARTS]
+        starts.extend((columns, self.weights) for columns in shared)
+        rng = np.random.default_rng(self.seed)
+        for _ in range(_RANDOM_STARTS):
+            noise = 1 + _NOISE * (2 * rng.random(len(self.weights)) - 1)
+            starts.append(((), (self.weights * noise).astype(np.int64)))
+        return starts
+
+
+MECHANISMS = (
+    MechanismInfo(
+        name=ExactContainmentSelector.mechanism_name,
+        build=ExactContainmentSelector,
+        why="compares the truly maximal sets of binary features, on request by how well a classifier does on them",
+        promises="k-anonymity by containment",
+        parameters=(
+            Parameter("k", int, 5, "at least k rows have all the ones that an attacker knows of a row"),
+            Parameter("criterion", str, "hamming_separation", "what a set is worth", get_args(SetCriterion)),
+            Parameter("choose", str, "criterion", "by worth, or by cross-validated AUC", get_args(Choice)),
+            Parameter("time_budget", float, 30.0, "seconds for listing, improving and comparing sets"),
+            Parameter("random_state", int, 0, "seed of the folds and of random starts"),
+            Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
+        ),
+    ),
+)
