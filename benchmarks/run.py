@@ -26,7 +26,8 @@ from benchmarks.contest import Benchmark, Timing, measure
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "RESULTS.md"
 PEERS = FOLDER / ".venv"
-PEER_PACKAGES = ("pycanon", "pandas")
+PEER_PACKAGES = ("pycanon", "pandas", "pyfim", "mlxtend", "scikit-mine", "scikit-learn<1.6")
+"""scikit-mine 1.0 does not run with a newer scikit-learn."""
 HEADER = """# Results
 
 Written by `python -m benchmarks.run`; see [README.md](README.md). Ratios are to the first contender of each table.
@@ -130,7 +131,7 @@ def peers_python() -> Path:
     if not python.exists():
         print(f"making {PEERS} with {', '.join(PEER_PACKAGES)} …", file=sys.stderr)
         venv.create(PEERS, with_pip=True, clear=True)
-    check = subprocess.run([python, "-c", "import pycanon"], check=False, capture_output=True)
+    check = subprocess.run([python, "-c", "import pycanon, fim, mlxtend, skmine"], check=False, capture_output=True)
     if check.returncode:
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PEER_PACKAGES], check=True)
     return python

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sfumato.publishing import publish
     from sfumato.schema import Column, Kind, Role, Schema
     from sfumato.selection.containment import GreedyContainmentSelector
+    from sfumato.selection.exact import ExactContainmentSelector
+    from sfumato.selection.maximal import MaximalContainmentSelector
+    from sfumato.selection.optimal import OptimalContainmentSelector
     from sfumato.table.binarize import BinarizePlan, binarize
     from sfumato.table.binary import BinaryTable
     from sfumato.table.coding import Table
@@ -34,7 +37,10 @@ _HOMES = {
     "Containment": "sfumato.guarantees",
     "DifferentialPrivacy": "sfumato.guarantees",
     "ExponentialReleaser": "sfumato.perturbation.noisy_counts",
+    "ExactContainmentSelector": "sfumato.selection.exact",
     "GreedyContainmentSelector": "sfumato.selection.containment",
+    "MaximalContainmentSelector": "sfumato.selection.maximal",
+    "OptimalContainmentSelector": "sfumato.selection.optimal",
     "KAnonymity": "sfumato.guarantees",
     "Kind": "sfumato.schema",
     "LDiversity": "sfumato.guarantees",
@@ -63,6 +69,7 @@ __all__ = [
     "Column",
     "Containment",
     "DifferentialPrivacy",
+    "ExactContainmentSelector",
     "ExponentialReleaser",
     "GreedyContainmentSelector",
     "KAnonymity",
@@ -70,6 +77,8 @@ __all__ = [
     "LDiversity",
     "LaplaceReleaser",
     "Manifest",
+    "MaximalContainmentSelector",
+    "OptimalContainmentSelector",
     "RandomFlipper",
     "ReadOptions",
     "Release",

@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
@@ -35,13 +35,20 @@ def minimal(sets):
     return {s for s in sets if not any(other < s for other in sets)}
 
 
+def levels(rows):
+    return st.integers(1, min(4, len(rows)))
+
+
+LABELLED = binary_tables(min_rows=2, max_rows=9, min_columns=1, max_columns=6, both_classes=True).flatmap(
+    lambda table: st.tuples(st.just(table), levels(table.rows))
+)
+
+
 @st.composite
 def weighted_tables(draw):
     rows, _ = draw(TABLES)
     weights = draw(st.lists(st.integers(0, 9), min_size=len(rows[0]), max_size=len(rows[0])))
-    k = draw(LEVELS)
-    assume(len(rows) >= k)
-    return rows, np.array(weights, dtype=np.int64), k
+    return rows, np.array(weights, dtype=np.int64), draw(levels(rows))
 
 
 def heaviest_weight(rows, weights, k):
@@ -69,11 +76,10 @@ def test_maximal_feasible_sets_agree_with_the_definition(lattice_columns, table,
     assert list(found.sets) == sorted(tuple(sorted(s)) for s in expected)
 
 
-@given(TABLES, LEVELS)
-def test_the_papers_family_is_contained_in_ours(table, k):
+@given(weighted_tables())
+def test_the_papers_family_is_contained_in_ours(table):
     """Lemma 3: an itemset with support k is feasible, so each is part of a maximal feasible set."""
-    rows, _ = table
-    assume(len(rows) >= k)
+    rows, _, k = table
     maximal = [set(s) for s in maximal_feasible_sets(as_matrix(rows), k).sets]
 
     for itemset in oracles.column_sets(len(rows[0])):
@@ -221,10 +227,9 @@ def test_branch_and_bound_without_time_gives_a_true_bound(table):
 
 
 @pytest.mark.parametrize("lattice_columns", [24, -1], ids=["lattice", "branching"])
-@given(table=binary_tables(min_rows=2, max_rows=9, min_columns=1, max_columns=6, both_classes=True), k=LEVELS)
-def test_optimal_selector_has_the_largest_separation_of_all_feasible_sets(lattice_columns, table, k):
-    rows, labels = table
-    assume(len(rows) >= k)
+@given(drawn=LABELLED)
+def test_optimal_selector_has_the_largest_separation_of_all_feasible_sets(lattice_columns, drawn):
+    (rows, labels), k = drawn
     with patch.object(optimal, "LATTICE_COLUMNS", lattice_columns):
         selector = OptimalContainmentSelector(k=k).fit(as_matrix(rows), labels)
 
@@ -238,10 +243,9 @@ def test_optimal_selector_has_the_largest_separation_of_all_feasible_sets(lattic
 
 
 @pytest.mark.parametrize("criterion", ["hamming_separation", "distinguished_pairs"])
-@given(table=binary_tables(min_rows=2, max_rows=9, min_columns=1, max_columns=6, both_classes=True), k=LEVELS)
-def test_exact_selector_takes_the_best_maximal_set(criterion, table, k):
-    rows, labels = table
-    assume(len(rows) >= k)
+@given(drawn=LABELLED)
+def test_exact_selector_takes_the_best_maximal_set(criterion, drawn):
+    (rows, labels), k = drawn
     selector = ExactContainmentSelector(k=k, criterion=criterion).fit(as_matrix(rows), labels)
 
     maximal = oracles.maximal_sets(oracles.feasible_sets(rows, k))
@@ -266,10 +270,10 @@ def test_separated_pairs_from_pattern_counts_are_those_of_the_rows(table, data):
     assert counts.separated_pairs(features) == expected
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=5))
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), max_size=5))
 def test_area_under_curve_is_the_share_of_pairs_in_the_right_order(cells):
+    cells = [(0, 1, 0), (1, 0, 1), *cells]
     scores, positives, negatives = (np.array(column) for column in zip(*cells, strict=True))
-    assume(positives.sum() and negatives.sum())
 
     wins = sum(p * n * ((a > b) + (a == b) / 2) for a, p, _ in cells for b, _, n in cells)
 

@@ -16,7 +16,7 @@ Reals = NDArray[np.float64]
 Worth = Callable[[Sequence[int]], int]
 """What a set of columns is worth; a whole number, so that better is exact."""
 
-_COMPARED_ROWS = 1024  # rows with most weight that may give a start
+_COMPARED_ROWS, _COMPARED_CELLS = 2048, 1 << 23  # rows with most weight that may give a start
 _ROW_STARTS, _FILLED_STARTS = 40, 3  # rows that give one, and how many of these sets are made maximal
 
 
@@ -186,7 +186,8 @@ def shared_by_rows(reduced: Reduced, weights: Counts, k: int, budget: TimeBudget
     order of what they share with the (k - 1)-th most similar row; the heaviest sets come first.
     """
     by_row = sp.csr_matrix(reduced.matrix, dtype=np.float64)
-    heaviest = np.argsort(-(by_row @ weights), kind="stable")[:_COMPARED_ROWS]
+    most = max(_ROW_STARTS, min(_COMPARED_ROWS, _COMPARED_CELLS // max(1, reduced.n_rows)))
+    heaviest = np.argsort(-(by_row @ weights), kind="stable")[:most]
     shared = (by_row[heaviest].multiply(weights.astype(np.float64)) @ by_row.T).toarray()
     found: set[tuple[int, ...]] = set()
     for start in np.argsort(-_reached_by(shared, reduced.counts, k), kind="stable")[:_ROW_STARTS].tolist():

@@ -18,8 +18,10 @@ from sfumato.datasets.public import load_adult, load_pu1
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.mechanisms import build_mechanism
 from sfumato.selection import base, branching, transversals
+from sfumato.selection.budget import TimeBudget
 from sfumato.selection.exact import ExactContainmentSelector
 from sfumato.selection.feasibility import maximal_feasible_sets, minimal_rare_itemsets
+from sfumato.selection.improvement import improved_set
 from sfumato.selection.optimal import OptimalContainmentSelector
 from sfumato.selection.rating import PatternCounts
 from sfumato.table.binary import as_binary_matrix
@@ -205,6 +207,17 @@ def test_wide_tables_with_few_maximal_sets_are_listed():
     assert selector.search_["proven"]
     assert selector.search_["n_maximal_sets"] == 2
     assert selector.selected_columns_.tolist() == list(range(30))
+
+
+def test_two_features_are_exchanged_for_one_that_is_heavier():
+    """The third shares a single row with each of the others, so neither alone makes room for it."""
+    rows_of = [[0, 1], [2, 3], [0, 2, 4, 5]]
+    X = np.array([[int(row in rows) for rows in rows_of] for row in range(7)])
+
+    better = improved_set(as_binary_matrix(X), [0, 1], np.array([2, 2, 5]), 2, TimeBudget(30))
+
+    assert better == (2,)
+    assert improved_set(as_binary_matrix(X), [0, 1], np.array([2, 3, 5]), 2, TimeBudget(30)) == (0, 1)
 
 
 def test_cross_validation_takes_the_set_with_the_largest_area(small_data):
