@@ -122,9 +122,11 @@ assert count(default_engine()) == count(own) == 200_000
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("end", ["at once", "as usual"])
-def test_forked_child_counts_with_an_engine_of_its_own_and_ends(end):
+def test_forked_child_counts_with_an_engine_of_its_own_and_ends(end, tmp_path):
     """In a process of its own: the threads of the test's process must not be forked."""
-    ran = subprocess.run([sys.executable, "-c", FORKING, end], capture_output=True, text=True, timeout=60, check=False)
+    command = [sys.executable, "-c", FORKING, end]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}  # a child that ends at once leaves its empty spill folder
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
 
     assert ran.returncode == 0, ran.stderr
 
