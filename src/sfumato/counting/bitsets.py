@@ -208,7 +208,6 @@ class ProjectedRows:
         self.reveals = np.full(n_features, ONES, dtype=np.uint8) if reveals is None else reveals
         self.chosen: list[int] = []
         self.n_groups = 1
-        self.n_unique = int(n_rows == 1)
         self.group = np.zeros(n_rows, dtype=np.int32)
         self.class_counts = np.bincount(classes, minlength=n_classes).astype(np.int64)[None, :]
         self.excluded = np.zeros(n_features, dtype=np.bool_)
@@ -275,6 +274,11 @@ class ProjectedRows:
         present = np.flatnonzero(counts)
         return present, counts[present]
 
+    @property
+    def n_unique(self) -> int:
+        """Number of rows that no other row equals on the chosen features."""
+        return int(np.count_nonzero(self.class_counts.sum(axis=1) == 1))
+
     def n_unique_with(self, feature: int) -> int:
         """Count the rows that no other row would equal if a feature joined."""
         _, inside, outside = self.splits(np.array([feature]))
@@ -314,7 +318,6 @@ class ProjectedRows:
 
     def add(self, feature: int) -> None:
         """Let a feature join: rows with and without it no longer share a group."""
-        self.n_unique = self.n_unique_with(feature)
         self.chosen.append(feature)
         rows = rows_with(self.matrix, feature)
         groups, position = np.unique(self.group[rows], return_inverse=True)

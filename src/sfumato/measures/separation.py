@@ -35,6 +35,14 @@ def separated_pairs(with_one: Counts, with_zero: Counts) -> Counts:
     return cast(Counts, across - (with_one * with_zero).sum(axis=-1))
 
 
+def pairs_separated_by_each(ones_by_class: Counts, class_sizes: Counts) -> Counts:
+    """Count, for every column, the pairs of different classes that it separates: its whole-number weight in HamDist.
+
+    ``ones_by_class`` is classes × columns, as for :func:`hamming_separation`.
+    """
+    return separated_pairs(ones_by_class.T, class_sizes - ones_by_class.T)
+
+
 def hamming_separation(ones_by_class: Counts, class_sizes: Counts) -> float:
     """Mean Hamming distance between rows of different classes: HamDist, Equation 3 of [kAC17]_.
 
@@ -60,8 +68,7 @@ def hamming_separation(ones_by_class: Counts, class_sizes: Counts) -> float:
     True
     """
     pairs = int(pairs_of_different_classes(class_sizes))
-    separated = separated_pairs(ones_by_class.T, class_sizes - ones_by_class.T)
-    return int(separated.sum()) / pairs if pairs else 0.0
+    return int(pairs_separated_by_each(ones_by_class, class_sizes).sum()) / pairs if pairs else 0.0
 
 
 def distinguished_pairs(group_class_counts: Counts) -> float:

@@ -18,7 +18,7 @@ from sfumato.counting.bitsets import ones_by_class
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy
 from sfumato.manifest import AnyTable, Manifest, draft_manifest
-from sfumato.measures.separation import hamming_separation, separated_pairs
+from sfumato.measures.separation import hamming_separation, pairs_separated_by_each
 from sfumato.perturbation.budget import Budget, Calibration, divide_budget
 from sfumato.perturbation.features import public_descriptions, public_features
 from sfumato.perturbation.noise import Counts, exponential_choices, noisy_top, opendp
@@ -79,8 +79,7 @@ class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[mis
         opendp()
         sizes = target.counts.astype(np.int64)
         budget = self._budget(sizes)
-        ones = ones_by_class(binary.matrix, target.codes, target.n_distinct).T
-        scores = separated_pairs(ones, sizes - ones)
+        scores = pairs_separated_by_each(ones_by_class(binary.matrix, target.codes, target.n_distinct), sizes)
         chosen = np.sort(self._choose(scores, int(self.n_features), budget.selection.scale))
         if progress:
             progress(1, 2, "features chosen")

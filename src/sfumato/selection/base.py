@@ -28,7 +28,7 @@ from sfumato.guarantees import REVEALING, Containment, Guarantee, KAnonymity, Un
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level, sample_unique_fraction
 from sfumato.measures.containment import containment_level
-from sfumato.measures.separation import distinguished_pairs, hamming_separation
+from sfumato.measures.separation import distinguished_pairs, hamming_separation, pairs_separated_by_each
 from sfumato.schema import Role
 from sfumato.table.binarize import BinarizePlan, binarize
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
@@ -50,6 +50,11 @@ class Labelled:
     target: str | None = None
     source: str | None = None
 
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Number of rows of every class."""
+        return np.bincount(self.classes, minlength=self.n_classes).astype(np.int64)
+
 
 @dataclass(frozen=True)
 class Step:
@@ -70,6 +75,12 @@ class Selection:
     features: Sequence[int]
     steps: Sequence[Step] = ()
     ending: Mapping[str, Any] = field(default_factory=dict)
+
+
+def weights_in_separation(data: Labelled) -> NDArray[np.int64]:
+    """Pairs of rows of different classes that each feature separates: its weight in HamDist."""
+    ones = ones_by_class(data.matrix, data.classes, data.n_classes)
+    return pairs_separated_by_each(ones, data.class_sizes)
 
 
 class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
@@ -239,7 +250,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
 
 def _evidence(data: Labelled, chosen: NDArray[np.intp]) -> dict[str, Any]:
     """Compute the utility kept (beside what all features have) and the risk left."""
-    sizes = np.bincount(data.classes, minlength=data.n_classes).astype(np.int64)
+    sizes = data.class_sizes
     ones = ones_by_class(data.matrix, data.classes, data.n_classes)
     everything = distinct_rows(data.matrix)
     kept = distinct_rows(data.matrix[:, chosen])
@@ -249,9 +260,9 @@ def _evidence(data: Labelled, chosen: NDArray[np.intp]) -> dict[str, Any]:
             "n_features_released": len(chosen),
             "hamming_separation": hamming_separation(ones[:, chosen], sizes),
             "hamming_separation_of_all_features": hamming_separation(ones, sizes),
-            "distinguished_pairs_fraction": distinguished_pairs(_group_classes(kept.inverse, data)),
+            "distinguished_pairs_fraction": distinguished_pairs(group_classes(kept.inverse, data)),
             "distinguished_pairs_fraction_of_all_features": distinguished_pairs(
-                _group_classes(everything.inverse, data)
+                group_classes(everything.inverse, data)
             ),
         },
         "risk": {
@@ -263,7 +274,8 @@ def _evidence(data: Labelled, chosen: NDArray[np.intp]) -> dict[str, Any]:
     }
 
 
-def _group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64]:
+def group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64]:
+    """Class counts of every group of rows (groups × classes)."""
     n_groups = int(groups.max(initial=-1)) + 1
     cells = np.bincount(groups * data.n_classes + data.classes, minlength=n_groups * data.n_classes)
     return cells.reshape(n_groups, data.n_classes)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.counting.bitsets import ProjectedRows, ones_by_class
 from sfumato.measures.information import mutual_information_bits
-from sfumato.measures.separation import pairs_of_different_classes, separated_pairs
+from sfumato.measures.separation import pairs_of_different_classes, pairs_separated_by_each, separated_pairs
 
 Counts = NDArray[np.int64]
 ModularCriterion = Literal["hamming_separation", "class_contrast", "mutual_information"]
@@ -36,7 +36,7 @@ def modular_gains(criterion: str, ones: Counts, class_sizes: Counts) -> NDArray[
         Number of ones of every feature in every class.
     """
     if criterion == "hamming_separation":
-        return separated_pairs(ones.T, class_sizes - ones.T)
+        return pairs_separated_by_each(ones, class_sizes)
     if criterion == "class_contrast":
         shares = ones / class_sizes[:, None]
         return np.asarray(shares.max(axis=0) - shares.min(axis=0))
@@ -82,8 +82,8 @@ def _by_falling_gains(rows: ProjectedRows) -> Iterator[tuple[int, int]]:
     Gains only fall as features join (DistCnt is submodular), so an old gain bounds the present one and most features
     need not be looked at again: the lazy greedy of Minoux, in batches.
     """
-    ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes).T
-    bounds = separated_pairs(ones, rows.class_counts[0] - ones)
+    ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes)
+    bounds = pairs_separated_by_each(ones, rows.class_counts[0])
     known_at = np.zeros(len(bounds), dtype=np.intp)  # how many features had been chosen when a gain was computed
     while len(bounds):
         bounds[rows.excluded] = _OFFERED

@@ -10,12 +10,11 @@ import numpy as np
 
 from sfumato.contract import MechanismInfo, Parameter, Progress
 from sfumato.errors import InvalidParameterError
-from sfumato.selection.base import ContainmentSelector, Labelled, Selection, check_choice
+from sfumato.selection.base import ContainmentSelector, Labelled, Selection, check_choice, weights_in_separation
 from sfumato.selection.budget import TimeBudget, check_time_budget
 from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.selection.feasibility import maximal_sets_of
 from sfumato.selection.improvement import improved_columns, shared_by_rows
-from sfumato.selection.optimal import pairs_separated_by_each
 from sfumato.selection.rating import PatternCounts
 from sfumato.selection.reduction import Counts, Reduced, reduce_table
 from sfumato.table.binarize import BinarizePlan
@@ -157,7 +156,7 @@ class _Candidates:
         self.data = data
         self.reduced = reduced
         self.k = k
-        self.weight_of_feature = pairs_separated_by_each(data)
+        self.weight_of_feature = weights_in_separation(data)
         self.weights = reduced.weights(self.weight_of_feature)
         self.criterion = criterion
         self.is_modular = criterion == "hamming_separation"

@@ -10,13 +10,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.contract import MechanismInfo, Parameter, Progress
-from sfumato.counting.bitsets import ones_by_class
+from sfumato.counting.bitsets import distinct_rows
 from sfumato.errors import InvalidParameterError
-from sfumato.measures.separation import distinguished_pairs, pairs_of_different_classes, separated_pairs
-from sfumato.selection.base import ContainmentSelector, Labelled, Selection, check_choice
+from sfumato.measures.separation import distinguished_pairs, pairs_of_different_classes
+from sfumato.selection.base import (
+    ContainmentSelector,
+    Labelled,
+    Selection,
+    check_choice,
+    group_classes,
+    weights_in_separation,
+)
 from sfumato.selection.budget import check_time_budget
 from sfumato.selection.itemsets import FoundItemsets, heaviest_itemsets, largest_itemsets
-from sfumato.selection.transactions import merge_equal_rows
 from sfumato.table.binarize import BinarizePlan
 
 Search = Literal["top-r", "best"]
@@ -118,13 +124,11 @@ class MaximalContainmentSelector(ContainmentSelector):
             )
 
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
-        ones = ones_by_class(data.matrix, data.classes, data.n_classes).T
-        sizes = np.bincount(data.classes, minlength=data.n_classes)
-        separated = separated_pairs(ones, sizes - ones)
+        separated = weights_in_separation(data)
         matrix, k, seconds = data.matrix, int(self.k), float(self.time_budget)
         if self.search == "best":
             found = heaviest_itemsets(matrix, separated, k, 1, seconds, progress)
-            unit: float = int(pairs_of_different_classes(sizes))
+            unit: float = int(pairs_of_different_classes(data.class_sizes))
         else:
             found = largest_itemsets(matrix, separated, k, int(self.r), seconds, progress)
             unit = 1
@@ -151,9 +155,7 @@ class MaximalContainmentSelector(ContainmentSelector):
 
 def _distinguished(rows: sp.csr_matrix, data: Labelled) -> float:
     """DistCnt of some features."""
-    _, counts, group = merge_equal_rows(rows)
-    cells = np.bincount(group * data.n_classes + data.classes, minlength=len(counts) * data.n_classes)
-    return distinguished_pairs(cells.reshape(len(counts), data.n_classes))
+    return distinguished_pairs(group_classes(distinct_rows(rows).inverse, data))
 
 
 MECHANISMS = (

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.contract import MechanismInfo, Parameter, Progress
-from sfumato.counting.bitsets import ones_by_class
-from sfumato.measures.separation import pairs_of_different_classes, separated_pairs
-from sfumato.selection.base import ContainmentSelector, Labelled, Selection
+from sfumato.measures.separation import pairs_of_different_classes
+from sfumato.selection.base import ContainmentSelector, Labelled, Selection, weights_in_separation
 from sfumato.selection.branching import Outcome, heaviest_feasible
 from sfumato.selection.budget import TimeBudget, check_time_budget
 from sfumato.selection.containment import GreedyContainmentSelector
@@ -85,7 +84,7 @@ class OptimalContainmentSelector(ContainmentSelector):
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
         budget, k = TimeBudget(self.time_budget), int(self.k)
         reduced = reduce_table(data.matrix, k)
-        weights = reduced.weights(pairs_separated_by_each(data))
+        weights = reduced.weights(weights_in_separation(data))
         if reduced.n_columns <= LATTICE_COLUMNS:
             method, found = "all sets compared", heaviest_of_all(reduced, weights, k)
         else:
@@ -93,8 +92,7 @@ class OptimalContainmentSelector(ContainmentSelector):
             start = good_start(reduced, weights, k, greedy.features, budget.share(_START_SHARE))
             found = heaviest_feasible(reduced, weights, k, start, budget, progress)
             method = "branch and bound" if found.n_nodes else "greedy and exchanges"
-        sizes = np.bincount(data.classes, minlength=data.n_classes).astype(np.int64)
-        ending = {"method": method} | _ending(found, int(pairs_of_different_classes(sizes)))
+        ending = {"method": method} | _ending(found, int(pairs_of_different_classes(data.class_sizes)))
         return Selection(reduced.features(found.columns), ending=ending)
 
 
@@ -110,13 +108,6 @@ def _ending(found: Outcome, n_pairs: int) -> dict[str, Any]:
         "separated_pairs_bound": found.upper_bound,
         "n_nodes": found.n_nodes,
     }
-
-
-def pairs_separated_by_each(data: Labelled) -> Counts:
-    """Pairs of rows of different classes that each feature separates: its weight in HamDist."""
-    ones = ones_by_class(data.matrix, data.classes, data.n_classes).T
-    sizes = np.bincount(data.classes, minlength=data.n_classes)
-    return separated_pairs(ones, sizes - ones)
 
 
 def heaviest_of_all(reduced: Reduced, weights: Counts, k: int) -> Outcome:
