@@ -19,12 +19,16 @@ LAYERS = [
     "contract",
     "datasets",
     "project",
+    "learning",
     "selection",
+    "recoding",
     "perturbation",
     "mechanisms",
     "audit",
     "reaudit",
     "publishing",
+    "attack",
+    "evaluation",
     "cli",
 ]
 AUDIT_MAY_USE = {"errors", "schema", "guarantees", "table", "audit"}

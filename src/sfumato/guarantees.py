@@ -85,6 +85,61 @@ class KAnonymity(_AsDict):
 
 
 @dataclass(frozen=True)
+class KKAnonymity(_AsDict):
+    """(k,k)-anonymity of Gionis, Mazza and Tassa (2008): every row fits k rows of the other table, both ways.
+
+    A released row fits an original one when each of its cells stands for the original's value. Weaker than
+    k-anonymity: fewer than k released rows may be equal.
+    """
+
+    kind: ClassVar[str] = "kk-anonymity"
+    k: int
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_level(self.k)
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"on {len(self.columns)} quasi-identifying columns every original row fits at least {self.k} released rows "
+            f"and every released row at least {self.k} original ones (which is not k-anonymity: fewer than {self.k} "
+            "released rows may be equal)"
+        )
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether every row fits enough rows of the other table."""
+        return level >= self.k
+
+
+@dataclass(frozen=True)
+class GlobalAnonymity(_AsDict):
+    """Global (1,k)-anonymity of Gionis, Mazza and Tassa (2008).
+
+    Holds also against an attacker who knows every original row: each of them can be any of k released rows in some
+    assignment of all released rows to all original ones.
+    """
+
+    kind: ClassVar[str] = "global-anonymity"
+    k: int
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_level(self.k)
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"even to somebody who knows all original rows on {len(self.columns)} quasi-identifying columns, each of "
+            f"them can belong to at least {self.k} released rows (global (1,k)-anonymity)"
+        )
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether every original row can be enough released ones."""
+        return level >= self.k
+
+
+@dataclass(frozen=True)
 class Containment(_AsDict):
     """k-anonymity by containment: the ones of every row are included in those of at least k - 1 other rows.
 
@@ -232,9 +287,18 @@ class DifferentialPrivacy(_AsDict):
         return False
 
 
-GUARANTEES: dict[
-    str, type[KAnonymity | Containment | UniquePatterns | LDiversity | TCloseness | DifferentialPrivacy]
-] = {cls.kind: cls for cls in (KAnonymity, Containment, UniquePatterns, LDiversity, TCloseness, DifferentialPrivacy)}
+_KNOWN = (
+    KAnonymity,
+    KKAnonymity,
+    GlobalAnonymity,
+    Containment,
+    UniquePatterns,
+    LDiversity,
+    TCloseness,
+    DifferentialPrivacy,
+)
+
+GUARANTEES: dict[str, type[Guarantee]] = {cls.kind: cls for cls in _KNOWN}
 
 
 def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:

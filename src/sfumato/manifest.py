@@ -128,11 +128,16 @@ def draft_manifest(
     evidence: Mapping[str, Any],
     seed: int | None = None,
     suppressed_rows: int = 0,
+    recodings: Sequence[Mapping[str, Any]] = (),
 ) -> Manifest:
-    """Write down what a mechanism did; hashes of the output and audited levels are filled in when it is published."""
+    """Write down what a mechanism did; hashes of the output and audited levels are filled in when it is published.
+
+    ``recodings`` are those of coded columns; the rules of binary features are taken from the released table.
+    """
     before, after = _input_columns(original), _outline(released)
-    recodings = tuple(f.to_dict() for f in _features(released) if not _is_unchanged(f, original))
-    used = {column.name for column in after} | {recoding["column"] for recoding in recodings}
+    computed = [f.to_dict() for f in _features(released) if not _is_unchanged(f, original)]
+    recoded = (*recodings, *computed)
+    used = {column.name for column in after} | {recoding["column"] for recoding in recoded}
     companions = original if isinstance(original, Table) else original.companions
     source = companions.source
     return Manifest(
@@ -158,7 +163,7 @@ def draft_manifest(
         }
         | _tokens_of_columns(companions.schema),
         dropped_columns=tuple(name for name in before if name not in used),
-        recodings=recodings,
+        recodings=recoded,
         suppressed_rows=suppressed_rows,
         guarantees=tuple(g.to_dict() | {"statement": g.describe(), "audited": None} for g in guarantees),
         evidence=evidence,

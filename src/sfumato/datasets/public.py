@@ -38,10 +38,30 @@ _ADULT_COLUMNS = (
     Column("native-country"),
     Column("salary", Role.TARGET),
 )
+_CMC_COLUMNS = (
+    Column("wife-age", kind=Kind.NUMERIC),
+    Column("wife-education"),
+    Column("husband-education"),
+    Column("children", kind=Kind.NUMERIC),
+    Column("wife-religion"),
+    Column("wife-working"),
+    Column("husband-occupation"),
+    Column("living-standard"),
+    Column("media-exposure"),
+    Column("method", Role.TARGET),
+)
+_PIMA_COLUMNS = (
+    *(Column(name, kind=Kind.NUMERIC) for name in ("pregnancies", "glucose", "pressure", "skin", "insulin", "mass")),
+    Column("pedigree", kind=Kind.NUMERIC),
+    Column("age", kind=Kind.NUMERIC),
+    Column("diabetes", Role.TARGET),
+)
 _ADULT_FILES = {"train": ("adult.data",), "test": ("adult.test",), "all": ("adult.data", "adult.test")}
 _MD5 = {
     "adult.data": "5d7c39d7b8804f071cdd1f2a7c460872",
     "adult.test": "35238206dfdf7f1fe215bbb874adecdc",
+    "cmc.data": "c9be855c8ebdb27377721199837e4f07",
+    "pima-indians-diabetes.csv": "56a8d8ae619fcc223941e54f361b8406",
     "pu1_bare_body.svm.gz": "8818609e67e60fbed2a114ff01eba7fb",
 }
 _PU1_SHAPE = (1_099, 24_604)
@@ -87,15 +107,33 @@ def load_adult(part: Literal["train", "test", "all"] = "train", complete: bool =
         where, problem = "part", f"got {part!r}"
         raise InvalidParameterError(where, problem, allowed="'train', 'test' or 'all'")
     content = b"".join(_adult_lines(_checked_bytes("adult", name)) for name in _ADULT_FILES[part])
-    header = ",".join(column.name for column in _ADULT_COLUMNS).encode() + b"\n"
+    return _read_lines(content, _ADULT_COLUMNS, " + ".join(_ADULT_FILES[part]), complete=complete)
+
+
+def load_cmc() -> Table:
+    """Contraceptive method choice (the paper's "Contra"): 1,473 × 10, with the target ``method`` (629 / 333 / 511).
+
+    Age and number of children are numeric, the rest is nominal, as in the reference values for J48.
+    """
+    return _read_lines(_checked_bytes("cmc", "cmc.data"), _CMC_COLUMNS, "cmc.data")
+
+
+def load_pima() -> Table:
+    """Pima Indians diabetes: 768 × 9, all numeric but the target ``diabetes`` (500 / 268)."""
+    name = "pima-indians-diabetes.csv"
+    return _read_lines(_checked_bytes("pima", name), _PIMA_COLUMNS, name)
+
+
+def _read_lines(content: bytes, columns: Sequence[Column], name: str, *, complete: bool = False) -> Table:
+    """Read the rows of a file without a header; the reader wants a file, so one is made and removed."""
+    header = ",".join(column.name for column in columns).encode() + b"\n"
     options = ReadOptions(format="csv", delimiter=",", missing=("?",), complete_rows_only=complete)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "adult.csv"
+        path = Path(folder) / "rows.csv"
         path.write_bytes(header + content)
-        table = read_table(path, schema=Schema.of(_ADULT_COLUMNS, missing=("?",)), options=options)
+        table = read_table(path, schema=Schema.of(columns, missing=("?",)), options=options)
     if not isinstance(table, Table):
         raise AssertionError
-    name = " + ".join(_ADULT_FILES[part])
     return replace(table, source=Source(name, hashlib.sha256(content).hexdigest(), "csv"))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.datasets.public import data_folder, load_adult, load_pu1
+from sfumato.datasets.public import data_folder, load_adult, load_cmc, load_pima, load_pu1
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.schema import Kind, Role
 
@@ -73,3 +73,13 @@ def test_pu1_is_the_papers_email_data() -> None:
     assert round(100 * table.matrix.nnz / (1_099 * 24_604), 2) == 0.91
     assert table.target().values.to_pylist() == ["no", "yes"]
     assert table.target().counts.tolist() == [618, 481]
+
+
+@pytest.mark.usefixtures("shared_data")
+def test_cmc_and_pima_have_their_known_classes() -> None:
+    cmc, pima = load_cmc(), load_pima()
+
+    assert (cmc.n_rows, cmc["method"].counts.tolist()) == (1_473, [629, 333, 511])
+    assert (pima.n_rows, pima["diabetes"].counts.tolist()) == (768, [500, 268])
+    assert cmc.schema.names(Role.TARGET) == ("method",)
+    assert [c.name for c in cmc.schema if c.kind is Kind.NUMERIC] == ["wife-age", "children"]

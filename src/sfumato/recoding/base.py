@@ -1,0 +1,155 @@
+"""What all recoders share: from a table and a cover of its rows to a release with its papers, and new rows alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from sfumato.contract import Progress, Release
+from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import Guarantee
+from sfumato.manifest import AnyTable, draft_manifest
+from sfumato.measures.anonymity import anonymity_level
+from sfumato.measures.loss import generalized_certainty_penalty
+from sfumato.recoding.axes import Axis, align, axes_of
+from sfumato.recoding.cover import Cover, Generalized, generalize
+from sfumato.schema import Kind, Role
+from sfumato.table.coding import Table
+
+Ids = NDArray[np.int32]
+GENERALIZED = "generalized"
+"""Rule of a recoding whose cells say themselves what they stand for."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recoding:
+    """A table's quasi-identifiers, how its rows are covered, and the part that a new row falls into."""
+
+    axes: tuple[Axis, ...]
+    cover: Cover
+    part_of: Callable[[Sequence[Axis]], Ids]
+
+    @cached_property
+    def cells(self) -> tuple[Generalized, ...]:
+        """Cells of every class, one entry an axis."""
+        return generalize(self.axes, self.cover)
+
+    @cached_property
+    def certainty_penalty(self) -> float:
+        """Global certainty penalty of the released rows (GCP)."""
+        penalties = np.column_stack([cells.penalties for cells in self.cells])
+        return generalized_certainty_penalty(penalties[self.cover.of_row])
+
+    @cached_property
+    def anonymity_level(self) -> int:
+        """Size of the smallest class of rows with equal cells."""
+        alike = np.column_stack([cells.of_class for cells in self.cells])[self.cover.of_row]
+        return anonymity_level(np.unique(alike, axis=0, return_counts=True)[1])
+
+    def recoded(self, table: Table) -> Table:
+        """Put the released cells into the table that was covered."""
+        return _with_cells(table, self.axes, self.cells, self.cover.of_row)
+
+    def generalized(self, table: Table) -> Table:
+        """Give the rows of another table the cells of the parts that they fall into."""
+        own = Cover.of_parts(self.cover)
+        aligned = [align(axis, table[axis.name]) for axis in self.axes]
+        return _with_cells(table, self.axes, generalize(self.axes, own), self.part_of(aligned))
+
+
+def _with_cells(table: Table, axes: Sequence[Axis], cells: Sequence[Generalized], of_row: Ids) -> Table:
+    columns = dict(table.columns)
+    schema = dict(table.schema.columns)
+    for axis, generalized in zip(axes, cells, strict=True):
+        columns[axis.name] = generalized.column(of_row)
+        schema[axis.name] = replace(schema[axis.name], kind=Kind.CATEGORICAL, domain=None, hierarchy=None)
+    return replace(table, schema=replace(table.schema, columns=schema), columns=columns)
+
+
+def _described(axis: Axis) -> dict[str, Any]:
+    """Say for the manifest how the cells of a column are to be read: by the order of which kind, if any."""
+    kind = axis.described.kind if axis.described and axis.positions is not None else Kind.CATEGORICAL
+    entry = {"name": axis.name, "column": axis.name, "rule": GENERALIZED, "kind": str(kind)}
+    domain = axis.described.domain if axis.described else None
+    return entry | ({"domain": list(domain)} if kind is Kind.ORDERED and domain else {})
+
+
+class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
+    """Base of the mechanisms that release ranges and sets of values instead of values.
+
+    A subclass groups the rows (``recode``) and says what that guarantees (``guarantees``).
+    """
+
+    mechanism_name: ClassVar[str]
+    k: int
+
+    @abstractmethod
+    def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
+        """Group the rows of a table and cover each group's values."""
+
+    @abstractmethod
+    def guarantees(self, table: Table) -> list[Guarantee]:
+        """Promises of a release of this table."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters for the manifest."""
+        return dict(self.get_params(deep=False)) | {"k": int(self.k)}
+
+    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
+        """Recode the quasi-identifiers of a table and describe the result.
+
+        Raises
+        ------
+        PrivacyNotAchievableError
+            If the table has fewer than k rows, or no grouping satisfies what is asked.
+        """
+        table = self._checked(table)
+        recoding = self.recode(table, progress=progress)
+        recoded = recoding.recoded(table)
+        released = recoded.keep(c.name for c in table.schema if c.role is not Role.IDENTIFIER)
+        manifest = draft_manifest(
+            table,
+            released,
+            mechanism=self.mechanism_name,
+            parameters=self.parameters(),
+            guarantees=self.guarantees(table),
+            evidence={
+                "utility": {
+                    "global_certainty_penalty": recoding.certainty_penalty,
+                    "n_classes_of_cells": int(recoding.cover.parts.shape[0]),
+                },
+                "risk": {"anonymity_level": recoding.anonymity_level},
+            },
+            recodings=[_described(axis) for axis in recoding.axes],
+        )
+        return Release(released, manifest)
+
+    def _checked(self, table: AnyTable) -> Table:
+        if not isinstance(table, Table):
+            problem = "is a sparse 0/1 table, whose features have no ranges or sets to be coarsened into"
+            raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
+        check_group_size(self.k, table.n_rows)
+        if not table.schema.names(Role.QUASI_IDENTIFIER):
+            problem = "the table has no quasi-identifier to coarsen"
+            raise SchemaError(problem, hint="give a column the role quasi-identifier")
+        return table
+
+    def _axes(self, table: Table) -> tuple[Axis, ...]:
+        return axes_of(table, table.schema.names(Role.QUASI_IDENTIFIER))
+
+
+def check_group_size(k: object, n_rows: int) -> None:
+    """Refuse a k below 2, which promises nothing, and one that the table cannot keep."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
+        raise InvalidParameterError("k", f"got {k!r}", allowed="a whole number of at least 2")
+    if k > n_rows:
+        raise PrivacyNotAchievableError(
+            f"groups of k = {k} rows in a table of {n_rows:,}", best_level=n_rows, hint="k is at most the row count"
+        )
