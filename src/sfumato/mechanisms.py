@@ -15,7 +15,7 @@ from typing import Any
 from sfumato.contract import Mechanism, MechanismInfo, Parameter
 from sfumato.errors import InvalidParameterError
 
-FAMILIES = ("sfumato.selection", "sfumato.perturbation")
+FAMILIES = ("sfumato.selection", "sfumato.recoding", "sfumato.perturbation")
 
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", dict: "a table of settings"}
 

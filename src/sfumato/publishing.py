@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sfumato.atomic import PendingFile, check_writable, explained_writing, remove
-from sfumato.audit.verify import AuditReport, audit_release, is_measurable, measured_level
+from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import InvalidParameterError, OutputError
 from sfumato.manifest import AnyTable
@@ -52,12 +52,11 @@ def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | 
     """
     _check_table("table", table)
     proposed = mechanism.release(table, progress=progress)
-    promised = proposed.manifest.promised()
-    levels = [measured_level(g, proposed.table) if is_measurable(g) else None for g in promised]
-    entries = zip(proposed.manifest.guarantees, levels, strict=True)
-    release = proposed.with_manifest(guarantees=tuple({**entry, "audited": level} for entry, level in entries))
-    audit_release(release.table, release.manifest.to_dict(), original=table, check_roles=True).raise_if_failed()
-    return release
+    entries = proposed.manifest.to_dict()
+    report = audit_release(proposed.table, entries, original=table, check_audited_values=False, check_roles=True)
+    report.raise_if_failed()
+    audited = zip(proposed.manifest.guarantees, report.levels, strict=True)
+    return proposed.with_manifest(guarantees=tuple({**entry, "audited": level} for entry, level in audited))
 
 
 def publish(

@@ -25,6 +25,8 @@ class AuditReport:
     """All checks of a release. It passes when there is at least one check and none failed."""
 
     checks: tuple[Check, ...]
+    levels: tuple[float | str | None, ...] = ()
+    """Level found of each promised guarantee, in the manifest's order; ``None`` where none can be measured."""
 
     @property
     def passed(self) -> bool:

@@ -30,7 +30,10 @@ class ClaimedColumn:
 
 @dataclass(frozen=True)
 class ClaimedRecoding:
-    """A released 0/1 column and how it was computed from a column of the original."""
+    """How a released column was made from a column of the original.
+
+    A 0/1 column by ``values`` or an interval; generalized cells are read by the order of ``kind`` and ``domain``.
+    """
 
     name: str
     column: str
@@ -38,6 +41,8 @@ class ClaimedRecoding:
     values: tuple[str, ...] = ()
     above: float | None = None
     upto: float | None = None
+    kind: Kind = Kind.CATEGORICAL
+    domain: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -219,14 +224,19 @@ def is_number(found: object) -> bool:
 def _column(entry: _Entry) -> ClaimedColumn:
     role = entry.one_of("role", tuple(Role))
     kind = entry.one_of("kind", tuple(Kind))
-    domain = entry.texts("domain") if entry.data.get("domain") is not None else None
-    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), domain)
+    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), _domain(entry))
+
+
+def _domain(entry: _Entry) -> tuple[str, ...] | None:
+    return entry.texts("domain") if entry.data.get("domain") is not None else None
 
 
 def _recoding(entry: _Entry) -> ClaimedRecoding:
     values = entry.texts("values") if "values" in entry.data else ()
     name, column, rule = entry.text("name"), entry.text("column"), entry.text("rule")
-    return ClaimedRecoding(name, column, rule, values, entry.number("above"), entry.number("upto"))
+    kind = entry.one_of("kind", tuple(Kind)) if "kind" in entry.data else Kind.CATEGORICAL
+    above, upto = entry.number("above"), entry.number("upto")
+    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry))
 
 
 def _promise(entry: _Entry) -> Promise:

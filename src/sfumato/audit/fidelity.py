@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.audit.cells import contained
 from sfumato.audit.checks import Check, listed
 from sfumato.audit.claims import FLIPPED, SYNTHETIC, ClaimedRecoding, Claims
 from sfumato.audit.columns import Columns
 from sfumato.audit.counting import Refinement
-from sfumato.audit.rules import AS_IS, KNOWN_RULES, evaluate
+from sfumato.audit.rules import AS_IS, GENERALIZED, KNOWN_RULES, evaluate
 from sfumato.audit.values import NEVER_EQUAL, matching_ids, zero_one
 from sfumato.schema import Role
 from sfumato.table.binary import Feature
@@ -165,6 +166,8 @@ def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, ro
         return _as_ones(name, released, _ones(original, feature.name)[rows])
     if recoding.column not in original:
         return _impossible(name, "was computed from a column that the original lacks")
+    if recoding.rule == GENERALIZED:
+        return _generalized(released, original, recoding, rows)
     if recoding.rule not in KNOWN_RULES:
         return _impossible(name, "was recoded by a rule that this audit does not know")
     column = original.coded(recoding.column)
@@ -172,6 +175,18 @@ def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, ro
     if result is None:
         return _impossible(name, f"has a rule ({recoding.rule}) that cannot be applied to '{recoding.column}'")
     return _as_ones(name, released, result[column.codes[rows]])
+
+
+def _generalized(released: Columns, original: Columns, recoding: ClaimedRecoding, rows: NDArray[np.intp]) -> _Pair:
+    """Compare cell by cell: 0 is expected, and found where the cell may stand for the original's value."""
+    before, after = original.coded(recoding.column), released.coded(recoding.name)
+    if len(rows) != released.n_rows:
+        return _impossible(recoding.name, "has generalized cells, which cannot be matched where rows are suppressed")
+    read = contained(after.values, before.values, recoding.kind, recoding.domain)
+    if read.n_unreadable or read.n_foreign or read.n_repeated:
+        return _impossible(recoding.name, "has cells that cannot be read as ranges or sets of the original's values")
+    differs = ~read.holds(before.codes[rows], after.codes)
+    return _Pair(recoding.name, np.zeros(len(rows), dtype=np.int8), differs.astype(np.int8))
 
 
 def _same_rule(recoding: ClaimedRecoding, feature: Feature) -> bool:

@@ -7,12 +7,15 @@ from typing import Any
 
 from sfumato.audit import anonymity, closeness, containment, diversity
 from sfumato.audit.columns import AnyTable
+from sfumato.audit.consistency import Consistency
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import (
     Containment,
     DifferentialPrivacy,
+    GlobalAnonymity,
     Guarantee,
     KAnonymity,
+    KKAnonymity,
     LDiversity,
     TCloseness,
     UniquePatterns,
@@ -25,6 +28,17 @@ LEVELS: Mapping[str, Callable[[Any, AnyTable], float]] = {
     LDiversity.kind: diversity.measure,
     TCloseness.kind: closeness.measure,
 }
+
+LEVELS_BESIDE_ORIGINAL: Mapping[str, Callable[[Consistency], float]] = {
+    KKAnonymity.kind: lambda found: found.level_kk,
+    GlobalAnonymity.kind: lambda found: found.level_global,
+}
+"""Guarantees that compare a release with its original."""
+
+
+def needs_original(guarantee: Guarantee) -> bool:
+    """Whether a guarantee can be measured only beside the original."""
+    return guarantee.kind in LEVELS_BESIDE_ORIGINAL
 
 
 def is_measurable(guarantee: Guarantee) -> bool:

@@ -10,6 +10,8 @@ from sfumato.audit.claims import ClaimedRecoding
 from sfumato.audit.values import meanings_beside, numbers_in, zero_one
 
 AS_IS, ONE_OF, INTERVAL, MISSING = "as-is", "one-of", "interval", "missing"
+GENERALIZED = "generalized"
+"""Rule whose cells say themselves what they stand for; see :mod:`sfumato.audit.cells`."""
 KNOWN_RULES = (AS_IS, ONE_OF, INTERVAL, MISSING)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from sfumato.audit.beside import Beside
 from sfumato.audit.checks import AuditReport, Check, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
 from sfumato.audit.columns import AnyTable, Columns
@@ -13,7 +14,7 @@ from sfumato.audit.construction import check_construction
 from sfumato.audit.evidence import check_stated_risk
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
-from sfumato.audit.levels import is_measurable, measured_level
+from sfumato.audit.levels import LEVELS_BESIDE_ORIGINAL, is_measurable, measured_level, needs_original
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Role, Schema
@@ -61,12 +62,18 @@ def audit_release(
     checks.extend(check_shape(released, columns, claims))
     checks.append(_check_promises_exist(claims))
     described = _described(released, claims)
+    beside = Beside(Columns(described), Columns(original), claims) if original is not None else None
+    levels = []
     for promise in claims.promises:
-        checks.extend(_check_promise(promise, described, claims, check_audited_values))
+        own = list(_check_promise(promise, described, claims, check_audited_values, beside))
+        checks.extend(own)
+        levels.append(next((c.found for c in own if c.name == _level_name(promise)), None))
+    if beside is not None and any(needs_original(promise.guarantee) for promise in claims.promises):
+        checks.extend(beside.check_what_holds())
     checks.extend(check_stated_risk(described, claims.stated_risk))
     if original is not None:
         checks.extend(check_fidelity(columns, Columns(original), claims, check_roles=check_roles))
-    return AuditReport(tuple(checks))
+    return AuditReport(tuple(checks), tuple(levels))
 
 
 def _check_hashes(claims: Claims, released: str | None, original: str | None) -> Iterator[Check]:
@@ -108,7 +115,9 @@ def _check_promises_exist(claims: Claims) -> Check:
     return Check("promises", passed, f"the manifest promises {said}")
 
 
-def _check_promise(promise: Promise, released: AnyTable, claims: Claims, check_audited_values: bool) -> Iterator[Check]:
+def _check_promise(
+    promise: Promise, released: AnyTable, claims: Claims, check_audited_values: bool, beside: Beside | None
+) -> Iterator[Check]:
     kind = promise.guarantee.kind
     yield _check_coverage(promise, claims)
     yield from _check_parameters(promise, claims)
@@ -119,10 +128,13 @@ def _check_promise(promise: Promise, released: AnyTable, claims: Claims, check_a
     if not is_measurable(promise.guarantee):
         yield from check_construction(promise, Columns(released), claims)
         return
-    name, parameter = f"{kind}: level", _first_parameter(promise)
+    name, parameter = _level_name(promise), _first_parameter(promise)
     promised = getattr(promise.guarantee, parameter, None)
+    if needs_original(promise.guarantee) and beside is None:
+        yield Check(name, True, f"NOT CHECKED: {kind} compares with the original, which was not given", promised)
+        return
     try:
-        found = measured_level(promise.guarantee, released)
+        found = _level(promise, released, beside)
     except (SchemaError, InvalidParameterError) as exc:
         yield Check(name, False, f"{kind} cannot be measured: {exc}", promised)
         return
@@ -131,6 +143,16 @@ def _check_promise(promise: Promise, released: AnyTable, claims: Claims, check_a
     yield Check(name, passed, f"{kind} {said}: promised {parameter} = {promised:g}, found {found:.6g}", promised, found)
     if check_audited_values:
         yield _check_audited(promise, found)
+
+
+def _level_name(promise: Promise) -> str:
+    return f"{promise.guarantee.kind}: level"
+
+
+def _level(promise: Promise, released: AnyTable, beside: Beside | None) -> float:
+    if beside is not None and needs_original(promise.guarantee):
+        return LEVELS_BESIDE_ORIGINAL[promise.guarantee.kind](beside.consistency(promise.columns))
+    return measured_level(promise.guarantee, released)
 
 
 def _first_parameter(promise: Promise) -> str:

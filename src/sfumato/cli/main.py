@@ -12,6 +12,7 @@ import click
 from sfumato.errors import OutputError, SfumatoError
 
 COMMANDS = {
+    "attack": "Match a release with a reference table: who is re-identified, with which columns.",
     "audit": "Re-check a release against its manifest, or profile the risk of any table.",
     "demo": "Take a built-in hospital table from roles to an audited release.",
     "init": "Describe a table in a project file, with guessed roles and the reasons.",

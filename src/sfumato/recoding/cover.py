@@ -24,7 +24,7 @@ class Cover:
     """Which cells are released together and which rows' values they stand for.
 
     A *part* has member rows; a *class* stands for the values of all members of its parts. Every row has one class,
-    whose parts include it.
+    one of whose parts it is a member of.
 
     Parameters
     ----------
@@ -34,29 +34,32 @@ class Cover:
         Parts of each class (any non-zero entry).
     members : csr_matrix of shape (n_parts, n_rows)
         Member rows of each part (any non-zero entry); no part is empty.
+    home : ndarray of int32, shape (n_rows,)
+        Part that each row falls into, whatever others it is also a member of: that of new rows like it.
     """
 
     of_row: NDArray[np.int32]
     parts: sp.csr_matrix
     members: sp.csr_matrix
+    home: NDArray[np.int32]
 
     def __repr__(self) -> str:
         return f"Cover({len(self.of_row):,} rows, {self.parts.shape[0]:,} classes, {self.members.shape[0]:,} parts)"
 
     @classmethod
-    def of_groups(cls, of_row: NDArray[np.integer]) -> Cover:
+    def of_groups(cls, groups_of_rows: NDArray[np.integer]) -> Cover:
         """Let every group stand for its own rows, and no other; groups are renumbered from 0 in their order."""
-        groups, numbered = np.unique(of_row, return_inverse=True)
-        n_rows, n_groups = len(of_row), len(groups)
+        groups, numbered = np.unique(groups_of_rows, return_inverse=True)
+        n_rows, n_groups = len(groups_of_rows), len(groups)
         members = sp.csr_matrix((np.ones(n_rows, dtype=np.int8), (numbered, np.arange(n_rows))), (n_groups, n_rows))
-        return cls(numbered.astype(np.int32), sp.identity(n_groups, dtype=np.int8, format="csr"), members)
+        of_row = numbered.astype(np.int32)
+        return cls(of_row, sp.identity(n_groups, dtype=np.int8, format="csr"), members, of_row)
 
     @classmethod
     def of_parts(cls, cover: Cover) -> Cover:
-        """Let every part be a class of its own, as new rows see it; the rows of ``cover`` are left unassigned."""
+        """Let every part be a class of its own, as new rows see it."""
         n_parts = cover.members.shape[0]
-        nowhere = np.full(len(cover.of_row), MISSING, dtype=np.int32)
-        return cls(nowhere, sp.identity(n_parts, dtype=np.int8, format="csr"), cover.members)
+        return cls(cover.home, sp.identity(n_parts, dtype=np.int8, format="csr"), cover.members, cover.home)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

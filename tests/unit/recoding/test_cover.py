@@ -81,7 +81,8 @@ def test_a_class_stands_for_the_values_of_all_members_of_its_parts(drawn):
     members, parts, ages, jobs = drawn
     schema = Schema.of([Column("age", kind=Kind.NUMERIC), Column("job")])
     table = Table.from_arrow(pa.table({"age": pa.array(ages, pa.string()), "job": pa.array(jobs, pa.string())}), schema)
-    cover = Cover(np.zeros(len(ages), dtype=np.int32), incidence(parts, len(members)), incidence(members, len(ages)))
+    nowhere = np.zeros(len(ages), dtype=np.int32)
+    cover = Cover(nowhere, incidence(parts, len(members)), incidence(members, len(ages)), nowhere)
     age, job = generalize(axes_of(table, ["age", "job"]), cover)
 
     for number, own in enumerate(parts):

@@ -39,6 +39,6 @@ def test_an_empty_cell_and_a_star_stand_for_missing_and_for_anything():
 
 @pytest.mark.parametrize("text", ["[1", "[1]", "[1, 2, 3]", "{a", "{[1, 2|a}", "[secret"])
 def test_a_text_that_no_writer_makes_is_refused_without_showing_it(text):
-    with pytest.raises(ValueError, match="^a (set|range) is not closed") as caught:
+    with pytest.raises(ValueError, match=r"^a (set|range) is not closed") as caught:
         read_cell(text)
     assert "secret" not in str(caught.value)

@@ -1,0 +1,1 @@
+"""What an attacker with other data can do to a release."""

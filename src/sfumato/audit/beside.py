@@ -1,0 +1,67 @@
+"""A release beside its original: the guarantees that only the two together can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.checks import Check
+from sfumato.audit.claims import Claims
+from sfumato.audit.columns import Columns
+from sfumato.audit.consistency import Consistency, consistency
+from sfumato.audit.rules import GENERALIZED
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.schema import Column, Role
+
+
+class Beside:
+    """Both tables and what the manifest says of them; their consistency on the same columns is measured once."""
+
+    def __init__(self, released: Columns, original: Columns, claims: Claims) -> None:
+        self._released = released
+        self._original = original
+        self._claims = claims
+        self._measured: dict[frozenset[str], Consistency] = {}
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        """Rows of the original that may be released: all, or those in which nothing is missing."""
+        if not self._claims.drops_incomplete_rows:
+            return np.arange(self._original.n_rows)
+        return np.flatnonzero(~self._original.incomplete_rows())
+
+    def consistency(self, names: tuple[str, ...]) -> Consistency:
+        """Compare the two tables on some columns.
+
+        Raises
+        ------
+        SchemaError
+            If a column is not in both tables or its cells cannot be read.
+        InvalidParameterError
+            If rows do not belong together one by one.
+        """
+        if len(self.rows) != self._released.n_rows:
+            raise InvalidParameterError("rows", "the numbers differ", allowed="one released row for each original one")
+        key = frozenset(names)
+        if key not in self._measured:
+            recodings = [r for r in self._claims.recodings.values() if r.rule == GENERALIZED and r.name == r.column]
+            generalized = {r.name: Column(r.name, kind=r.kind, domain=r.domain) for r in recodings}
+            self._measured[key] = consistency(
+                self._released, self._original, names, generalized=generalized, rows=self.rows
+            )
+        return self._measured[key]
+
+    def check_what_holds(self) -> Iterator[Check]:
+        """Name every level of anonymity that holds, so that none is taken for another; nothing where none can be."""
+        try:
+            found = self.consistency(self._claims.names(Role.QUASI_IDENTIFIER))
+        except (SchemaError, InvalidParameterError):
+            return
+        said = (
+            f"k-anonymity holds with k = {found.anonymity_level}, (1,k) with {found.level_1k}, (k,1) with "
+            f"{found.level_k1}, (k,k) with {found.level_kk}, global (1,k) with {found.level_global}"
+        )
+        yield Check("what holds", True, said)

@@ -1,0 +1,289 @@
+r"""Generalized cells, read by the audit's own code: which values of the original a released cell may stand for.
+
+A missing cell stands for a missing value, ``*`` for anything, ``[low, high]`` for a closed range, ``{a|b}`` for one of
+some values (``\N`` is the missing one; the first may be a range) and every other text for the value that it spells. A
+backslash precedes each of ``\ | { } [ ] , *`` inside a value. Values are compared by meaning, see
+:mod:`sfumato.audit.values`: numbers as numbers in a numeric column, ISO texts in a column of dates.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.audit.values import is_text, matching_ids, meanings_beside
+from sfumato.schema import Kind
+
+Ids = NDArray[np.int64]
+Run = tuple[int, int]
+
+_VALUE = r"((?:[^\\|{}\[\],*]|\\[\\|{}\[\],*])*)"
+_SINGLE = re.compile(_VALUE)
+_RANGE = re.compile(rf"\[{_VALUE}, {_VALUE}\]")
+_MEMBER = re.compile(r"((?:[^\\|]|\\.)*)\|", re.DOTALL)
+_WITHOUT_OPEN_ESCAPE = re.compile(r"(?:[^\\]|\\.)*+", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)")
+_ANY, _MISSING_MEMBER = "*", r"\N"
+_NUMBERS = (int, float, Decimal)
+_NOT_A_NUMBER = meanings_beside(pa.array([float("nan")]), pa.string())[0]
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the text of a cell says, before it is compared with any value."""
+
+    bounds: tuple[str, str] | None = None
+    members: tuple[str, ...] = ()
+    may_be_missing: bool = False
+    is_any: bool = False
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Containing:
+    """Which original values each distinct released cell may stand for, as runs of places in the originals' order.
+
+    Parameters
+    ----------
+    places : array
+        Place of each distinct original value from 0 to ``n_places - 1``; values that mean the same share one.
+    cells, starts, stops : array
+        Runs ``starts <= place < stops`` of a released cell, ascending, not touching; a cell may have none.
+    n_cells : int
+        Number of distinct released cells.
+    n_unreadable : int
+        Cells of broken syntax, of ranges where the column has no order, or from a higher to a lower value.
+    n_foreign : int
+        Cells that name values (or bounds, or "missing") that are not among the original's: they say more than it does.
+    n_repeated : int
+        Cells that say what another one says in another spelling.
+    """
+
+    places: Ids
+    n_places: int
+    cells: Ids
+    starts: Ids
+    stops: Ids
+    n_cells: int
+    n_unreadable: int = 0
+    n_foreign: int = 0
+    n_repeated: int = 0
+
+    def holds(self, original: NDArray[np.integer], released: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Whether, pair by pair, the released cell of one code may stand for the original value of the other."""
+        return self.holds_at(self.places[original], released)
+
+    def holds_at(self, places: Ids, released: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Whether, pair by pair, the released cell of a code may stand for the value at a place."""
+        if not len(self.cells):
+            return np.zeros(len(places), dtype=np.bool_)
+        width = self.n_places + 1
+        wanted = released.astype(np.int64) * width + places
+        run = np.searchsorted(self.cells * width + self.starts, wanted, side="right") - 1
+        found: NDArray[np.bool_] = (run >= 0) & (wanted < (self.cells * width + self.stops)[run])
+        return found
+
+
+def unchanged(released: pa.Array, original: pa.Array) -> Containing:
+    """Let each released cell stand for the original value that means the same, and for no other."""
+    before, after = matching_ids(original, released)
+    known, places = np.unique(before, return_inverse=True)
+    place = np.searchsorted(known, after)
+    cells = np.flatnonzero(np.isin(after, known))
+    starts = place[cells].astype(np.int64)
+    n_foreign = len(released) - len(cells)
+    return Containing(places, len(known), cells, starts, starts + 1, len(released), n_foreign=n_foreign)
+
+
+def contained(released: pa.Array, original: pa.Array, kind: Kind, domain: tuple[str, ...] | None = None) -> Containing:
+    r"""Read the distinct cells of a generalized column against the distinct values of its original.
+
+    Parameters
+    ----------
+    kind : Kind
+        Ranges are read in numeric, ordered and date columns only.
+    domain : tuple of str or None
+        Order of an ordered column, lowest first; its values are never foreign. ``None``, or a domain that lacks a
+        value of the original: ordered as they are.
+
+    Examples
+    --------
+    >>> found = contained(pa.array(["[29, 42]", r"{57|\N}", "*"]), pa.array([29, 38, 42, 57, None]), Kind.NUMERIC)
+    >>> [found.holds(np.arange(5), np.full(5, cell)).astype(int).tolist() for cell in range(3)]
+    [[1, 1, 1, 0, 0], [0, 0, 0, 1, 1], [1, 1, 1, 1, 1]]
+    """
+    values = _Values(original, kind, domain if kind is Kind.ORDERED else None)
+    texts = (released if is_text(released.type) else pc.cast(released, pa.string())).to_pylist()
+    said = [_parse(text) for text in texts]
+    values.learn(token for cell in said if cell for token in (*(cell.bounds or ()), *cell.members))
+    runs: list[tuple[int, int, int]] = []
+    known: set[Hashable] = set()
+    n_unreadable = n_foreign = n_repeated = 0
+    for number, cell in enumerate(said):
+        places = values.places_of(cell) if cell else None
+        if cell is None or places is None:
+            n_unreadable += 1
+            continue
+        n_foreign += values.is_foreign(cell)
+        meaning = values.meaning_of(cell)
+        n_repeated += meaning in known
+        known.add(meaning)
+        runs.extend((number, start, stop) for start, stop in _merged(places))
+    cells, starts, stops = np.array(runs, dtype=np.int64).reshape(-1, 3).T
+    problems = (n_unreadable, n_foreign, n_repeated)
+    return Containing(values.places, values.n_places, cells, starts, stops, len(texts), *problems)
+
+
+def _parse(text: str | None) -> _Said | None:
+    """Take a cell's text apart; ``None`` for a text that does not follow the syntax."""
+    if text is None:
+        return _Said(may_be_missing=True)
+    if text == _ANY:
+        return _Said(is_any=True)
+    if not text.startswith("{"):
+        return _parse_pieces([text])
+    if not text.endswith("}") or not _WITHOUT_OPEN_ESCAPE.fullmatch(text[1:-1]):
+        return None
+    pieces = _MEMBER.findall(text[1:-1] + "|")
+    return _parse_pieces(pieces) if len(pieces) > 1 else None
+
+
+def _parse_pieces(pieces: Sequence[str]) -> _Said | None:
+    bounds, members, may_be_missing = None, [], False
+    for i, piece in enumerate(pieces):
+        if piece == _MISSING_MEMBER and len(pieces) > 1:
+            may_be_missing = True
+        elif i == 0 and (match := _RANGE.fullmatch(piece)):
+            bounds = (_plain(match[1]), _plain(match[2]))
+        elif _SINGLE.fullmatch(piece):
+            members.append(_plain(piece))
+        else:
+            return None
+    return _Said(bounds, tuple(members), may_be_missing)
+
+
+def _plain(value: str) -> str:
+    return _ESCAPED.sub(r"\1", value) if "\\" in value else value
+
+
+def _merged(places: Iterable[Run]) -> list[Run]:
+    """Join runs so that they neither overlap nor touch; empty ones are left out."""
+    merged: list[Run] = []
+    for start, stop in sorted(places):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+        elif start < stop:
+            merged.append((start, stop))
+    return merged
+
+
+class _Values:
+    """Distinct values of an original column in their order: those with an order first, then the others, then missing.
+
+    A key is what a value is ordered by: its place in the domain where one is declared, else its meaning.
+    """
+
+    def __init__(self, original: pa.Array, kind: Kind, domain: tuple[str, ...] | None) -> None:
+        self._kind, self._type = kind, original.type
+        self._texts_beside = _reading_type(original.type, kind)
+        meanings = self._read(original)
+        self._domain_place = self._places_in_domain(domain, meanings)
+        keys = [self._key(meaning) for meaning in meanings]
+        self._sorted = _with_order({key for key in keys if key is not None}, kind)
+        place_of: dict[Hashable, int] = {key: place for place, key in enumerate(self._sorted)}
+        for key in keys:
+            if key is not None:
+                place_of.setdefault(key, len(place_of))
+        self._has_missing = None in keys
+        if self._has_missing:
+            place_of[None] = len(place_of)
+        self._place_of, self.n_places = place_of, len(place_of)
+        self.places = np.array([place_of[key] for key in keys], dtype=np.int64)
+        self._key_of: dict[str, Hashable] = {}
+
+    def _read(self, values: pa.Array) -> list[Hashable]:
+        if is_text(values.type):
+            values = pc.utf8_trim_whitespace(values) if self._kind is Kind.NUMERIC else values
+            return meanings_beside(values, self._texts_beside)
+        return meanings_beside(values, pa.string())
+
+    def _places_in_domain(
+        self, domain: tuple[str, ...] | None, meanings: Sequence[Hashable]
+    ) -> dict[Hashable, int] | None:
+        if domain is None:
+            return None
+        place = {meaning: i for i, meaning in enumerate(self._read(pa.array(domain, pa.string())))}
+        return place if all(meaning is None or meaning in place for meaning in meanings) else None
+
+    def _key(self, meaning: Hashable) -> Hashable:
+        if self._domain_place is None or meaning is None:
+            return meaning
+        return self._domain_place.get(meaning, (meaning,))  # a pair of brackets, so that it equals no place
+
+    def learn(self, tokens: Iterable[str]) -> None:
+        """Find out what the texts in the cells mean."""
+        distinct = list(dict.fromkeys(tokens))
+        meanings = self._read(pa.array(distinct, pa.string()))
+        self._key_of = {token: self._key(meaning) for token, meaning in zip(distinct, meanings, strict=True)}
+
+    def places_of(self, cell: _Said) -> list[Run] | None:
+        """Find the runs of places that a cell stands for; ``None`` for a range that cannot be placed."""
+        if cell.is_any:
+            return [(0, self.n_places)]
+        keys = [self._key_of[token] for token in cell.members] + ([None] if cell.may_be_missing else [])
+        runs = [(self._place_of[key], self._place_of[key] + 1) for key in keys if key in self._place_of]
+        if cell.bounds is None:
+            return runs
+        low, high = (self._key_of[token] for token in cell.bounds)
+        if not self._is_range(low, high):
+            return None
+        return [*runs, (bisect_left(self._sorted, low), bisect_right(self._sorted, high))]
+
+    def _is_range(self, low: Any, high: Any) -> bool:
+        if not self._sorted:
+            return False
+        sort = _NUMBERS if isinstance(self._sorted[0], _NUMBERS) else str
+        return all(isinstance(bound, sort) for bound in (low, high)) and bool(low <= high)
+
+    def is_foreign(self, cell: _Said) -> bool:
+        """Whether a cell names something that is not in the column nor in its domain."""
+        if cell.may_be_missing and not self._has_missing:
+            return True
+        keys = (self._key_of[token] for token in (*(cell.bounds or ()), *cell.members))
+        return any(key not in self._place_of and not self._is_declared(key) for key in keys)
+
+    def _is_declared(self, key: Hashable) -> bool:
+        return self._domain_place is not None and not isinstance(key, tuple)
+
+    def meaning_of(self, cell: _Said) -> Hashable:
+        """Give an object that is equal for cells that say the same."""
+        bounds = tuple(dict.fromkeys(self._key_of[token] for token in cell.bounds or ()))
+        members = {self._key_of[token] for token in cell.members}
+        if len(bounds) == 1:  # from a value to itself
+            bounds, members = (), members | set(bounds)
+        return cell.is_any, bounds, frozenset(members), cell.may_be_missing
+
+
+def _reading_type(original: pa.DataType, kind: Kind) -> pa.DataType:
+    """Type beside which texts are read: the original's, and where that is text the one that the kind asks for."""
+    if not is_text(original):
+        return original
+    return {Kind.NUMERIC: pa.float64(), Kind.DATE: pa.timestamp("us")}.get(kind, original)
+
+
+def _with_order(keys: set[Any], kind: Kind) -> list[Any]:
+    """Sort the keys that a range can run over; none in a categorical column, nor where numbers and texts are mixed."""
+    if kind is Kind.CATEGORICAL:
+        return []
+    numbers = [key for key in keys if isinstance(key, _NUMBERS)]
+    if numbers:
+        return sorted(numbers) if keys - set(numbers) <= {_NOT_A_NUMBER} else []
+    return sorted(keys) if kind is not Kind.NUMERIC else []

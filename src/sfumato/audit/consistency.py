@@ -1,0 +1,387 @@
+r"""Consistency of a generalized release with its original: k, (1,k), (k,1), (k,k) and global (1,k)-anonymity.
+
+An original row and a released row are *consistent* when every released cell may stand for the original's value. The
+levels are those of [GMT08]_, each the least number over all rows, so that higher is safer:
+
+- (1,k): released rows that are consistent with an original row;
+- (k,1): original rows that are consistent with a released row;
+- (k,k): the smaller of the two;
+- global (1,k): released rows that an original row can be given when every row is given one of its own, that is in some
+  perfect matching of originals and released rows;
+- k: rows of a class of equal released rows. A release whose rows stand for their own originals has
+  k <= global (1,k) <= (1,k).
+
+A table without rows has level 0, which keeps no promise.
+
+Notes
+-----
+Equal originals are counted as one, and so are equal released rows. For each column and original value the released
+classes that contain it are a row of bits; the rows of an original's values are joined by "and", some originals at a
+time. With a perfect matching in hand, a pair lies in some perfect matching when both ends are in one strongly connected
+component of the graph with an edge to each consistent released row and one back for each matched pair.
+
+References
+----------
+.. [GMT08] Gionis, Mazza, Tassa: k-Anonymization Revisited. ICDE 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components, maximum_flow
+
+from sfumato.audit.anonymity import anonymity_level
+from sfumato.audit.cells import Containing, contained, unchanged
+from sfumato.audit.columns import Columns
+from sfumato.audit.counting import Classes, Refinement
+from sfumato.errors import SchemaError
+from sfumato.schema import Column
+
+Ids = NDArray[np.int64]
+Counts = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_WORD_BITS = 64
+_CHUNK_WORDS = 1 << 17  # bits of originals that are handled at once: 1 MiB
+_WHOLE_WORDS = 1 << 21  # bits of a column that are kept: 16 MiB
+_EDGES_AT_ONCE = 1 << 22
+_MOST_EDGES = 1 << 24
+_MANY_PAIRS = 1 << 22
+_SAMPLED_WORDS = 64
+_LARGE_SHARE = 1 / 16
+_MOST_PAIRS_IN_FLOW = 1 << 24
+_MOST_ONES_IN_BYTE = 255
+
+
+def consistency(
+    released: Columns,
+    original: Columns,
+    names: Sequence[str],
+    *,
+    generalized: Mapping[str, Column],
+    rows: NDArray[np.intp] | None = None,
+    allow_foreign: bool = False,
+) -> Consistency:
+    """Compare a release with its original on some columns.
+
+    Parameters
+    ----------
+    generalized : mapping of str to Column
+        Kind and domain of the columns whose released cells are generalized; those of others are single values.
+    rows : array or None
+        Rows of the original that were released, in the order of the released rows; ``None`` takes all.
+    allow_foreign : bool
+        Whether cells may name values that the original lacks: for a reference table that is not the release's original.
+
+    Raises
+    ------
+    SchemaError
+        If the cells of a generalized column cannot be read. No cell is shown.
+    ColumnNotFoundError
+        If a column is not in both tables.
+    """
+    n_rows = original.n_rows if rows is None else len(rows)
+    before, after = Refinement(n_rows), Refinement(released.n_rows)
+    read: list[tuple[Containing, Ids, Ids]] = []
+    for name in names:
+        old, new = original.coded(name), released.coded(name)
+        column = generalized.get(name)
+        if column is None:
+            containing = unchanged(new.values, old.values)
+        else:
+            containing = contained(new.values, old.values, column.kind, column.domain)
+            _require_readable(name, containing, allow_foreign)
+        places = containing.places[old.codes if rows is None else old.codes[rows]]
+        before.add(places, containing.n_places)
+        after.add(new.codes, len(new.values))
+        read.append((containing, places, new.codes.astype(np.int64)))
+    originals, classes = before.classes(), after.classes()
+    first, last = _a_row_of_each(originals), _a_row_of_each(classes)
+    bits = tuple(_ColumnBits(containing, places[first], cells[last]) for containing, places, cells in read)
+    is_own = n_rows == released.n_rows and all(
+        containing.holds_at(places, cells).all() for containing, places, cells in read
+    )
+    return Consistency(originals, classes, is_own, bits)
+
+
+def _require_readable(name: str, containing: Containing, allow_foreign: bool) -> None:
+    if containing.n_unreadable:
+        problem = f"has cells that cannot be read ({containing.n_unreadable:,} of {containing.n_cells:,} distinct ones)"
+        raise SchemaError(problem, column=name)
+    if containing.n_foreign and not allow_foreign:
+        problem = f"has cells that name values which the original lacks ({containing.n_foreign:,} distinct ones)"
+        raise SchemaError(problem, column=name)
+
+
+def _a_row_of_each(classes: Classes) -> Ids:
+    rows = np.zeros(len(classes.sizes), dtype=np.int64)
+    rows[classes.ids] = np.arange(len(classes.ids))
+    return rows
+
+
+class _ColumnBits:
+    """Released classes whose cell of a column may stand for an original value, one bit a class.
+
+    Going up the places of the values, a class is switched on where a run of its cell starts and off where it stops.
+    """
+
+    def __init__(self, containing: Containing, places: Ids, cells: Ids) -> None:
+        self._places, self._n_words = places, -(-len(cells) // _WORD_BITS)
+        n_runs = np.bincount(containing.cells, minlength=containing.n_cells)
+        each = n_runs[cells]
+        ends = np.cumsum(each)
+        runs = np.repeat((np.cumsum(n_runs) - n_runs)[cells] - (ends - each), each) + np.arange(each.sum())
+        classes = np.tile(np.repeat(np.arange(len(cells)), each), 2)
+        switches = np.concatenate([containing.starts[runs], containing.stops[runs]])
+        order = np.argsort(switches, kind="stable")
+        self._switches, classes = switches[order], classes[order]
+        self._words = classes // _WORD_BITS
+        self._bits = np.uint64(1) << (classes % _WORD_BITS).astype(np.uint64)
+        is_small = containing.n_places * self._n_words <= _WHOLE_WORDS
+        self._whole = self._at(np.arange(containing.n_places)) if is_small else None
+
+    def of(self, originals: Ids) -> Words:
+        """Bits for some of the distinct originals, a row each."""
+        places = self._places[originals]
+        if self._whole is not None:
+            return self._whole[places]
+        needed, inverse = np.unique(places, return_inverse=True)
+        return self._at(needed)[inverse]
+
+    def _at(self, places: Ids) -> Words:
+        """Bits at ascending places."""
+        row = np.searchsorted(places, self._switches)
+        n_reached = int(np.searchsorted(row, len(places)))
+        flat = np.zeros(len(places) * self._n_words, dtype=np.uint64)
+        at = row[:n_reached] * self._n_words + self._words[:n_reached]
+        np.bitwise_xor.at(flat, at, self._bits[:n_reached])
+        bits = flat.reshape(len(places), self._n_words)
+        np.bitwise_xor.accumulate(bits, axis=0, out=bits)
+        return bits
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Consistency:
+    """Which originals and released rows are consistent, counted.
+
+    Parameters
+    ----------
+    originals, classes : Classes
+        Equal original rows and equal released rows.
+    is_row_by_row : bool
+        Whether each released row is consistent with its own original.
+    """
+
+    originals: Classes
+    classes: Classes
+    is_row_by_row: bool
+    _columns: tuple[_ColumnBits, ...]
+
+    @cached_property
+    def released_per_original(self) -> Counts:
+        """Number of released rows that are consistent with each distinct original (``originals.ids`` tells a row's)."""
+        return self._released_rows(self._columns)
+
+    @cached_property
+    def originals_per_released(self) -> Counts:
+        """Number of original rows that are consistent with each class of equal released rows."""
+        order = np.repeat(np.arange(len(self.originals.sizes)), self.originals.sizes)
+        totals = np.zeros(len(self.classes.sizes), dtype=np.int64)
+        for _, words in self._bits(self._columns, order, _MOST_ONES_IN_BYTE):
+            ones = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little", count=len(totals))
+            totals += ones.sum(axis=0, dtype=np.uint8)
+        return totals
+
+    @cached_property
+    def assignable_per_original(self) -> Counts:
+        """Number of released rows that each distinct original has in some perfect matching; 0 when there is none."""
+        pairs = self._matched_pairs()
+        if pairs is None:
+            return np.zeros(len(self.originals.sizes), dtype=np.int64)
+        components = _Components(*pairs, len(self.originals.sizes), len(self.classes.sizes))
+        order = np.argsort(components.of_original, kind="stable")
+        if self.released_per_original.sum() > _MANY_PAIRS:
+            for originals, words in self._bits(self._columns, order):
+                components.add(originals, _some_ones(words))
+            components.join()
+        for originals, words in self._bits(self._columns, order):
+            components.add(originals, words)
+        components.join()
+        if components.n <= 1:
+            return self.released_per_original
+        each = np.arange(components.n)
+        same = Containing(each, len(each), each, each, each + 1, len(each))
+        return self._released_rows((*self._columns, _ColumnBits(same, components.of_original, components.of_class)))
+
+    @property
+    def anonymity_level(self) -> int:
+        """Size of the smallest class of equal released rows."""
+        return anonymity_level(self.classes)
+
+    @property
+    def level_1k(self) -> int:
+        """Least number of released rows that are consistent with an original row."""
+        return _least(self.released_per_original)
+
+    @property
+    def level_k1(self) -> int:
+        """Least number of original rows that are consistent with a released row."""
+        return _least(self.originals_per_released)
+
+    @property
+    def level_kk(self) -> int:
+        """Smaller one of the (1,k) and (k,1) levels."""
+        return min(self.level_1k, self.level_k1)
+
+    @cached_property
+    def level_global(self) -> int:
+        """Least number of released rows that an original row has in some perfect matching; 0 when there is none."""
+        return _least(self.assignable_per_original)
+
+    def _bits(
+        self, columns: Sequence[_ColumnBits], order: Ids, most_rows: int | None = None
+    ) -> Iterator[tuple[Ids, Words]]:
+        """Give the distinct originals in an order, some at a time, with the released classes of each as bits."""
+        every = _packed(np.ones(len(self.classes.sizes), dtype=np.bool_))
+        n_rows = min(max(1, _CHUNK_WORDS // max(len(every), 1)), most_rows or len(order) or 1)
+        for start in range(0, len(order), n_rows):
+            originals = order[start : start + n_rows]
+            words = columns[0].of(originals) if columns else np.tile(every, (len(originals), 1))
+            for column in columns[1:]:
+                words &= column.of(originals)
+            yield originals, words
+
+    def _released_rows(self, columns: Sequence[_ColumnBits]) -> Counts:
+        """Count the released rows for each original: classes whose size has a binary digit count by its value."""
+        sizes = self.classes.sizes
+        digits = range(int(sizes.max(initial=0)).bit_length())
+        masks = [(digit, _packed((sizes >> digit) & 1 == 1)) for digit in digits]
+        found = np.zeros(len(self.originals.sizes), dtype=np.int64)
+        for originals, words in self._bits(columns, np.arange(len(found))):
+            for digit, mask in masks:
+                found[originals] += np.bitwise_count(words & mask).sum(axis=1, dtype=np.int64) << digit
+        return found
+
+    def _matched_pairs(self) -> tuple[Ids, Ids] | None:
+        """Originals and classes that belong together in one perfect matching; ``None`` when there is none."""
+        n_classes = len(self.classes.sizes)
+        if len(self.originals.ids) != len(self.classes.ids) or not n_classes:
+            return None
+        if self.is_row_by_row:
+            pairs = np.unique(self.originals.ids * n_classes + self.classes.ids)
+            return pairs // n_classes, pairs % n_classes
+        return self._flow()
+
+    def _flow(self) -> tuple[Ids, Ids] | None:
+        """Search a perfect matching; not among more pairs than fit in memory, where none is taken to exist."""
+        tails, heads, n_pairs = [], [], 0
+        for originals, words in self._bits(self._columns, np.arange(len(self.originals.sizes))):
+            rows, classes = _ones(words)
+            tails.append(originals[rows])
+            heads.append(classes)
+            n_pairs += len(rows)
+            if n_pairs > _MOST_PAIRS_IN_FLOW:
+                return None
+        supply, demand = self.originals.sizes, self.classes.sizes
+        n, m = len(supply), len(demand)
+        tail, head = np.concatenate(tails), np.concatenate(heads)
+        source, sink = n + m, n + m + 1
+        starts = np.concatenate([tail, np.full(n, source), n + np.arange(m)]).astype(np.int32)
+        ends = np.concatenate([n + head, np.arange(n), np.full(m, sink)]).astype(np.int32)
+        capacity = np.concatenate([np.minimum(supply[tail], demand[head]), supply, demand]).astype(np.int32)
+        result = maximum_flow(sp.csr_array((capacity, (starts, ends)), shape=(sink + 1, sink + 1)), source, sink)
+        if result.flow_value < supply.sum():
+            return None
+        flow = result.flow[:n, n : n + m].tocoo()
+        return flow.row[flow.data > 0].astype(np.int64), flow.col[flow.data > 0].astype(np.int64)
+
+
+class _Components:
+    """Strongly connected components of originals and released classes; matched ones are in one from the start.
+
+    Edges are listed between components only. Should more than ``_MOST_EDGES`` remain after joining, the others are left
+    out: components can only become smaller by it, so that a level is found too low, never too high.
+    """
+
+    def __init__(self, matched: Ids, matched_class: Ids, n_originals: int, n_classes: int) -> None:
+        n = n_originals + n_classes
+        links = sp.csr_array((np.ones(len(matched)), (matched, n_originals + matched_class)), shape=(n, n))
+        self.n, labels = connected_components(links, directed=False)
+        self.of_original, self.of_class = labels[:n_originals].astype(np.int64), labels[n_originals:].astype(np.int64)
+        self._edges: list[Ids] = []
+        self._limit, self._is_full = _EDGES_AT_ONCE, False
+        self._find_large()
+
+    def _find_large(self) -> None:
+        """Remember the classes of large components: there is no need to list edges inside of them."""
+        sizes = np.bincount(self.of_class, minlength=self.n)
+        large = np.flatnonzero(sizes > _LARGE_SHARE * len(self.of_class))
+        self._outside = {int(component): ~_packed(self.of_class == component) for component in large}
+
+    def add(self, originals: Ids, words: Words) -> None:
+        """Add the edges from some originals, those of one component side by side, to the classes in their bits."""
+        if self._is_full:
+            return
+        tails = self.of_original[originals]
+        starts = np.flatnonzero(np.diff(tails, prepend=-1))
+        words, tails = np.bitwise_or.reduceat(words, starts, axis=0), tails[starts]
+        for component, outside in self._outside.items():
+            words[tails == component] &= outside
+        rows, classes = _ones(words)
+        tails, heads = tails[rows], self.of_class[classes]
+        self._edges.append((tails * self.n + heads)[tails != heads])
+        if sum(map(len, self._edges)) > self._limit:
+            self.join()
+
+    def join(self) -> None:
+        """Make one component of those that reach each other by the edges so far."""
+        edges = _distinct(np.concatenate([*self._edges, np.zeros(0, dtype=np.int64)]))
+        tails, heads = edges // self.n, edges % self.n
+        graph = sp.csr_array((np.ones(len(edges), dtype=np.int8), (tails, heads)), shape=(self.n, self.n))
+        self.n, joined = connected_components(graph, directed=True, connection="strong")
+        joined = joined.astype(np.int64)
+        self.of_original, self.of_class = joined[self.of_original], joined[self.of_class]
+        tails, heads = joined[tails], joined[heads]
+        kept = _distinct((tails * self.n + heads)[tails != heads])
+        self._is_full = len(kept) > _MOST_EDGES
+        self._edges = [] if self._is_full else [kept]
+        self._limit = _EDGES_AT_ONCE + len(kept)
+        self._find_large()
+
+
+def _distinct(numbers: Ids) -> Ids:
+    """Sort and leave out repetitions (NumPy's ``unique`` hashes, which is slower for many distinct numbers)."""
+    numbers = np.sort(numbers)
+    return numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
+
+
+def _packed(bits: NDArray[np.bool_]) -> Words:
+    padded = np.zeros(-(-len(bits) // _WORD_BITS) * _WORD_BITS, dtype=np.bool_)
+    padded[: len(bits)] = bits
+    return np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def _ones(words: Words) -> tuple[Ids, Ids]:
+    """Rows and bit numbers of the ones."""
+    rows, places = np.nonzero(words)
+    ones = np.unpackbits(words[rows, places].astype("<u8").view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+    entries, bits = np.nonzero(ones)
+    return rows[entries], places[entries] * _WORD_BITS + bits
+
+
+def _some_ones(words: Words) -> Words:
+    """Keep the lowest one of every word, or of some words where many have ones."""
+    some = np.zeros_like(words)
+    step = 1 + np.count_nonzero(words) // (len(words) * _SAMPLED_WORDS)
+    some[:, ::step] = words[:, ::step] & (~words[:, ::step] + np.uint64(1))
+    return some
+
+
+def _least(counts: Counts) -> int:
+    return int(counts.min()) if len(counts) else 0

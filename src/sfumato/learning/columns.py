@@ -1,0 +1,166 @@
+"""Columns of an array or a DataFrame as a tree splits them: codes of numbers and of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
+from sfumato.learning.tree import MISSING, TreeColumn
+from sfumato.table.coding import CodedColumn, is_number_type
+
+Categorical = str | Sequence[str] | Sequence[int] | Sequence[bool] | NDArray[Any] | None
+"""``"from_dtype"``, names or positions of the categorical columns, one truth value a column, or None for none."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnCoding:
+    """How the values of a column become codes: learned from the training rows, applied to others.
+
+    Parameters
+    ----------
+    name : str
+    values : pyarrow.Array or None
+        The categories in their order; ``None`` for a numeric column.
+    """
+
+    name: str
+    values: pa.Array | None
+
+    def __repr__(self) -> str:
+        kind = "numeric" if self.values is None else f"{len(self.values):,} categories"
+        return f"ColumnCoding({self.name!r}, {kind})"
+
+    @classmethod
+    def learn(cls, cells: pa.Array, name: str, is_categorical: bool) -> ColumnCoding:
+        """Learn the categories that occur, sorted; nothing of a numeric column."""
+        if not is_categorical:
+            return cls(name, None)
+        values = CodedColumn.encode(_without_nan(cells)).values
+        return cls(name, values.drop_null())
+
+    def encode(self, cells: pa.Array) -> TreeColumn:
+        """Code cells; a category that was not learned counts as missing."""
+        if self.values is None:
+            return numeric_column(_numbers(cells, self.name))
+        try:
+            cells = _without_nan(cells).cast(self.values.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            problem = "its type is not that of the training rows"
+            raise SchemaError(problem, column=self.name) from None
+        codes = pc.fill_null(pc.index_in(cells, value_set=self.values, skip_nulls=True), MISSING)
+        return TreeColumn(codes.to_numpy(zero_copy_only=False).astype(np.int32), len(self.values))
+
+
+def numeric_column(numbers: NDArray[np.float64]) -> TreeColumn:
+    """Code the numbers of a column; not-a-number is missing.
+
+    Examples
+    --------
+    >>> column = numeric_column(np.array([2.5, np.nan, 1.0, 2.5]))
+    >>> column.codes.tolist(), column.numbers.tolist()
+    ([1, -1, 0, 1], [1.0, 2.5])
+    """
+    is_known = ~np.isnan(numbers)
+    distinct = np.unique(numbers[is_known])
+    codes = np.where(is_known, np.searchsorted(distinct, numbers), MISSING)
+    return TreeColumn(codes.astype(np.int32), len(distinct), distinct)
+
+
+def tree_columns(X: Any, categorical_features: Categorical = "from_dtype") -> list[TreeColumn]:
+    """Code the columns of a DataFrame or a two-dimensional array.
+
+    Examples
+    --------
+    >>> colour, size = tree_columns(np.array([["red", 3], ["blue", None]], dtype=object))
+    >>> colour.codes.tolist(), size.numbers.tolist()
+    ([1, 0], [3.0])
+    """
+    cells = cells_by_name(X)
+    return [coding.encode(cells[coding.name]) for coding in learn_codings(cells, categorical_features)]
+
+
+def learn_codings(cells: dict[str, pa.Array], categorical_features: Categorical) -> list[ColumnCoding]:
+    """Learn the coding of every column."""
+    is_categorical = _are_categorical(cells, categorical_features)
+    return [ColumnCoding.learn(cells[name], name, flag) for name, flag in zip(cells, is_categorical, strict=True)]
+
+
+def cells_by_name(X: Any) -> dict[str, pa.Array]:
+    """Return the cells of every column; those of an array are named x0, x1, ..."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return {str(column.name): _arrow(column, str(column.name)) for column in frame.iter_columns()}
+    return {f"x{number}": _arrow(column, f"x{number}") for number, column in enumerate(np.asarray(X).T)}
+
+
+def _arrow(column: Any, name: str) -> pa.Array:
+    """Cells of a narwhals series or of an array."""
+    try:
+        cells = pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else column.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        problem = "its cells are of several types"
+        raise SchemaError(problem, column=name, hint="make them all text or all numbers") from None
+    cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    cells = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+    if not (_is_text(cells.type) or is_number_type(cells.type) or pa.types.is_null(cells.type)):
+        problem = "its cells are neither numbers, text nor truth values"
+        raise SchemaError(problem, column=name, hint="convert them, dates to a number of days for instance")
+    return cells
+
+
+def _is_text(data_type: pa.DataType) -> bool:
+    kinds = pa.types
+    return bool(kinds.is_string(data_type) or kinds.is_large_string(data_type) or kinds.is_string_view(data_type))
+
+
+def _are_categorical(cells: dict[str, pa.Array], categorical_features: Categorical) -> list[bool]:
+    names = list(cells)
+    if categorical_features is None:
+        return [False] * len(names)
+    if isinstance(categorical_features, str):
+        if categorical_features != "from_dtype":
+            allowed = "'from_dtype', None, or names, positions or truth values of columns"
+            raise InvalidParameterError("categorical_features", f"got {categorical_features!r}", allowed=allowed)
+        return [not _is_numeric(cells[name].type) for name in names]
+    chosen = np.asarray(categorical_features)
+    if chosen.dtype == np.bool_ and len(chosen) != len(names):
+        problem = f"got {len(chosen):,}"
+        raise InvalidParameterError("categorical_features", problem, allowed=f"{len(names):,} truth values")
+    if chosen.dtype == np.bool_:
+        return [bool(flag) for flag in chosen]
+    if chosen.dtype.kind in "iu" and len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(names)):
+        problem = "some positions are not"
+        raise InvalidParameterError("categorical_features", problem, allowed=f"between 0 and {len(names) - 1}")
+    listed = {names[i] for i in chosen} if chosen.dtype.kind in "iu" else {str(name) for name in chosen}
+    for name in sorted(listed - set(names)):
+        raise ColumnNotFoundError(name, names, where="categorical_features")
+    return [name in listed for name in names]
+
+
+def _is_numeric(data_type: pa.DataType) -> bool:
+    return (is_number_type(data_type) and not pa.types.is_boolean(data_type)) or pa.types.is_null(data_type)
+
+
+def _numbers(cells: pa.Array, name: str) -> NDArray[np.float64]:
+    if not (is_number_type(cells.type) or pa.types.is_null(cells.type)):
+        problem = "it is split as a number, but its cells are none"
+        raise SchemaError(problem, column=name, hint="convert them, or list the column in categorical_features")
+    numbers = np.asarray(cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+    if np.isinf(numbers).any():
+        problem = "it contains infinity"
+        raise SchemaError(problem, column=name)
+    return numbers
+
+
+def _without_nan(cells: pa.Array) -> pa.Array:
+    if not pa.types.is_floating(cells.type):
+        return cells
+    return pc.if_else(pc.is_nan(cells), pa.scalar(None, cells.type), cells)

@@ -1,0 +1,212 @@
+"""Error-risk pruning: branches of a tree are cut off until every leaf has at least k rows."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.learning.criteria import Criterion
+from sfumato.learning.tree import LEAF, Ids, Tree, TreeColumn
+from sfumato.recoding.error_risk import NEGLIGIBLE_ERROR, ErrorRisk, error_risk, node_levels, sum_of_leaves
+
+PruningRule = Literal["lowest", "literal"]
+
+_Priority = tuple[float, float, int]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrunedTree:
+    """Groups of the rows of a tree: the leaves that pruning left.
+
+    Parameters
+    ----------
+    groups : ndarray of int32
+        Nodes that are leaves after pruning and have rows, ascending.
+    group_of_leaf : ndarray of int32, shape (n_nodes,)
+        For each leaf of the tree before pruning, and for each node in a branch that was cut off, the node above it (or
+        itself) that is a leaf after pruning; -1 for a node that stays split. A leaf without rows stands for itself
+        where its parent stays split, and is no group.
+    """
+
+    groups: Ids
+    group_of_leaf: Ids
+
+    def __repr__(self) -> str:
+        return f"PrunedTree({len(self.groups):,} groups, {len(self.group_of_leaf):,} nodes)"
+
+
+def prune_by_error_risk(
+    tree: Tree, columns: Sequence[TreeColumn], criterion: Criterion, k: int, *, rule: PruningRule = "lowest"
+) -> PrunedTree:
+    r"""Prune a tree until every leaf that has rows has at least k.
+
+    Error-risk pruning (ERP), Figure 2 of [ERP19]_: of the branches with an undersized leaf, prune the one with the
+    largest error-risk ratio :math:`\omega_t` (see :func:`sfumato.recoding.error_risk.error_risk`), and so on.
+
+    Parameters
+    ----------
+    tree : Tree
+        Grown without fractional rows, so that its weights are counts.
+    columns, criterion
+        What the tree was grown on and by.
+    k : int
+        At least 1. A leaf without rows is never undersized.
+    rule : {"lowest", "literal"}
+        ``"literal"`` takes the paper at its word. ``"lowest"`` prunes a branch only when no branch inside it has an
+        undersized leaf.
+
+    Raises
+    ------
+    PrivacyNotAchievableError
+        If the whole tree has fewer than k rows.
+
+    Notes
+    -----
+    **Literal.** Branches that cost no error come first, by the information gained; ratios that agree to nine digits
+    count as equal, and then the node with the lower number comes first. After a cut only the ratios above it change.
+    Time O(nodes × columns + cuts × depth × log nodes).
+
+    **Lowest.** A node with an undersized leaf among its children must go, whatever the order, because nothing else
+    makes that leaf larger; and this rule cuts off nothing else. So the ratios do not matter, and the result is the one
+    pruned tree of which all others with at least k rows in every leaf are prunings, those of the literal rule
+    included: it has the most groups and the least error. Time O(nodes).
+
+    **Deviations.** On Figure 1 with k = 3 the literal rule prunes node 6 and then the root, which leaves one group,
+    while Table 1 of the paper goes on with group 2. Hence the other rule. The paper is silent on ties, on branches
+    that cost no error, and on empty leaves.
+
+    References
+    ----------
+    .. [ERP19] Yang, Wang, Hu, Li: A Decision Tree Approach for Assessing and Mitigating Background and Identity
+       Disclosure Risks. ICIS 2019.
+    """
+    _check(tree, k, rule)
+    if rule == "lowest":
+        return _pruned(tree, _cut_lowest(tree, k))
+    return _pruned(tree, _cut_by_ratio(tree, error_risk(tree, columns, criterion), k))
+
+
+def _check(tree: Tree, k: int, rule: str) -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InvalidParameterError("k", f"got {k!r}", allowed="a whole number of at least 1")
+    if rule not in get_args(PruningRule):
+        raise InvalidParameterError("rule", f"got {rule!r}", allowed=" or ".join(get_args(PruningRule)))
+    n_rows = int(tree.weights[0])
+    if n_rows < k:
+        raise PrivacyNotAchievableError(
+            f"groups of at least k = {k} rows out of {n_rows:,}",
+            best_level=n_rows,
+            hint="k is at most the row count",
+        )
+
+
+def _is_undersized(tree: Tree, k: int) -> NDArray[np.bool_]:
+    return (tree.weights > 0) & (tree.weights < k)
+
+
+def _cut_lowest(tree: Tree, k: int) -> NDArray[np.bool_]:
+    """Whether each node is cut off or a leaf; nodes in a branch that is cut off higher up may be either."""
+    is_leaf = np.asarray(tree.attribute == LEAF)
+    is_undersized = _is_undersized(tree, k)
+    for level in reversed(node_levels(tree)[1:]):
+        is_leaf[tree.parent[level[is_leaf[level] & is_undersized[level]]]] = True
+    return is_leaf
+
+
+def _cut_by_ratio(tree: Tree, risk: ErrorRisk, k: int) -> NDArray[np.bool_]:
+    """Whether each node is cut off or a leaf; of outdated heap entries only the last one of a node counts."""
+    branches = _Branches(tree, risk, k)
+    heap = [branches.renewed_priority(node) for node in branches.violating()]
+    heapq.heapify(heap)
+    while branches.n_undersized[0]:
+        priority = heapq.heappop(heap)
+        if branches.priority.get(priority[-1]) != priority:
+            continue
+        for ancestor in branches.cut(priority[-1]):
+            heapq.heappush(heap, branches.renewed_priority(ancestor))
+    return np.asarray(np.array(branches.n_children) == 0)
+
+
+class _Branches:
+    """What the ratios of a tree rest on while branches are cut off; lists, because single entries change."""
+
+    def __init__(self, tree: Tree, risk: ErrorRisk, k: int) -> None:
+        is_undersized = _is_undersized(tree, k)
+        self.parent: list[int] = tree.parent.tolist()
+        self.first_child: list[int] = tree.first_child.tolist()
+        self.n_children: list[int] = tree.n_children.tolist()
+        self.is_undersized: list[bool] = is_undersized.tolist()
+        self.n_undersized: list[int] = sum_of_leaves(tree, is_undersized.astype(np.float64)).astype(np.intp).tolist()
+        self.information: list[float] = risk.information.tolist()
+        self.branch_information: list[float] = risk.branch_information.tolist()
+        self.error: list[float] = risk.error.tolist()
+        self.branch_error: list[float] = risk.branch_error.tolist()
+        self.negligible_error = NEGLIGIBLE_ERROR * self.error[0]
+        self.priority: dict[int, _Priority] = {}
+
+    def violating(self) -> list[int]:
+        """Nodes that are split and have an undersized leaf below them."""
+        return [node for node, n in enumerate(self.n_undersized) if n and self.n_children[node]]
+
+    def renewed_priority(self, node: int) -> _Priority:
+        """Compute when a node's turn is: lower comes first."""
+        gain = round(self.information[node] - self.branch_information[node], 12)
+        cost = self.error[node] - self.branch_error[node]
+        is_free = cost <= self.negligible_error
+        first = (-np.inf, -float(f"{gain:.9g}")) if is_free else (-float(f"{gain / cost:.9g}"), 0.0)
+        self.priority[node] = (*first, node)
+        return self.priority[node]
+
+    def cut(self, node: int) -> list[int]:
+        """Make a leaf of a node; say which nodes above it have an undersized leaf."""
+        self._forget_branch(node)
+        more_undersized = self.is_undersized[node] - self.n_undersized[node]
+        more_error = self.error[node] - self.branch_error[node]
+        before, after = self.branch_information[node], self.information[node]
+        self.n_undersized[node] = int(self.is_undersized[node])
+        self.branch_information[node] = after
+        still_violating = []
+        while (node := self.parent[node]) >= 0:
+            self.n_undersized[node] += more_undersized
+            self.branch_error[node] += more_error
+            before, after = self._replace_information(node, before, after)
+            if self.n_undersized[node]:
+                still_violating.append(node)
+            else:
+                self.priority.pop(node, None)
+        return still_violating
+
+    def _forget_branch(self, node: int) -> None:
+        doomed = [node]
+        while doomed:
+            inner = doomed.pop()
+            first, n = self.first_child[inner], self.n_children[inner]
+            doomed.extend(range(first, first + n))
+            self.n_children[inner] = 0
+            self.priority.pop(inner, None)
+
+    def _replace_information(self, node: int, before: float, after: float) -> tuple[float, float]:
+        """Give a node the least information of its children, one of which changed; say what it was and is."""
+        least = self.branch_information[node]
+        if after <= least:
+            self.branch_information[node] = after
+        elif before == least:
+            first = self.first_child[node]
+            self.branch_information[node] = min(self.branch_information[first : first + self.n_children[node]])
+        return least, self.branch_information[node]
+
+
+def _pruned(tree: Tree, is_leaf: NDArray[np.bool_]) -> PrunedTree:
+    group_of = np.full(tree.n_nodes, LEAF, dtype=np.int32)
+    group_of[0] = 0 if is_leaf[0] else LEAF
+    for level in node_levels(tree)[1:]:
+        above = group_of[tree.parent[level]]
+        group_of[level] = np.where(above != LEAF, above, np.where(is_leaf[level], level, LEAF))
+    is_group = (group_of == np.arange(tree.n_nodes)) & (tree.weights > 0)
+    return PrunedTree(np.flatnonzero(is_group).astype(np.int32), group_of)

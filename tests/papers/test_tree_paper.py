@@ -1,0 +1,101 @@
+"""Worked example of [ERP19]: Figure 1, node for node, and what error-risk pruning makes of it."""
+
+import numpy as np
+import pytest
+
+from sfumato.learning.criteria import Entropy
+from sfumato.learning.tree import Tree, TreeColumn
+from sfumato.recoding.error_risk import error_risk
+from sfumato.recoding.pruning import prune_by_error_risk
+
+GENDER, MARITAL, AGE = range(3)
+YES_NO = [(7, 7), (2, 3), (5, 4), (2, 0), (0, 3), (2, 3), (3, 1), (2, 0), (0, 3)]
+SPLITS = {1: (GENDER, 2), 2: (MARITAL, 4), 3: (MARITAL, 6), 6: (AGE, 8)}
+"""Of the paper's node: the column and the first child. Our node numbers are the paper's less one."""
+
+
+def as_tree(splits, n_nodes):
+    parent, attribute, first_child = (np.full(n_nodes, -1, dtype=np.int32) for _ in range(3))
+    cut = np.full(n_nodes, np.nan)
+    for node, (column, first) in splits.items():
+        attribute[node - 1], first_child[node - 1] = column, first - 1
+        parent[first - 1 : first + 1] = node - 1
+        cut[node - 1] = 65 if column == AGE else np.nan
+    statistics = np.array(YES_NO[:n_nodes], dtype=np.float64)
+    n_children = np.where(attribute >= 0, 2, 0).astype(np.int32)
+    return Tree(parent, attribute, cut, cut, first_child, n_children, statistics.sum(axis=1), statistics)
+
+
+@pytest.fixture
+def figure_1():
+    return as_tree(SPLITS, 9)
+
+
+@pytest.fixture
+def columns():
+    no_rows = np.zeros(0, dtype=np.int32)
+    binary = TreeColumn(no_rows, 2)
+    return [binary, binary, TreeColumn(no_rows, 4, np.array([22.0, 65.0, 66.0, 80.0]))]
+
+
+def groups_of_paper(pruned):
+    return [int(node) + 1 for node in pruned.groups]
+
+
+def test_every_node_of_figure_1(figure_1, columns):
+    """R(2) = 3.322, R(6) = 4.322 and R(B6) = 3.432 are printed; the other values follow from the figure by hand."""
+    found = error_risk(figure_1, columns, Entropy(2))
+
+    assert found.n_rows.tolist() == [14, 5, 9, 2, 3, 5, 4, 2, 3]
+    assert found.granularity.round(3).tolist() == [0, 1, 1, 2, 2, 2, 2, 2.432, 3.951]
+    assert found.reidentification.round(3).tolist() == [3.807, 2.322, 3.170, 1, 1.585, 2.322, 2, 1, 1.585]
+    assert found.information.round(3).tolist() == [3.807, 3.322, 4.170, 3, 3.585, 4.322, 4, 3.432, 5.536]
+    assert found.branch_information.round(3).tolist() == [3, 3, 3.432, 3, 3.585, 3.432, 4, 3.432, 5.536]
+    assert found.error.tolist() == [7, 2, 4, 0, 0, 2, 1, 0, 0]
+    assert found.branch_error.tolist() == [1, 0, 1, 0, 0, 0, 1, 0, 0]
+
+
+def test_ratios_of_figure_1(figure_1, columns):
+    ratio = error_risk(figure_1, columns, Entropy(2)).ratio
+
+    assert ratio[[0, 1, 2, 5]].round(3).tolist() == [0.135, 0.161, 0.246, 0.445]
+    assert np.isnan(ratio[[3, 4, 6, 7, 8]]).all()
+
+
+def test_ratios_after_node_6_is_pruned(columns):
+    """Now the root has the largest: taken literally, the algorithm goes on with it."""
+    without_branch_6 = as_tree({node: split for node, split in SPLITS.items() if node != 6}, 7)
+
+    ratio = error_risk(without_branch_6, columns, Entropy(2)).ratio
+
+    assert ratio[:3].round(3).tolist() == [0.202, 0.161, 0.170]
+
+
+def test_literal_rule_prunes_node_6_and_then_the_root(figure_1, columns):
+    pruned = prune_by_error_risk(figure_1, columns, Entropy(2), 3, rule="literal")
+
+    assert groups_of_paper(pruned) == [1]
+    assert pruned.group_of_leaf.tolist() == [0] * 9
+
+
+def test_lowest_rule_keeps_group_2_of_table_1(figure_1, columns):
+    """Nodes 2 and 6 are pruned; node 7 stays."""
+    pruned = prune_by_error_risk(figure_1, columns, Entropy(2), 3)
+
+    assert groups_of_paper(pruned) == [2, 6, 7]
+    assert pruned.group_of_leaf.tolist() == [-1, 1, -1, 1, 1, 5, 6, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("k", "lowest", "literal"),
+    [
+        (2, [4, 5, 7, 8, 9], [4, 5, 7, 8, 9]),
+        (3, [2, 6, 7], [1]),
+        (5, [2, 3], [1]),
+        (6, [1], [1]),
+        (14, [1], [1]),
+    ],
+)
+def test_groups_that_remain(figure_1, columns, k, lowest, literal):
+    assert groups_of_paper(prune_by_error_risk(figure_1, columns, Entropy(2), k)) == lowest
+    assert groups_of_paper(prune_by_error_risk(figure_1, columns, Entropy(2), k, rule="literal")) == literal
