@@ -28,19 +28,38 @@ def nothing(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What a contender found, as plain data.
+
+    Parameters
+    ----------
+    answer : object
+        Must be that of the first contender; ``None`` when the question was another one (more rows, another k).
+    figures : dict of str to float, int or str
+        What may differ, such as the information lost: columns of the table beside the seconds.
+    """
+
+    answer: Any
+    figures: dict[str, float | int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Contender:
     """One way to get the answer.
 
     Parameters
     ----------
     run : callable
-        Timed. Takes what ``load`` returned and gives the answer as plain data, which must be that of the others.
+        Timed. Takes what ``load`` returned.
     load : callable
         Not timed, but in the peak memory. Takes the folder that the benchmark prepared.
     packages : tuple of str
         Whose versions to report.
     peer : bool
         Run it in the peers' own environment.
+    assess : callable
+        Neither timed nor in the peak memory. Makes an Outcome of what ``load`` and ``run`` returned; by default the
+        latter is the answer.
     """
 
     name: str
@@ -49,6 +68,7 @@ class Contender:
     packages: tuple[str, ...] = ()
     repeats: int = 5
     peer: bool = False
+    assess: Callable[[Any, Any], Outcome] = lambda loaded, result: Outcome(result)
 
 
 @dataclass(frozen=True)
@@ -76,6 +96,7 @@ class Timing:
     peak_megabytes: float
     repeats: int
     answer: Any = field(repr=False)
+    figures: dict[str, float | int | str]
     versions: dict[str, str]
 
 
@@ -126,20 +147,23 @@ def compete(module: str, name: str, folder: Path) -> dict[str, Any]:
     loaded = contender.load(folder)
     wall: list[float] = []
     cpu: list[float] = []
-    answer = None
     for _ in range(contender.repeats):
+        result = None  # so that the peak memory is not that of two results
         wall_start, cpu_start = time.perf_counter(), time.process_time()
-        answer = contender.run(loaded)
+        result = contender.run(loaded)
         wall.append(time.perf_counter() - wall_start)
         cpu.append(time.process_time() - cpu_start)
+    peak = peak_megabytes()
+    outcome = contender.assess(loaded, result)
     return {
         "contender": name,
         "wall_seconds": median(wall),
         "cpu_seconds": median(cpu),
         "first_wall_seconds": wall[0],
-        "peak_megabytes": peak_megabytes(),
+        "peak_megabytes": peak,
         "repeats": contender.repeats,
-        "answer": answer,
+        "answer": outcome.answer,
+        "figures": outcome.figures,
         "versions": installed(contender.packages),
     }
 

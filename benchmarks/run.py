@@ -26,8 +26,19 @@ from benchmarks.contest import Benchmark, Timing, measure
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "RESULTS.md"
 PEERS = FOLDER / ".venv"
-PEER_PACKAGES = ("pycanon", "pandas", "pyfim", "mlxtend", "scikit-mine", "scikit-learn<1.6")
-"""scikit-mine 1.0 does not run with a newer scikit-learn."""
+PEER_PACKAGES = (
+    "pycanon",
+    "pandas",
+    "pyfim",
+    "mlxtend",
+    "scikit-mine",
+    "scikit-learn<1.6",
+    "anonypy",
+    "anonypyx",
+    "python-weka-wrapper3",
+)
+"""scikit-mine 1.0 does not run with a newer scikit-learn. The last brings weka.jar, which needs Java."""
+PEER_MODULES = "pycanon, fim, mlxtend, skmine, anonypy, anonypyx, weka"
 HEADER = """# Results
 
 Written by `python -m benchmarks.run`; see [README.md](README.md). Ratios are to the first contender of each table.
@@ -74,9 +85,20 @@ def contest(name: str, benchmark: Benchmark) -> tuple[str, bool]:
             except (RuntimeError, OSError, subprocess.SubprocessError) as error:
                 print(error, file=sys.stderr)
                 notes.append(f"{contender.name}: not measured ({str(error).splitlines()[0]})")
-    disagreeing = [t.contender for t in timings[1:] if not same(t.answer, timings[0].answer)]
-    verdict = f"**Different answers: {', '.join(disagreeing)}.**" if disagreeing else "All answers are the same."
-    return describe(name, benchmark, timings, [verdict, *notes]), not disagreeing
+    verdict, agree = judged(timings)
+    return describe(name, benchmark, timings, [verdict, *notes]), agree
+
+
+def judged(timings: list[Timing]) -> tuple[str, bool]:
+    """Compare the answers with the first contender's, and say how that went."""
+    others = [t for t in timings[1:] if t.answer is not None]
+    disagreeing = [t.contender for t in others if not same(t.answer, timings[0].answer)]
+    if disagreeing:
+        return f"**Different answers: {', '.join(disagreeing)}.**", False
+    if len(others) == len(timings) - 1:
+        return "All answers are the same.", True
+    same_question = ", ".join(t.contender for t in others)
+    return f"Same answer as the first: {same_question or 'none was asked the same'}.", True
 
 
 def same(one: Any, other: Any) -> bool:
@@ -90,13 +112,16 @@ def same(one: Any, other: Any) -> bool:
 
 def describe(name: str, benchmark: Benchmark, timings: list[Timing], notes: list[str]) -> str:
     """Say the timings as a Markdown section."""
+    figures = list(dict.fromkeys(figure for t in timings for figure in t.figures))
+    heads = "".join(f" {figure} |" for figure in figures)
     lines = [
         f"## {name}",
         "",
         f"{benchmark.title}. Goal: {benchmark.goal}.",
         "",
-        "| contender | wall s | CPU s | first wall s | peak MB | wall ratio | CPU ratio | memory ratio | versions |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+        "| contender | wall s | CPU s | first wall s | peak MB | wall ratio | CPU ratio | memory ratio "
+        f"|{heads} versions |",
+        "| --- |" + " ---: |" * (7 + len(figures)) + " --- |",
     ]
     for t in timings:
         wall_ratio = t.wall_seconds / timings[0].wall_seconds
@@ -105,11 +130,19 @@ def describe(name: str, benchmark: Benchmark, timings: list[Timing], notes: list
         versions = ", ".join(f"{package} {number}" for package, number in t.versions.items())
         lines.append(
             f"| {t.contender} | {t.wall_seconds:.3g} | {t.cpu_seconds:.3g} | {t.first_wall_seconds:.3g} "
-            f"| {t.peak_megabytes:.0f} | {wall_ratio:.3g} | {cpu_ratio:.3g} | {memory_ratio:.2f} | {versions} |"
+            f"| {t.peak_megabytes:.0f} | {wall_ratio:.3g} | {cpu_ratio:.3g} | {memory_ratio:.2f} "
+            f"|{''.join(f' {said(t.figures.get(figure))} |' for figure in figures)} {versions} |"
         )
     repeats = ", ".join(f"{t.contender} {t.repeats}" for t in timings)
     lines += ["", " ".join(notes) + f" Repeats: {repeats}. {machine()}", ""]
     return "\n".join(lines)
+
+
+def said(figure: float | str | None) -> str:
+    """Write a figure: real numbers with four digits, whole ones with commas, a dash for none."""
+    if figure is None or isinstance(figure, str):
+        return figure or "–"
+    return f"{figure:,}" if isinstance(figure, int) else f"{figure:.4g}"
 
 
 def machine() -> str:
@@ -131,7 +164,7 @@ def peers_python() -> Path:
     if not python.exists():
         print(f"making {PEERS} with {', '.join(PEER_PACKAGES)} …", file=sys.stderr)
         venv.create(PEERS, with_pip=True, clear=True)
-    check = subprocess.run([python, "-c", "import pycanon, fim, mlxtend, skmine"], check=False, capture_output=True)
+    check = subprocess.run([python, "-c", f"import {PEER_MODULES}"], check=False, capture_output=True)
     if check.returncode:
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PEER_PACKAGES], check=True)
     return python

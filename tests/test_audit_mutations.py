@@ -2,7 +2,7 @@
 
 Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
 tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
-2 releases × 12 seeds × (19 kinds × 2 + 2 naive ones) = 960 tamperings.
+4 releases × 12 seeds × (20 kinds × 2 + 2 naive ones) = 2,016 tamperings.
 """
 
 import csv
@@ -22,11 +22,14 @@ from sfumato.guarantees import KAnonymity, LDiversity, TCloseness
 from sfumato.manifest import draft_manifest, manifest_digest
 from sfumato.publishing import publish
 from sfumato.reaudit import audit_published
+from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.recoding.tree import ErrorRiskTree
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.table.coding import Table
 
 SEEDS = range(12)
+RELEASES = ["containment", "k, l and t", "tiered", "groups"]
 
 
 class DropColumn:
@@ -102,6 +105,8 @@ def releases(tmp_path_factory):
     return {
         "containment": Published(tmp_path_factory.mktemp("containment"), admissions(n_rows=150), contained),
         "k, l and t": Published(tmp_path_factory.mktemp("classes"), regional_table(), DropColumn()),
+        "tiered": Published(tmp_path_factory.mktemp("tiered"), admissions(n_rows=150), ErrorRiskTree(k=4)),
+        "groups": Published(tmp_path_factory.mktemp("groups"), admissions(n_rows=150), Mondrian(k=4, l=2)),
     }
 
 
@@ -207,6 +212,14 @@ def understate_the_risk(release, rows, manifest, chooser):
     manifest["evidence"]["risk"] = {"anonymity_level": chooser.randrange(30, 99)}
 
 
+def claim_another_rule(release, rows, manifest, chooser):
+    """Say of a recoded or an unchanged column that it was made in another way."""
+    columns = [c["name"] for c in manifest["output"]["columns"] if c["role"] == "quasi-identifier"]
+    name = chooser.choice(columns)
+    others = [entry for entry in manifest["recodings"] if entry["name"] != name]
+    manifest["recodings"] = [*others, {"name": name, "column": name, "rule": "missing"}]
+
+
 def make_a_column_an_identifier(release, rows, manifest, chooser):
     chooser.choice(manifest["output"]["columns"])["role"] = "identifier"
 
@@ -235,12 +248,13 @@ CONTENT = [
     forget_a_dropped_column,
     promise_fewer_columns,
     understate_the_risk,
+    claim_another_rule,
     make_a_column_an_identifier,
 ]
 ONLY_NAIVE = [change_anything_in_the_manifest, change_the_input_hash]
 
 
-@pytest.mark.parametrize("kind", ["containment", "k, l and t"])
+@pytest.mark.parametrize("kind", RELEASES)
 def test_an_untouched_release_passes(releases, kind):
     """The other half of the claim: the audit does not simply refuse everything."""
     release = releases[kind]
@@ -250,7 +264,7 @@ def test_an_untouched_release_passes(releases, kind):
     assert not release.is_caught(rows, manifest, repaired=True)
 
 
-@pytest.mark.parametrize("kind", ["containment", "k, l and t"])
+@pytest.mark.parametrize("kind", RELEASES)
 @pytest.mark.parametrize("tamper", CONTENT + ONLY_NAIVE, ids=lambda tamper: tamper.__name__)
 def test_every_tampering_is_caught(releases, kind, tamper):
     release = releases[kind]

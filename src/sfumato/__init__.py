@@ -9,16 +9,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato.attack.linkage import link
     from sfumato.audit.profile import risk_profile
     from sfumato.audit.verify import AuditReport, audit_release
     from sfumato.contract import Release
-    from sfumato.guarantees import Containment, DifferentialPrivacy, KAnonymity, LDiversity, TCloseness
+    from sfumato.evaluation.encoding import GeneralizedEncoder
+    from sfumato.evaluation.utility import cross_validated_utility
+    from sfumato.guarantees import (
+        Containment,
+        DifferentialPrivacy,
+        GlobalAnonymity,
+        KAnonymity,
+        KKAnonymity,
+        LDiversity,
+        TCloseness,
+    )
+    from sfumato.learning.c45 import C45Classifier, C45Regressor
     from sfumato.manifest import Manifest
     from sfumato.perturbation.flipping import RandomFlipper
     from sfumato.perturbation.noisy_counts import ExponentialReleaser, LaplaceReleaser
     from sfumato.project import load_project
     from sfumato.publishing import make_release as release
     from sfumato.publishing import publish
+    from sfumato.recoding.mondrian_mechanism import Mondrian
+    from sfumato.recoding.tree import ErrorRiskTree
     from sfumato.schema import Column, Kind, Role, Schema
     from sfumato.selection.containment import GreedyContainmentSelector
     from sfumato.selection.exact import ExactContainmentSelector
@@ -33,19 +47,26 @@ _HOMES = {
     "AuditReport": "sfumato.audit.verify",
     "BinarizePlan": "sfumato.table.binarize",
     "BinaryTable": "sfumato.table.binary",
+    "C45Classifier": "sfumato.learning.c45",
+    "C45Regressor": "sfumato.learning.c45",
     "Column": "sfumato.schema",
     "Containment": "sfumato.guarantees",
     "DifferentialPrivacy": "sfumato.guarantees",
-    "ExponentialReleaser": "sfumato.perturbation.noisy_counts",
+    "ErrorRiskTree": "sfumato.recoding.tree",
     "ExactContainmentSelector": "sfumato.selection.exact",
+    "ExponentialReleaser": "sfumato.perturbation.noisy_counts",
+    "GeneralizedEncoder": "sfumato.evaluation.encoding",
+    "GlobalAnonymity": "sfumato.guarantees",
     "GreedyContainmentSelector": "sfumato.selection.containment",
-    "MaximalContainmentSelector": "sfumato.selection.maximal",
-    "OptimalContainmentSelector": "sfumato.selection.optimal",
     "KAnonymity": "sfumato.guarantees",
+    "KKAnonymity": "sfumato.guarantees",
     "Kind": "sfumato.schema",
     "LDiversity": "sfumato.guarantees",
     "LaplaceReleaser": "sfumato.perturbation.noisy_counts",
     "Manifest": "sfumato.manifest",
+    "MaximalContainmentSelector": "sfumato.selection.maximal",
+    "Mondrian": "sfumato.recoding.mondrian_mechanism",
+    "OptimalContainmentSelector": "sfumato.selection.optimal",
     "RandomFlipper": "sfumato.perturbation.flipping",
     "ReadOptions": "sfumato.table.read",
     "Release": "sfumato.contract",
@@ -55,6 +76,8 @@ _HOMES = {
     "Table": "sfumato.table.coding",
     "audit_release": "sfumato.audit.verify",
     "binarize": "sfumato.table.binarize",
+    "cross_validated_utility": "sfumato.evaluation.utility",
+    "link": "sfumato.attack.linkage",
     "load_project": "sfumato.project",
     "publish": "sfumato.publishing",
     "read_table": "sfumato.table.read",
@@ -66,18 +89,25 @@ __all__ = [
     "AuditReport",
     "BinarizePlan",
     "BinaryTable",
+    "C45Classifier",
+    "C45Regressor",
     "Column",
     "Containment",
     "DifferentialPrivacy",
+    "ErrorRiskTree",
     "ExactContainmentSelector",
     "ExponentialReleaser",
+    "GeneralizedEncoder",
+    "GlobalAnonymity",
     "GreedyContainmentSelector",
     "KAnonymity",
+    "KKAnonymity",
     "Kind",
     "LDiversity",
     "LaplaceReleaser",
     "Manifest",
     "MaximalContainmentSelector",
+    "Mondrian",
     "OptimalContainmentSelector",
     "RandomFlipper",
     "ReadOptions",
@@ -88,6 +118,8 @@ __all__ = [
     "Table",
     "audit_release",
     "binarize",
+    "cross_validated_utility",
+    "link",
     "load_project",
     "publish",
     "read_table",

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.audit import bit_rows, components
 from sfumato.audit import consistency as module
 from sfumato.audit.columns import Columns
 from sfumato.audit.consistency import consistency
@@ -127,10 +128,12 @@ def test_levels_of_a_release_that_may_be_false(release):
 
 @given(release=releases())
 def test_levels_do_not_depend_on_the_sizes_of_the_pieces(release):
-    small = {"_CHUNK_WORDS": 1, "_WHOLE_WORDS": 0, "_EDGES_AT_ONCE": 1, "_MANY_PAIRS": 0, "_LARGE_SHARE": 0}
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in small.items():
-            patch.setattr(module, name, value)
+        patch.setattr(bit_rows, "CHUNK_WORDS", 1)
+        patch.setattr(bit_rows, "_WHOLE_WORDS", 0)
+        patch.setattr(components, "_EDGES_AT_ONCE", 1)
+        patch.setattr(components, "_LARGE_SHARE", 0)
+        patch.setattr(module, "_MANY_PAIRS", 0)
         check_against_definitions(*release)
 
 

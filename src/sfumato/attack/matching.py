@@ -14,19 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attack.background import BackgroundColumn
-from sfumato.audit.cells import Containing
+from sfumato.audit import bit_rows
+from sfumato.audit.bit_rows import ColumnBits, Words, a_row_of_each, first_ones, packed
 from sfumato.audit.counting import Classes, Refinement
 from sfumato.measures.disclosure import background_information_granularity
 
 Ids = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Bits = NDArray[np.float64]
-Words = NDArray[np.uint64]
-
-_WORD_BITS = 64
-_CHUNK_WORDS = 1 << 17  # bits of records that are handled at once: 1 MiB
-_WHOLE_WORDS = 1 << 22  # bits of a column that are kept: 32 MiB
-_BLOCK_CELLS = 1 << 23
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -60,10 +55,10 @@ def match(columns: Sequence[BackgroundColumn], learned: Mapping[str, Ids]) -> Ma
     """
     records = _alike([(column.places, column.containing.n_places) for column in columns])
     groups = _groups(columns)
-    one_record, one_row = _a_row_of_each(records), _a_row_of_each(groups)
-    bits = [_ColumnBits(c.containing, c.places[one_record], c.cells[one_row]) for c in columns]
+    one_record, one_row = a_row_of_each(records), a_row_of_each(groups)
+    bits = [ColumnBits(c.containing, c.places[one_record], c.cells[one_row]) for c in columns]
     granularity = np.append(_granularity(columns, one_row), np.inf)
-    sizes = [(digit, _packed((groups.sizes >> digit) & 1 == 1)) for digit in _digits(groups.sizes)]
+    sizes = [(digit, packed((groups.sizes >> digit) & 1 == 1)) for digit in _digits(groups.sizes)]
     outcomes = {name: _outcomes(values, groups, one_row) for name, values in learned.items()}
     n_records = len(records.sizes)
     candidates, first = np.zeros(n_records, dtype=np.int64), np.full(n_records, len(groups.sizes))
@@ -73,7 +68,7 @@ def match(columns: Sequence[BackgroundColumn], learned: Mapping[str, Ids]) -> Ma
             candidates[chunk] += np.bitwise_count(words & mask).sum(axis=1, dtype=np.int64) << digit
         has_any = candidates[chunk] > 0
         if has_any.any():
-            first[chunk][has_any] = _first_ones(words[has_any])
+            first[chunk][has_any] = first_ones(words[has_any])
         for name, pairs in outcomes.items():
             agreeing[name][chunk] = has_any & _agree(words, pairs)
     of_row = records.ids
@@ -91,7 +86,7 @@ def _alike(columns: Sequence[tuple[Ids, int]]) -> Classes:
 def _groups(columns: Sequence[BackgroundColumn]) -> Classes:
     """Released rows with equal cells, the group of the least granularity first."""
     groups = _alike([(column.cells, column.containing.n_cells) for column in columns])
-    order = np.argsort(_granularity(columns, _a_row_of_each(groups)), kind="stable")
+    order = np.argsort(_granularity(columns, a_row_of_each(groups)), kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return Classes(rank[groups.ids], groups.sizes[order])
@@ -102,15 +97,9 @@ def _granularity(columns: Sequence[BackgroundColumn], released_rows: Ids) -> Bit
     return background_information_granularity(shares)
 
 
-def _a_row_of_each(classes: Classes) -> Ids:
-    rows = np.zeros(len(classes.sizes), dtype=np.int64)
-    rows[classes.ids] = np.arange(len(classes.ids))
-    return rows
-
-
-def _joined(columns: Sequence[_ColumnBits], n_records: int) -> Iterator[tuple[slice, Words]]:
+def _joined(columns: Sequence[ColumnBits], n_records: int) -> Iterator[tuple[slice, Words]]:
     """Give the records, some at a time, with the groups that are consistent with each as bits."""
-    step = max(1, _CHUNK_WORDS // max(columns[0].n_words, 1))
+    step = max(1, bit_rows.CHUNK_WORDS // max(columns[0].n_words, 1))
     for start in range(0, n_records, step):
         chunk = slice(start, start + step)
         words = columns[0].of(chunk)
@@ -119,48 +108,12 @@ def _joined(columns: Sequence[_ColumnBits], n_records: int) -> Iterator[tuple[sl
         yield chunk, words
 
 
-class _ColumnBits:
-    """Groups whose cell of a column may stand for a value, one bit a group."""
-
-    def __init__(self, containing: Containing, places: Ids, cells: Ids) -> None:
-        self._containing, self._places, self._cells = containing, places, cells
-        self.n_words = -(-len(cells) // _WORD_BITS)
-        is_small = containing.n_places * self.n_words <= _WHOLE_WORDS
-        self._whole = self._at(np.arange(containing.n_places)) if is_small else None
-
-    def of(self, records: slice) -> Words:
-        """Bits for some of the distinct records, a row each."""
-        places = self._places[records]
-        if self._whole is not None:
-            return self._whole[places]
-        needed, inverse = np.unique(places, return_inverse=True)
-        return self._at(needed)[inverse]
-
-    def _at(self, places: Ids) -> Words:
-        """Bits at ascending places, some places at a time."""
-        words = np.empty((len(places), self.n_words), dtype=np.uint64)
-        step = max(1, _BLOCK_CELLS // max(len(self._cells), self._containing.n_cells, 1))
-        for start in range(0, len(places), step):
-            block = places[start : start + step]
-            words[start : start + step] = _packed(self._contains(block)[:, self._cells])
-        return words
-
-    def _contains(self, places: Ids) -> Flags:
-        """Which cells may stand for the values at some places: a cell is on from a run's start to its stop."""
-        runs = self._containing
-        inside = np.zeros((len(places) + 1, runs.n_cells), dtype=np.int8)
-        np.add.at(inside, (np.searchsorted(places, runs.starts), runs.cells), 1)
-        np.subtract.at(inside, (np.searchsorted(places, runs.stops), runs.cells), 1)
-        np.cumsum(inside, axis=0, out=inside)
-        return inside[:-1].view(np.bool_)
-
-
 def _outcomes(values: Ids, groups: Classes, one_row: Ids) -> list[tuple[Words, Words]]:
     """For each binary digit of the values, the groups in which it is 1 and those in which it is 0 (both: it varies)."""
     own = values[one_row]
     varies = np.bincount(groups.ids, weights=values != own[groups.ids], minlength=len(own)) > 0
     digits = [(own >> digit) & 1 == 1 for digit in _digits(values)]
-    return [(_packed(varies | is_one), _packed(varies | ~is_one)) for is_one in digits]
+    return [(packed(varies | is_one), packed(varies | ~is_one)) for is_one in digits]
 
 
 def _agree(words: Words, outcomes: Sequence[tuple[Words, Words]]) -> Flags:
@@ -173,20 +126,3 @@ def _agree(words: Words, outcomes: Sequence[tuple[Words, Words]]) -> Flags:
 
 def _digits(numbers: Ids) -> range:
     return range(int(numbers.max(initial=0)).bit_length())
-
-
-def _packed(bits: Flags) -> Words:
-    """Pack the last axis into words, the first bit lowest."""
-    n_words = -(-bits.shape[-1] // _WORD_BITS)
-    packed = np.zeros((*bits.shape[:-1], n_words * _WORD_BITS // 8), dtype=np.uint8)
-    packed[..., : -(-bits.shape[-1] // 8)] = np.packbits(bits, axis=-1, bitorder="little")
-    return packed.view("<u8").astype(np.uint64)
-
-
-def _first_ones(words: Words) -> Ids:
-    """Find the first bit that is 1 in each row; every row has one."""
-    place = (words != 0).argmax(axis=1)
-    word = words[np.arange(len(words)), place]
-    below = (word & (~word + np.uint64(1))) - np.uint64(1)
-    first: Ids = place * _WORD_BITS + np.bitwise_count(below)
-    return first

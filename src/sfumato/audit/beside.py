@@ -8,13 +8,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.audit.cells import contained
 from sfumato.audit.checks import Check
-from sfumato.audit.claims import Claims
+from sfumato.audit.claims import Claims, is_number
 from sfumato.audit.columns import Columns
 from sfumato.audit.consistency import Consistency, consistency
+from sfumato.audit.penalty import cell_penalties
 from sfumato.audit.rules import GENERALIZED
 from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Role
+
+PENALTY = "global_certainty_penalty"
 
 
 class Beside:
@@ -33,6 +38,12 @@ class Beside:
             return np.arange(self._original.n_rows)
         return np.flatnonzero(~self._original.incomplete_rows())
 
+    @cached_property
+    def generalized(self) -> dict[str, Column]:
+        """Columns whose cells are generalized, with the kind that the manifest gives their values."""
+        recodings = [r for r in self._claims.recodings.values() if r.rule == GENERALIZED and r.name == r.column]
+        return {r.name: Column(r.name, kind=r.kind, domain=r.domain) for r in recodings}
+
     def consistency(self, names: tuple[str, ...]) -> Consistency:
         """Compare the two tables on some columns.
 
@@ -47,10 +58,8 @@ class Beside:
             raise InvalidParameterError("rows", "the numbers differ", allowed="one released row for each original one")
         key = frozenset(names)
         if key not in self._measured:
-            recodings = [r for r in self._claims.recodings.values() if r.rule == GENERALIZED and r.name == r.column]
-            generalized = {r.name: Column(r.name, kind=r.kind, domain=r.domain) for r in recodings}
             self._measured[key] = consistency(
-                self._released, self._original, names, generalized=generalized, rows=self.rows
+                self._released, self._original, names, generalized=self.generalized, rows=self.rows
             )
         return self._measured[key]
 
@@ -65,3 +74,29 @@ class Beside:
             f"{found.level_k1}, (k,k) with {found.level_kk}, global (1,k) with {found.level_global}"
         )
         yield Check("what holds", True, said)
+
+    def check_stated_penalty(self) -> Iterator[Check]:
+        """Compare the certainty penalty that the manifest states with that of the released cells."""
+        stated = self._claims.stated_utility.get(PENALTY)
+        if stated is None or not self.generalized or len(self.rows) != self._released.n_rows:
+            return
+        name = "utility: global certainty penalty"
+        if not is_number(stated):
+            yield Check(name, False, "global certainty penalty: the manifest gives no number")
+            return
+        penalties = [self._penalty_of(column) for column in self.generalized.values()]
+        if any(penalty is None for penalty in penalties):
+            yield Check(name, False, "global certainty penalty: some cells cannot be measured", stated)
+            return
+        found = float(np.mean([penalty for penalty in penalties if penalty is not None]))
+        passed = abs(stated - found) <= ROUNDING
+        said = f"global certainty penalty: the manifest gives {stated:.6g}, found {found:.6g}"
+        yield Check(name, passed, said, stated, found)
+
+    def _penalty_of(self, column: Column) -> float | None:
+        if column.name not in self._released or column.name not in self._original:
+            return None
+        before, after = self._original.coded(column.name), self._released.coded(column.name)
+        read = contained(after.values, before.values, column.kind, column.domain)
+        penalties = cell_penalties(read, before, column, self.rows)
+        return None if penalties is None or not len(after.codes) else float(penalties[after.codes].mean())

@@ -94,6 +94,7 @@ class Claims:
     suppressed_rows: int
     promises: tuple[Promise, ...]
     stated_risk: Mapping[str, Any]
+    stated_utility: Mapping[str, Any]
     seed: Any = None
     perturbation: ClaimedPerturbation | None = None
 
@@ -138,6 +139,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         suppressed_rows=top.count("suppressed_rows"),
         promises=tuple(_promise(entry) for entry in top.entries("guarantees")),
         stated_risk=_Entry(top.entry("evidence").data.get("risk", {}), "evidence.risk").data,
+        stated_utility=_Entry(top.entry("evidence").data.get("utility", {}), "evidence.utility").data,
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
     )

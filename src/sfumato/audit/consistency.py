@@ -34,27 +34,23 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components, maximum_flow
+from scipy.sparse.csgraph import maximum_flow
 
+from sfumato.audit import bit_rows
 from sfumato.audit.anonymity import anonymity_level
+from sfumato.audit.bit_rows import ColumnBits, Words, a_row_of_each, ones, packed
 from sfumato.audit.cells import Containing, contained, unchanged
 from sfumato.audit.columns import Columns
+from sfumato.audit.components import Components
 from sfumato.audit.counting import Classes, Refinement
 from sfumato.errors import SchemaError
 from sfumato.schema import Column
 
 Ids = NDArray[np.int64]
 Counts = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
-_WORD_BITS = 64
-_CHUNK_WORDS = 1 << 17  # bits of originals that are handled at once: 1 MiB
-_WHOLE_WORDS = 1 << 21  # bits of a column that are kept: 16 MiB
-_EDGES_AT_ONCE = 1 << 22
-_MOST_EDGES = 1 << 24
 _MANY_PAIRS = 1 << 22
 _SAMPLED_WORDS = 64
-_LARGE_SHARE = 1 / 16
 _MOST_PAIRS_IN_FLOW = 1 << 24
 _MOST_ONES_IN_BYTE = 255
 
@@ -102,8 +98,8 @@ def consistency(
         after.add(new.codes, len(new.values))
         read.append((containing, places, new.codes.astype(np.int64)))
     originals, classes = before.classes(), after.classes()
-    first, last = _a_row_of_each(originals), _a_row_of_each(classes)
-    bits = tuple(_ColumnBits(containing, places[first], cells[last]) for containing, places, cells in read)
+    first, last = a_row_of_each(originals), a_row_of_each(classes)
+    bits = tuple(ColumnBits(containing, places[first], cells[last]) for containing, places, cells in read)
     is_own = n_rows == released.n_rows and all(
         containing.holds_at(places, cells).all() for containing, places, cells in read
     )
@@ -117,53 +113,6 @@ def _require_readable(name: str, containing: Containing, allow_foreign: bool) ->
     if containing.n_foreign and not allow_foreign:
         problem = f"has cells that name values which the original lacks ({containing.n_foreign:,} distinct ones)"
         raise SchemaError(problem, column=name)
-
-
-def _a_row_of_each(classes: Classes) -> Ids:
-    rows = np.zeros(len(classes.sizes), dtype=np.int64)
-    rows[classes.ids] = np.arange(len(classes.ids))
-    return rows
-
-
-class _ColumnBits:
-    """Released classes whose cell of a column may stand for an original value, one bit a class.
-
-    Going up the places of the values, a class is switched on where a run of its cell starts and off where it stops.
-    """
-
-    def __init__(self, containing: Containing, places: Ids, cells: Ids) -> None:
-        self._places, self._n_words = places, -(-len(cells) // _WORD_BITS)
-        n_runs = np.bincount(containing.cells, minlength=containing.n_cells)
-        each = n_runs[cells]
-        ends = np.cumsum(each)
-        runs = np.repeat((np.cumsum(n_runs) - n_runs)[cells] - (ends - each), each) + np.arange(each.sum())
-        classes = np.tile(np.repeat(np.arange(len(cells)), each), 2)
-        switches = np.concatenate([containing.starts[runs], containing.stops[runs]])
-        order = np.argsort(switches, kind="stable")
-        self._switches, classes = switches[order], classes[order]
-        self._words = classes // _WORD_BITS
-        self._bits = np.uint64(1) << (classes % _WORD_BITS).astype(np.uint64)
-        is_small = containing.n_places * self._n_words <= _WHOLE_WORDS
-        self._whole = self._at(np.arange(containing.n_places)) if is_small else None
-
-    def of(self, originals: Ids) -> Words:
-        """Bits for some of the distinct originals, a row each."""
-        places = self._places[originals]
-        if self._whole is not None:
-            return self._whole[places]
-        needed, inverse = np.unique(places, return_inverse=True)
-        return self._at(needed)[inverse]
-
-    def _at(self, places: Ids) -> Words:
-        """Bits at ascending places."""
-        row = np.searchsorted(places, self._switches)
-        n_reached = int(np.searchsorted(row, len(places)))
-        flat = np.zeros(len(places) * self._n_words, dtype=np.uint64)
-        at = row[:n_reached] * self._n_words + self._words[:n_reached]
-        np.bitwise_xor.at(flat, at, self._bits[:n_reached])
-        bits = flat.reshape(len(places), self._n_words)
-        np.bitwise_xor.accumulate(bits, axis=0, out=bits)
-        return bits
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -181,7 +130,7 @@ class Consistency:
     originals: Classes
     classes: Classes
     is_row_by_row: bool
-    _columns: tuple[_ColumnBits, ...]
+    _columns: tuple[ColumnBits, ...]
 
     @cached_property
     def released_per_original(self) -> Counts:
@@ -204,7 +153,7 @@ class Consistency:
         pairs = self._matched_pairs()
         if pairs is None:
             return np.zeros(len(self.originals.sizes), dtype=np.int64)
-        components = _Components(*pairs, len(self.originals.sizes), len(self.classes.sizes))
+        components = Components(*pairs, len(self.originals.sizes), len(self.classes.sizes))
         order = np.argsort(components.of_original, kind="stable")
         if self.released_per_original.sum() > _MANY_PAIRS:
             for originals, words in self._bits(self._columns, order):
@@ -217,7 +166,7 @@ class Consistency:
             return self.released_per_original
         each = np.arange(components.n)
         same = Containing(each, len(each), each, each, each + 1, len(each))
-        return self._released_rows((*self._columns, _ColumnBits(same, components.of_original, components.of_class)))
+        return self._released_rows((*self._columns, ColumnBits(same, components.of_original, components.of_class)))
 
     @property
     def anonymity_level(self) -> int:
@@ -245,11 +194,11 @@ class Consistency:
         return _least(self.assignable_per_original)
 
     def _bits(
-        self, columns: Sequence[_ColumnBits], order: Ids, most_rows: int | None = None
+        self, columns: Sequence[ColumnBits], order: Ids, most_rows: int | None = None
     ) -> Iterator[tuple[Ids, Words]]:
         """Give the distinct originals in an order, some at a time, with the released classes of each as bits."""
-        every = _packed(np.ones(len(self.classes.sizes), dtype=np.bool_))
-        n_rows = min(max(1, _CHUNK_WORDS // max(len(every), 1)), most_rows or len(order) or 1)
+        every = packed(np.ones(len(self.classes.sizes), dtype=np.bool_))
+        n_rows = min(max(1, bit_rows.CHUNK_WORDS // max(len(every), 1)), most_rows or len(order) or 1)
         for start in range(0, len(order), n_rows):
             originals = order[start : start + n_rows]
             words = columns[0].of(originals) if columns else np.tile(every, (len(originals), 1))
@@ -257,11 +206,11 @@ class Consistency:
                 words &= column.of(originals)
             yield originals, words
 
-    def _released_rows(self, columns: Sequence[_ColumnBits]) -> Counts:
+    def _released_rows(self, columns: Sequence[ColumnBits]) -> Counts:
         """Count the released rows for each original: classes whose size has a binary digit count by its value."""
         sizes = self.classes.sizes
         digits = range(int(sizes.max(initial=0)).bit_length())
-        masks = [(digit, _packed((sizes >> digit) & 1 == 1)) for digit in digits]
+        masks = [(digit, packed((sizes >> digit) & 1 == 1)) for digit in digits]
         found = np.zeros(len(self.originals.sizes), dtype=np.int64)
         for originals, words in self._bits(columns, np.arange(len(found))):
             for digit, mask in masks:
@@ -282,7 +231,7 @@ class Consistency:
         """Search a perfect matching; not among more pairs than fit in memory, where none is taken to exist."""
         tails, heads, n_pairs = [], [], 0
         for originals, words in self._bits(self._columns, np.arange(len(self.originals.sizes))):
-            rows, classes = _ones(words)
+            rows, classes = ones(words)
             tails.append(originals[rows])
             heads.append(classes)
             n_pairs += len(rows)
@@ -300,79 +249,6 @@ class Consistency:
             return None
         flow = result.flow[:n, n : n + m].tocoo()
         return flow.row[flow.data > 0].astype(np.int64), flow.col[flow.data > 0].astype(np.int64)
-
-
-class _Components:
-    """Strongly connected components of originals and released classes; matched ones are in one from the start.
-
-    Edges are listed between components only. Should more than ``_MOST_EDGES`` remain after joining, the others are left
-    out: components can only become smaller by it, so that a level is found too low, never too high.
-    """
-
-    def __init__(self, matched: Ids, matched_class: Ids, n_originals: int, n_classes: int) -> None:
-        n = n_originals + n_classes
-        links = sp.csr_array((np.ones(len(matched)), (matched, n_originals + matched_class)), shape=(n, n))
-        self.n, labels = connected_components(links, directed=False)
-        self.of_original, self.of_class = labels[:n_originals].astype(np.int64), labels[n_originals:].astype(np.int64)
-        self._edges: list[Ids] = []
-        self._limit, self._is_full = _EDGES_AT_ONCE, False
-        self._find_large()
-
-    def _find_large(self) -> None:
-        """Remember the classes of large components: there is no need to list edges inside of them."""
-        sizes = np.bincount(self.of_class, minlength=self.n)
-        large = np.flatnonzero(sizes > _LARGE_SHARE * len(self.of_class))
-        self._outside = {int(component): ~_packed(self.of_class == component) for component in large}
-
-    def add(self, originals: Ids, words: Words) -> None:
-        """Add the edges from some originals, those of one component side by side, to the classes in their bits."""
-        if self._is_full:
-            return
-        tails = self.of_original[originals]
-        starts = np.flatnonzero(np.diff(tails, prepend=-1))
-        words, tails = np.bitwise_or.reduceat(words, starts, axis=0), tails[starts]
-        for component, outside in self._outside.items():
-            words[tails == component] &= outside
-        rows, classes = _ones(words)
-        tails, heads = tails[rows], self.of_class[classes]
-        self._edges.append((tails * self.n + heads)[tails != heads])
-        if sum(map(len, self._edges)) > self._limit:
-            self.join()
-
-    def join(self) -> None:
-        """Make one component of those that reach each other by the edges so far."""
-        edges = _distinct(np.concatenate([*self._edges, np.zeros(0, dtype=np.int64)]))
-        tails, heads = edges // self.n, edges % self.n
-        graph = sp.csr_array((np.ones(len(edges), dtype=np.int8), (tails, heads)), shape=(self.n, self.n))
-        self.n, joined = connected_components(graph, directed=True, connection="strong")
-        joined = joined.astype(np.int64)
-        self.of_original, self.of_class = joined[self.of_original], joined[self.of_class]
-        tails, heads = joined[tails], joined[heads]
-        kept = _distinct((tails * self.n + heads)[tails != heads])
-        self._is_full = len(kept) > _MOST_EDGES
-        self._edges = [] if self._is_full else [kept]
-        self._limit = _EDGES_AT_ONCE + len(kept)
-        self._find_large()
-
-
-def _distinct(numbers: Ids) -> Ids:
-    """Sort and leave out repetitions (NumPy's ``unique`` hashes, which is slower for many distinct numbers)."""
-    numbers = np.sort(numbers)
-    return numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
-
-
-def _packed(bits: NDArray[np.bool_]) -> Words:
-    padded = np.zeros(-(-len(bits) // _WORD_BITS) * _WORD_BITS, dtype=np.bool_)
-    padded[: len(bits)] = bits
-    return np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)
-
-
-def _ones(words: Words) -> tuple[Ids, Ids]:
-    """Rows and bit numbers of the ones."""
-    rows, places = np.nonzero(words)
-    ones = np.unpackbits(words[rows, places].astype("<u8").view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
-    entries, bits = np.nonzero(ones)
-    return rows[entries], places[entries] * _WORD_BITS + bits
 
 
 def _some_ones(words: Words) -> Words:

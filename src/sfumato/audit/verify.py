@@ -71,6 +71,7 @@ def audit_release(
     if beside is not None and any(needs_original(promise.guarantee) for promise in claims.promises):
         checks.extend(beside.check_what_holds())
     checks.extend(check_stated_risk(described, claims.stated_risk))
+    checks.extend(beside.check_stated_penalty() if beside is not None else ())
     if original is not None:
         checks.extend(check_fidelity(columns, Columns(original), claims, check_roles=check_roles))
     return AuditReport(tuple(checks), tuple(levels))

@@ -63,6 +63,14 @@ def _not_promised(release: Release) -> Iterator[str]:
             f"not promised: {'anything about zeros. ' if zeros else ''}{unique:.2%} of the rows have a 0/1 pattern "
             f"that no other row has; the ordinary k is {k}"
         )
+    kinds = {entry["kind"] for entry in manifest.guarantees}
+    if "kk-anonymity" in kinds:
+        yield f"not promised: k-anonymity; the smallest class of equal released rows has {risk['anonymity_level']:,}"
+    if {"kk-anonymity", "k-anonymity"} & kinds and any(r.get("rule") == "generalized" for r in manifest.recodings):
+        yield (
+            "not promised: that other columns stay unknown where all rows of a group agree on them; "
+            "'sfumato attack' counts of whom they are learned"
+        )
     beside = release.table.companions if isinstance(release.table, BinaryTable) else release.table
     for name in beside.schema.names(Role.SENSITIVE, Role.OTHER):
         counts = beside[name].counts

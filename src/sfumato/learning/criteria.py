@@ -79,7 +79,7 @@ class Entropy:
 
     def impurity(self, sums: Numbers) -> Numbers:
         """Entropy in bits times the rows."""
-        return np.asarray(_x_log_x(sums.sum(axis=-1)) - _x_log_x(sums).sum(axis=-1))
+        return np.asarray(x_log_x(sums.sum(axis=-1)) - x_log_x(sums).sum(axis=-1))
 
     def error(self, sums: Numbers) -> Numbers:
         """Rows that are not of the majority class."""
@@ -187,5 +187,6 @@ class Several:
         return total
 
 
-def _x_log_x(counts: Numbers) -> Numbers:
+def x_log_x(counts: Numbers) -> Numbers:
+    """Multiply counts by their logarithm to base 2; 0 for 0."""
     return np.asarray(counts * np.log2(np.maximum(counts, np.finfo(np.float64).tiny)))

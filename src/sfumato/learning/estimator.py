@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.columns import cells_by_name, learn_codings
@@ -34,7 +34,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # no types upstream
     def get_depth(self) -> int:
         """Return the largest number of splits above a leaf."""
         check_is_fitted(self)
-        return int(self.tree_.depth.max())
+        return self.tree_.depth
 
     def describe(self) -> str:
         """Draw the tree as text, one line a branch; the values of categories in it are the data's."""
@@ -70,13 +70,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # no types upstream
         self, cells: dict[str, pa.Array], sample_weight: ArrayLike | None, n_rows: int
     ) -> tuple[list[TreeColumn], Numbers, NDArray[np.bool_]]:
         """Return the columns and weights of the rows that have weight, and which these are."""
-        weights = np.ones(n_rows)
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, weights, dtype=np.float64, ensure_non_negative=True)
+        weights = _checked_weights(sample_weight, n_rows)
         has_weight = weights > 0
-        if not has_weight.any():
-            problem = "all are 0"
-            raise InvalidParameterError("sample_weight", problem, allowed="above 0 for some row")
         if not has_weight.all():
             cells = {name: given.filter(pa.array(has_weight)) for name, given in cells.items()}
         self._codings = learn_codings(cells, self.categorical_features)
@@ -105,6 +100,19 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # no types upstream
             raise InvalidParameterError("min_samples_leaf", f"got {self.min_samples_leaf!r}", allowed="above 0")
         if self.max_depth is not None and (not isinstance(self.max_depth, int | np.integer) or self.max_depth < 0):
             raise InvalidParameterError("max_depth", f"got {self.max_depth!r}", allowed="0 or more, or None")
+
+
+def _checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Numbers:
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (n_rows,):
+        problem = f"got the shape {weights.shape}"
+        raise InvalidParameterError("sample_weight", problem, allowed=f"one number for each of {n_rows:,} rows")
+    if weights.min() < 0 or not weights.any():
+        problem = "some are negative" if weights.min() < 0 else "all are zero"
+        raise InvalidParameterError("sample_weight", problem, allowed="zero or more, and more for some row")
+    return np.asarray(weights)
 
 
 def of_nodes_with_rows(tree: Tree) -> Numbers:

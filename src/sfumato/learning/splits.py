@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learning.criteria import Criterion
-from sfumato.learning.tally import Tally, rows_of, starts_of_runs, x_log_x
+from sfumato.learning.criteria import Criterion, x_log_x
+from sfumato.learning.tally import Tally, rows_of, starts_of_runs
 from sfumato.learning.tree import TreeColumn
 
 Numbers = NDArray[np.float64]

@@ -115,8 +115,3 @@ def starts_of_runs(ordered: NDArray[np.integer]) -> Places:
     differs = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=differs[1:])
     return np.flatnonzero(differs)
-
-
-def x_log_x(counts: Numbers) -> Numbers:
-    """Multiply counts by their logarithm to base 2; 0 for 0."""
-    return np.asarray(counts * np.log2(np.maximum(counts, np.finfo(np.float64).tiny)))

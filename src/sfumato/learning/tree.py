@@ -85,15 +85,21 @@ class Tree:
         return int((self.attribute == LEAF).sum())
 
     @cached_property
-    def depth(self) -> Ids:
-        """Number of splits above each node."""
-        depth = np.zeros(self.n_nodes, dtype=np.int32)
-        level = np.array([0])
+    def levels(self) -> list[NDArray[np.intp]]:
+        """Nodes by the number of splits above them, the root first."""
+        levels = []
+        level = np.zeros(1, dtype=np.intp)
         while len(level):
-            below = np.concatenate([self.children(node) for node in level[self.n_children[level] > 0]] or [level[:0]])
-            depth[below] = depth[self.parent[below]] + 1
-            level = below
-        return depth
+            levels.append(level)
+            counts = self.n_children[level].astype(np.intp)
+            first = self.first_child[level] - (np.cumsum(counts) - counts)
+            level = np.repeat(first, counts) + np.arange(counts.sum())
+        return levels
+
+    @property
+    def depth(self) -> int:
+        """Largest number of splits above a leaf."""
+        return len(self.levels) - 1
 
     @cached_property
     def heaviest_child(self) -> Ids:

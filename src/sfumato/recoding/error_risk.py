@@ -122,7 +122,7 @@ def domain_granularity(tree: Tree, columns: Sequence[TreeColumn]) -> Numbers:
     A cut half way between two numbers of the data leaves both sides a length, unless rounding moves it to the end of
     the range. A side without length counts as 2**-52 of the domain, so that the sum stays finite.
     """
-    levels = node_levels(tree)
+    levels = tree.levels
     granularity = np.zeros(tree.n_nodes)
     for attribute in np.unique(tree.attribute[tree.attribute != LEAF]).tolist():
         column = columns[attribute]
@@ -159,22 +159,10 @@ def _range_shares(tree: Tree, levels: list[Nodes], is_split: IsSplit, numbers: N
     return np.asarray(np.maximum((high - low) / width, LEAST_SHARE))
 
 
-def node_levels(tree: Tree) -> list[Nodes]:
-    """Nodes by the number of splits above them, the root first."""
-    levels = []
-    level = np.zeros(1, dtype=np.intp)
-    while len(level):
-        levels.append(level)
-        counts = tree.n_children[level].astype(np.intp)
-        first = tree.first_child[level] - (np.cumsum(counts) - counts)
-        level = np.repeat(first, counts) + np.arange(counts.sum())
-    return levels
-
-
 def least_of_leaves(tree: Tree, values: Numbers) -> Numbers:
     """Least value of the leaves below each node; a leaf's own is its own."""
     least = np.where(tree.attribute == LEAF, values, np.inf)
-    for level in reversed(node_levels(tree)[1:]):
+    for level in reversed(tree.levels[1:]):
         np.minimum.at(least, tree.parent[level], least[level])
     return least
 
@@ -182,6 +170,6 @@ def least_of_leaves(tree: Tree, values: Numbers) -> Numbers:
 def sum_of_leaves(tree: Tree, values: Numbers) -> Numbers:
     """Sum of the values of the leaves below each node; a leaf's own is its own."""
     total = np.where(tree.attribute == LEAF, values, 0.0)
-    for level in reversed(node_levels(tree)[1:]):
+    for level in reversed(tree.levels[1:]):
         np.add.at(total, tree.parent[level], total[level])
     return total

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.learning.criteria import Criterion
 from sfumato.learning.tree import LEAF, Ids, Tree, TreeColumn
-from sfumato.recoding.error_risk import NEGLIGIBLE_ERROR, ErrorRisk, error_risk, node_levels, sum_of_leaves
+from sfumato.recoding.error_risk import NEGLIGIBLE_ERROR, ErrorRisk, error_risk, sum_of_leaves
 
 PruningRule = Literal["lowest", "literal"]
 
@@ -114,7 +114,7 @@ def _cut_lowest(tree: Tree, k: int) -> NDArray[np.bool_]:
     """Whether each node is cut off or a leaf; nodes in a branch that is cut off higher up may be either."""
     is_leaf = np.asarray(tree.attribute == LEAF)
     is_undersized = _is_undersized(tree, k)
-    for level in reversed(node_levels(tree)[1:]):
+    for level in reversed(tree.levels[1:]):
         is_leaf[tree.parent[level[is_leaf[level] & is_undersized[level]]]] = True
     return is_leaf
 
@@ -205,7 +205,7 @@ class _Branches:
 def _pruned(tree: Tree, is_leaf: NDArray[np.bool_]) -> PrunedTree:
     group_of = np.full(tree.n_nodes, LEAF, dtype=np.int32)
     group_of[0] = 0 if is_leaf[0] else LEAF
-    for level in node_levels(tree)[1:]:
+    for level in tree.levels[1:]:
         above = group_of[tree.parent[level]]
         group_of[level] = np.where(above != LEAF, above, np.where(is_leaf[level], level, LEAF))
     is_group = (group_of == np.arange(tree.n_nodes)) & (tree.weights > 0)

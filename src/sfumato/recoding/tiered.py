@@ -138,8 +138,7 @@ class _RowsByLeaf:
 
 def _intervals(tree: Tree, n_here: Indices) -> tuple[Indices, Indices]:
     """First place of each node in depth-first order and the number of rows below it."""
-    by_depth = np.argsort(tree.depth, kind="stable")
-    levels = np.split(by_depth, np.flatnonzero(np.diff(tree.depth[by_depth])) + 1)[1:]
+    levels = tree.levels[1:]
     n_below = n_here.copy()
     for nodes in reversed(levels):
         np.add.at(n_below, tree.parent[nodes], n_below[nodes])
@@ -147,7 +146,8 @@ def _intervals(tree: Tree, n_here: Indices) -> tuple[Indices, Indices]:
     for nodes in levels:
         parents = tree.parent[nodes]
         before = np.cumsum(n_below[nodes]) - n_below[nodes]
-        eldest = np.searchsorted(nodes, tree.first_child[parents])
+        is_eldest = nodes == tree.first_child[parents]
+        eldest = np.maximum.accumulate(np.where(is_eldest, np.arange(len(nodes)), 0))
         first[nodes] = first[parents] + n_here[parents] + before - before[eldest]
     return first, n_below
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.attack import matching
 from sfumato.attack.linkage import Linkage, generalized_columns, link
 from sfumato.attack.sweep import sweep
+from sfumato.audit import bit_rows
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, ManifestError, SchemaError
 from sfumato.recoding.tree import ErrorRiskTree
@@ -183,9 +183,8 @@ def test_many_groups_in_small_portions_equal_counting(known, shown, data):
     id_column = [Column("id", kind=Kind.NUMERIC)]
     released = table([*id_column, Column("ill", Role.SENSITIVE, Kind.NUMERIC)], id=shown, ill=ill)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matching, "_WHOLE_WORDS", 0)
-        patch.setattr(matching, "_CHUNK_WORDS", 3)
-        patch.setattr(matching, "_BLOCK_CELLS", 50)
+        patch.setattr(bit_rows, "_WHOLE_WORDS", 0)
+        patch.setattr(bit_rows, "CHUNK_WORDS", 3)
         found = link(table(id_column, id=known), released, ["id"], columns={})
 
     assert found.candidates.tolist() == [shown.count(value) for value in known]
@@ -393,6 +392,11 @@ def test_texts_in_a_numeric_column_of_the_reference_are_refused_and_not_shown():
         link(reference, TIERED, ["age"], columns=GENERALIZED)
 
     assert "secret" not in str(refused.value)
+
+
+def test_infinite_numbers_have_no_place_in_a_range():
+    with pytest.raises(SchemaError, match="column 'age': has infinite numbers"):
+        link(people([inf], ["M"]), TIERED, ["age"], columns=GENERALIZED)
 
 
 @pytest.mark.parametrize("truth", [[0, 1], [0, 1, 2, 3, 5], [0, 1, 2, 3, -2], [0.5] * 5, [[0, 1, 2, 3, 4]]])

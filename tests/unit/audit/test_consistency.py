@@ -6,6 +6,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from sfumato.audit import bit_rows, components
 from sfumato.audit import consistency as module
 from sfumato.audit.columns import Columns
 from sfumato.audit.consistency import consistency
@@ -197,12 +198,12 @@ def assignable(edges):
 
 
 SMALL = {
-    "_CHUNK_WORDS": 4,
-    "_WHOLE_WORDS": 0,
-    "_EDGES_AT_ONCE": 3,
-    "_MANY_PAIRS": 0,
-    "_LARGE_SHARE": 0,
-    "_SAMPLED_WORDS": 1,
+    (bit_rows, "CHUNK_WORDS"): 4,
+    (bit_rows, "_WHOLE_WORDS"): 0,
+    (components, "_EDGES_AT_ONCE"): 3,
+    (components, "_LARGE_SHARE"): 0,
+    (module, "_MANY_PAIRS"): 0,
+    (module, "_SAMPLED_WORDS"): 1,
 }
 
 
@@ -211,8 +212,8 @@ SMALL = {
 @pytest.mark.parametrize(("n_rows", "reach"), [(70, 3), (130, 5)])
 def test_more_rows_than_a_word_has_bits(monkeypatch, n_rows, reach, limits, seed):
     """Whatever the sizes of the pieces, the counts are those of the definition."""
-    for name, value in limits.items():
-        monkeypatch.setattr(module, name, value)
+    for (home, name), value in limits.items():
+        monkeypatch.setattr(home, name, value)
     original, released, edges = neighbourly(n_rows, reach, seed)
     columns = {"n": Column("n", kind=Kind.NUMERIC), "x": Column("x")}
 
@@ -226,9 +227,9 @@ def test_more_rows_than_a_word_has_bits(monkeypatch, n_rows, reach, limits, seed
 def test_edges_beyond_the_limit_lower_the_level_and_never_raise_it(monkeypatch):
     original, released, edges = neighbourly(70, 4, 0)
     columns = {"n": Column("n", kind=Kind.NUMERIC), "x": Column("x")}
-    monkeypatch.setattr(module, "_CHUNK_WORDS", 4)
-    monkeypatch.setattr(module, "_EDGES_AT_ONCE", 0)
-    monkeypatch.setattr(module, "_MOST_EDGES", 5)
+    monkeypatch.setattr(bit_rows, "CHUNK_WORDS", 4)
+    monkeypatch.setattr(components, "_EDGES_AT_ONCE", 0)
+    monkeypatch.setattr(components, "_MOST_EDGES", 5)
 
     found = compare(original, released, columns)
 

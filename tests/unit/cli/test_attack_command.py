@@ -72,13 +72,26 @@ def test_words_say_what_was_found_and_quote_no_cell(folder, capsys):
     assert not [cell for cell in cells if cell in out.split()]
 
 
-def test_many_sets_are_cut_short_and_grown_ones_say_what_was_added(folder, capsys):
+def test_grown_sets_say_what_was_added(folder, capsys):
     code, out, _ = attack(capsys, "stays.csv", "--up-to", "1")
 
     lines = out.splitlines()
     assert code == 0
     assert sum(" + " in line for line in lines) == 3
     assert any("adds a column" in line for line in lines)
+
+
+def test_worst_sets_come_first_and_long_lists_are_cut_short(folder, capsys, monkeypatch):
+    monkeypatch.setattr("sfumato.cli.attack.SETS_SHOWN", 2)
+    pairs = [s for s in json.loads(attack(capsys, "stays.csv", "--json")[1]) if len(s["background"]) == 2]
+    worst = sorted(pairs, key=lambda summary: (summary["n_reidentified"], summary["n_expected"]))[-1]
+
+    _, out, _ = attack(capsys, "stays.csv")
+
+    listed = [line for line in out.splitlines() if ", " in line and "least, mean" not in line and "(" not in line]
+    assert listed[0].endswith(", ".join(worst["background"]))
+    assert len(listed) == 2
+    assert "4 more sets of 2 (all with --json)" in out
 
 
 def test_background_columns_can_be_chosen(folder, capsys):

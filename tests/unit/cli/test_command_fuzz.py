@@ -24,6 +24,7 @@ FLAGS = {
         "--json",
     ],
     "audit": ["--manifest", "--original", "--json"],
+    "attack": ["--manifest", "--reference", "--background", "--up-to", "--rows-correspond", "--json"],
     "demo": ["-k", "--nonsense"],
     "mechanisms": ["--json"],
 }
@@ -73,6 +74,11 @@ VALUES = [
     "binarize=3",
     "adult-19",
     "greedy-containment",
+    "error-risk-tree",
+    "mondrian",
+    "generalization=uniform",
+    "split=gain",
+    "l=2",
     "2",
     "0",
     "-1",
@@ -124,9 +130,9 @@ def test_random_command_lines_never_crash(crowded_folder, capsys, monkeypatch, s
     chooser = random.Random(seed)
     for _ in range(600):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chooser.choice(PIPED))))
-        name = chooser.choice(["init", "release", "release", "audit", "audit", "mechanisms", "demo"])
+        name = chooser.choice(["init", "release", "release", "audit", "audit", "attack", "mechanisms", "demo"])
         arguments = [name]
-        if name in ("init", "release", "audit") and chooser.random() < 0.9:
+        if name in ("init", "release", "audit", "attack") and chooser.random() < 0.9:
             arguments.append(chooser.choice(VALUES))
         if name == "demo":
             arguments.append("--nonsense")

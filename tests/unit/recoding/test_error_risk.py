@@ -8,7 +8,7 @@ import pytest
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.learning.criteria import Entropy, Variance
 from sfumato.learning.tree import Tree, TreeColumn
-from sfumato.recoding.error_risk import domain_granularity, error_risk, node_levels
+from sfumato.recoding.error_risk import domain_granularity, error_risk
 from sfumato.recoding.pruning import prune_by_error_risk
 
 NO_ROWS = np.zeros(0, dtype=np.int32)
@@ -54,7 +54,7 @@ def groups(root, columns, k, rule):
 def test_levels_hold_every_node_once():
     tree = as_tree(Split(0, [Split(1, [(1, 1), (1, 0)]), (2, 2), Split(1, [(0, 1), (3, 0)])]))
 
-    assert [level.tolist() for level in node_levels(tree)] == [[0], [1, 2, 3], [4, 5, 6, 7]]
+    assert [level.tolist() for level in tree.levels] == [[0], [1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_column_cut_twice_counts_once_with_what_is_left():

@@ -1,0 +1,143 @@
+"""What is measured: data sets, methods, encodings, and the utility and anonymity of each combination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+
+from sfumato.audit.columns import Columns
+from sfumato.audit.consistency import consistency
+from sfumato.datasets.public import load_adult, load_cmc
+from sfumato.evaluation.encoding import GeneralizedEncoder
+from sfumato.evaluation.utility import CrossValidatedUtility, cross_validated_utility
+from sfumato.recoding.base import Recoder
+from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.recoding.tree import ErrorRiskTree
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.coding import Table
+
+LEVELS = (10, 20, 30)
+ORIGINAL = "original"
+CONTRA, CONTRA_AS_J48, ADULT = "Contra", "Contra, two numeric columns", "Adult"
+DATA_SETS = (CONTRA, CONTRA_AS_J48, ADULT)
+CONTRA_NUMERIC = ("wife-age", "wife-education", "husband-education", "children", "living-standard")
+DATA_SETS_BY_ENCODING = (CONTRA, ADULT)
+DEFAULT_ENCODING, LABELS = "midpoints, shares", "midpoints, labels"
+
+PAPER_METHODS: dict[str, Callable[[int], Recoder]] = {
+    "Mondrian": partial(Mondrian, split="gain"),
+    "ERP-only": partial(ErrorRiskTree, generalization="uniform", refine=False),
+    "proposed": partial(ErrorRiskTree, refine=False),
+}
+OUR_METHODS: dict[str, Callable[[int], Recoder]] = {
+    "ERP-only, literal rule": partial(ErrorRiskTree, generalization="uniform", rule="literal", refine=False),
+    "Mondrian, penalty": partial(Mondrian, split="penalty"),
+    "Mondrian, median": partial(Mondrian, split="median"),
+    "uniform, refined": partial(ErrorRiskTree, generalization="uniform"),
+    "tiered, refined": ErrorRiskTree,
+}
+METHODS = PAPER_METHODS | OUR_METHODS
+METHODS_BY_ENCODING = (*PAPER_METHODS, "tiered, refined")
+
+
+class WrittenCellEncoder(GeneralizedEncoder):
+    """Every cell as it is written is a category, ranges too."""
+
+    def __init__(self) -> None:
+        super().__init__(sets="label")
+
+    def fit(self, table: Table, columns: Mapping[str, Column]) -> GeneralizedEncoder:
+        """Learn the cells, taking all columns as nominal."""
+        return super().fit(table, {n: replace(c, kind=Kind.CATEGORICAL, domain=None) for n, c in columns.items()})
+
+
+ENCODERS: dict[str, Callable[[], GeneralizedEncoder]] = {
+    DEFAULT_ENCODING: GeneralizedEncoder,
+    "bounds, shares": partial(GeneralizedEncoder, ranges="bounds"),
+    LABELS: partial(GeneralizedEncoder, sets="label"),
+    "all labels": WrittenCellEncoder,
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One line of a table at one k."""
+
+    data: str
+    method: str
+    k: int = 0
+    encoding: str = DEFAULT_ENCODING
+
+
+@dataclass(frozen=True)
+class Held:
+    """Levels of anonymity that the audit finds when all rows are recoded."""
+
+    k: int
+    kk: int
+    global_1k: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Utility over the folds, and what holds."""
+
+    job: Job
+    utility: CrossValidatedUtility
+    held: Held | None
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean error over the folds."""
+        errors = [fold.error for fold in self.utility.folds]
+        return float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
+
+
+@cache
+def table_of(data: str) -> Table:
+    """Table of a data set; every column but the target is a quasi-identifier."""
+    table = load_adult("all", complete=True) if data == ADULT else load_cmc()
+    numeric = CONTRA_NUMERIC if data == CONTRA else ()
+    columns = [
+        replace(
+            c,
+            role=c.role if c.role is Role.TARGET else Role.QUASI_IDENTIFIER,
+            kind=Kind.NUMERIC if c.name in numeric else c.kind,
+        )
+        for c in table.schema
+    ]
+    return table.with_schema(Schema.of(columns, table.schema.missing))
+
+
+def jobs() -> list[Job]:
+    """All that is measured, the long ones first."""
+    listed = []
+    for data in reversed(DATA_SETS):
+        listed += [Job(data, method, k) for method in METHODS for k in LEVELS]
+        listed.append(Job(data, ORIGINAL, encoding=LABELS))
+        if data in DATA_SETS_BY_ENCODING:
+            others = [encoding for encoding in ENCODERS if encoding != DEFAULT_ENCODING]
+            listed += [Job(data, m, LEVELS[0], encoding) for m in METHODS_BY_ENCODING for encoding in others]
+    return listed
+
+
+def measure(job: Job) -> Outcome:
+    """Cross-validate one method at one k, and audit a release of all rows."""
+    table = table_of(job.data)
+    recoder = None if job.method == ORIGINAL else METHODS[job.method](job.k)
+    utility = cross_validated_utility(table, recoder, encoder=ENCODERS[job.encoding])
+    held = held_by(recoder, table) if recoder is not None and job.encoding == DEFAULT_ENCODING else None
+    return Outcome(job, utility, held)
+
+
+def held_by(recoder: Recoder, table: Table) -> Held:
+    """Recode all rows and count, as the audit does, what the release is consistent with."""
+    names = table.schema.names(Role.QUASI_IDENTIFIER)
+    released = recoder.recode(table).recoded(table)
+    found = consistency(
+        Columns(released), Columns(table), names, generalized={name: table.schema[name] for name in names}
+    )
+    return Held(found.anonymity_level, found.level_kk, found.level_global)
