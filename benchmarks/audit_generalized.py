@@ -54,7 +54,7 @@ def measure_plainly(loaded: Any) -> Any:
     import scipy.sparse as sp
     from scipy.sparse.csgraph import connected_components
 
-    from sfumato.schema import Role
+    from sfumato.schema import Kind, Role
 
     released, table = loaded
     names = table.schema.names(Role.QUASI_IDENTIFIER)
@@ -62,6 +62,7 @@ def measure_plainly(loaded: Any) -> Any:
     for name in names:
         cells, values = released[name], table[name]
         texts, known = cells.values.to_pylist(), values.values.to_numpy(zero_copy_only=False)
+        known = known.astype(float) if table.schema[name].kind is Kind.NUMERIC else known
         holds = np.column_stack([stands_for(text, known) for text in texts])
         fits &= holds[np.ix_(values.codes, cells.codes)]
     if not fits.diagonal().all():

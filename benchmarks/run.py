@@ -98,7 +98,7 @@ def judged(timings: list[Timing]) -> tuple[str, bool]:
     if len(others) == len(timings) - 1:
         return "All answers are the same.", True
     same_question = ", ".join(t.contender for t in others)
-    return f"Same answer as the first: {same_question or 'none was asked the same'}.", True
+    return f"Same answer as the first: {same_question}." if others else "No two were asked the same.", True
 
 
 def same(one: Any, other: Any) -> bool:
