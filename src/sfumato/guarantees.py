@@ -47,11 +47,6 @@ def _check_at_least(name: str, value: float, least: float) -> None:
         raise InvalidParameterError(name, f"got {value!r}", allowed=f"at least {least:g}")
 
 
-def _check_level(k: int) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise InvalidParameterError("k", f"got {k!r}", allowed="a whole number of at least 1")
-
-
 class _AsDict:
     kind: ClassVar[str]
 
@@ -62,15 +57,26 @@ class _AsDict:
 
 
 @dataclass(frozen=True)
-class KAnonymity(_AsDict):
-    """Every row shares its values on ``columns`` with at least k - 1 other rows."""
+class _Crowd(_AsDict):
+    """Promise of at least k rows of some sort."""
 
-    kind: ClassVar[str] = "k-anonymity"
     k: int
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _check_level(self.k)
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
+            raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 1")
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether the smallest number found is large enough."""
+        return level >= self.k
+
+
+@dataclass(frozen=True)
+class KAnonymity(_Crowd):
+    """Every row shares its values on ``columns`` with at least k - 1 other rows."""
+
+    kind: ClassVar[str] = "k-anonymity"
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -79,13 +85,9 @@ class KAnonymity(_AsDict):
             f"with at least {self.k - 1} other rows"
         )
 
-    def is_met_by(self, level: float) -> bool:
-        """Whether the smallest class is large enough."""
-        return level >= self.k
-
 
 @dataclass(frozen=True)
-class KKAnonymity(_AsDict):
+class KKAnonymity(_Crowd):
     """(k,k)-anonymity of Gionis, Mazza and Tassa (2008): every row fits k rows of the other table, both ways.
 
     A released row fits an original one when each of its cells stands for the original's value. Weaker than
@@ -93,11 +95,6 @@ class KKAnonymity(_AsDict):
     """
 
     kind: ClassVar[str] = "kk-anonymity"
-    k: int
-    columns: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        _check_level(self.k)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -107,13 +104,9 @@ class KKAnonymity(_AsDict):
             "released rows may be equal)"
         )
 
-    def is_met_by(self, level: float) -> bool:
-        """Whether every row fits enough rows of the other table."""
-        return level >= self.k
-
 
 @dataclass(frozen=True)
-class GlobalAnonymity(_AsDict):
+class GlobalAnonymity(_Crowd):
     """Global (1,k)-anonymity of Gionis, Mazza and Tassa (2008).
 
     Holds also against an attacker who knows every original row: each of them can be any of k released rows in some
@@ -121,11 +114,6 @@ class GlobalAnonymity(_AsDict):
     """
 
     kind: ClassVar[str] = "global-anonymity"
-    k: int
-    columns: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        _check_level(self.k)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -134,25 +122,19 @@ class GlobalAnonymity(_AsDict):
             f"them can belong to at least {self.k} released rows (global (1,k)-anonymity)"
         )
 
-    def is_met_by(self, level: float) -> bool:
-        """Whether every original row can be enough released ones."""
-        return level >= self.k
-
 
 @dataclass(frozen=True)
-class Containment(_AsDict):
+class Containment(_Crowd):
     """k-anonymity by containment: the ones of every row are included in those of at least k - 1 other rows.
 
     ``reveals`` says for each column which values an attacker may know; empty means the ones of every column.
     """
 
     kind: ClassVar[str] = "containment"
-    k: int
-    columns: tuple[str, ...]
     reveals: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_level(self.k)
+        super().__post_init__()
         if self.reveals and (len(self.reveals) != len(self.columns) or not set(self.reveals) <= set(REVEALING)):
             raise InvalidParameterError("reveals", "got another list", allowed=f"one of {REVEALING} for each column")
 
@@ -167,10 +149,6 @@ class Containment(_AsDict):
             f"whatever {known} of a row an attacker knows among {len(self.columns)} binary columns, "
             f"at least {self.k} rows have them all{rest}"
         )
-
-    def is_met_by(self, level: float) -> bool:
-        """Whether every row is contained often enough."""
-        return level >= self.k
 
 
 @dataclass(frozen=True)

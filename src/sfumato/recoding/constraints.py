@@ -11,6 +11,7 @@ References
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -43,7 +44,26 @@ class Constraint(Protocol):
 
 
 @dataclass(frozen=True)
-class DistinctDiversity:
+class _AtLeast(ABC):
+    """A level of at least l in every part."""
+
+    l: float  # noqa: E741  # the field's own name
+
+    def __post_init__(self) -> None:
+        if not self.l >= 1:
+            raise InvalidParameterError("l", f"got {self.l!r}", allowed="at least 1")
+
+    @abstractmethod
+    def levels(self, counts: Counts) -> Levels:
+        """Level of each part; higher is safer."""
+
+    def __call__(self, counts: Counts) -> Flags:
+        """Whether parts are diverse enough."""
+        return np.asarray(self.levels(counts) >= self.l - ROUNDING)
+
+
+@dataclass(frozen=True)
+class DistinctDiversity(_AtLeast):
     """At least l different values.
 
     Examples
@@ -51,15 +71,6 @@ class DistinctDiversity:
     >>> DistinctDiversity(2)(np.array([[3, 1], [4, 0]])).tolist()
     [True, False]
     """
-
-    l: float  # noqa: E741  # the field's own name
-
-    def __post_init__(self) -> None:
-        _check(self.l)
-
-    def __call__(self, counts: Counts) -> Flags:
-        """Whether parts have enough different values."""
-        return np.asarray(self.levels(counts) >= self.l - ROUNDING)
 
     def levels(self, counts: Counts) -> Levels:
         """Different values of each part."""
@@ -71,7 +82,7 @@ class DistinctDiversity:
 
 
 @dataclass(frozen=True)
-class EntropyDiversity:
+class EntropyDiversity(_AtLeast):
     r"""Entropy of at least log l: :math:`-\sum_s p(s) \log p(s) \ge \log l`.
 
     Examples
@@ -79,15 +90,6 @@ class EntropyDiversity:
     >>> EntropyDiversity(2)(np.array([[3, 3], [4, 1]])).tolist()
     [True, False]
     """
-
-    l: float  # noqa: E741  # the field's own name
-
-    def __post_init__(self) -> None:
-        _check(self.l)
-
-    def __call__(self, counts: Counts) -> Flags:
-        """Whether parts are even enough."""
-        return np.asarray(self.levels(counts) >= self.l - ROUNDING)
 
     def levels(self, counts: Counts) -> Levels:
         """How many equally frequent values would be as diverse; 0 for a part without rows."""
@@ -102,7 +104,7 @@ class EntropyDiversity:
 
 
 @dataclass(frozen=True)
-class RecursiveDiversity:
+class RecursiveDiversity(_AtLeast):
     r"""Recursive (c, l)-diversity: with descending counts, :math:`r_1 < c\,(r_l + \dots + r_m)`.
 
     ``c`` is taken as the decimal number that it is written as, and the comparison is made in whole numbers.
@@ -113,17 +115,12 @@ class RecursiveDiversity:
     [True, False]
     """
 
-    l: float  # noqa: E741  # the field's own name
     c: float
 
     def __post_init__(self) -> None:
-        _check(self.l)
+        super().__post_init__()
         if not 0 < self.c < float("inf"):
             raise InvalidParameterError("c", f"got {self.c!r}", allowed="above 0")
-
-    def __call__(self, counts: Counts) -> Flags:
-        """Whether the most frequent value of parts is rare enough beside the rare ones."""
-        return np.asarray(self.levels(counts) >= self.l - ROUNDING)
 
     def levels(self, counts: Counts) -> Levels:
         """Largest l of each part, 0 where there is none."""
@@ -150,8 +147,3 @@ def constraint_of(guarantee: LDiversity) -> Constraint:
     if guarantee.variant == "recursive":
         return RecursiveDiversity(guarantee.l, guarantee.c or 0.0)
     return EntropyDiversity(guarantee.l) if guarantee.variant == "entropy" else DistinctDiversity(guarantee.l)
-
-
-def _check(level: float) -> None:
-    if not level >= 1:
-        raise InvalidParameterError("l", f"got {level!r}", allowed="at least 1")
