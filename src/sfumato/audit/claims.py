@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from sfumato.errors import InvalidParameterError, ManifestError
@@ -43,6 +43,7 @@ class ClaimedRecoding:
     upto: float | None = None
     kind: Kind = Kind.CATEGORICAL
     domain: tuple[str, ...] | None = None
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -238,7 +239,9 @@ def _recoding(entry: _Entry) -> ClaimedRecoding:
     name, column, rule = entry.text("name"), entry.text("column"), entry.text("rule")
     kind = entry.one_of("kind", tuple(Kind)) if "kind" in entry.data else Kind.CATEGORICAL
     above, upto = entry.number("above"), entry.number("upto")
-    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry))
+    labels = entry.entry("labels") if "labels" in entry.data else None
+    listed = {label: labels.texts(label) for label in labels.data} if labels else {}
+    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry), listed)
 
 
 def _promise(entry: _Entry) -> Promise:

@@ -8,18 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.cells import contained
+from sfumato.audit.cells import Containing, contained
 from sfumato.audit.checks import Check, listed
 from sfumato.audit.claims import FLIPPED, SYNTHETIC, ClaimedRecoding, Claims
 from sfumato.audit.columns import Columns
-from sfumato.audit.counting import Refinement
-from sfumato.audit.rules import AS_IS, GENERALIZED, KNOWN_RULES, evaluate
-from sfumato.audit.values import NEVER_EQUAL, matching_ids, zero_one
+from sfumato.audit.labels import contained_in_labels
+from sfumato.audit.rules import AS_IS, GENERALIZED, HIERARCHY, KNOWN_RULES, evaluate
+from sfumato.audit.values import matching_ids, zero_one
 from sfumato.schema import Role
 from sfumato.table.binary import Feature
 from sfumato.table.coding import CodedColumn
 
 Ids = NDArray[np.int64] | NDArray[np.int8]
+_ALL = slice(None)
+_FEWEST_ROWS, _MOST_ROWS = 64, 65_536  # compared at once where rows were suppressed
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,28 @@ class _Pair:
     expected: Ids
     found: Ids
     problem: str = ""
+
+    @property
+    def n_expected(self) -> int:
+        """Rows of the original that may be released."""
+        return len(self.expected)
+
+    def agree(self, originals: slice, released: slice) -> NDArray[np.bool_]:
+        """Whether cells of some rows of the original and of as many released ones agree, one by one."""
+        return np.asarray(self.expected[originals] == self.found[released])
+
+
+@dataclass(frozen=True)
+class _FittingPair(_Pair):
+    """Cells that agree when the released one may stand for the original's; the numbers are codes of both."""
+
+    read: Containing | None = None
+
+    def agree(self, originals: slice, released: slice) -> NDArray[np.bool_]:
+        """Whether released cells stand for the values beside them."""
+        if self.read is None:
+            raise AssertionError
+        return self.read.holds(self.expected[originals], self.found[released])
 
 
 def check_fidelity(
@@ -166,8 +190,8 @@ def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, ro
         return _as_ones(name, released, _ones(original, feature.name)[rows])
     if recoding.column not in original:
         return _impossible(name, "was computed from a column that the original lacks")
-    if recoding.rule == GENERALIZED:
-        return _generalized(released, original, recoding, rows)
+    if recoding.rule in (GENERALIZED, HIERARCHY):
+        return _fitting(released, original, recoding, rows)
     if recoding.rule not in KNOWN_RULES:
         return _impossible(name, "was recoded by a rule that this audit does not know")
     column = original.coded(recoding.column)
@@ -177,16 +201,16 @@ def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, ro
     return _as_ones(name, released, result[column.codes[rows]])
 
 
-def _generalized(released: Columns, original: Columns, recoding: ClaimedRecoding, rows: NDArray[np.intp]) -> _Pair:
-    """Compare cell by cell: 0 is expected, and found where the cell may stand for the original's value."""
+def _fitting(released: Columns, original: Columns, recoding: ClaimedRecoding, rows: NDArray[np.intp]) -> _Pair:
+    """Compare cells that stand for several values with the original's."""
     before, after = original.coded(recoding.column), released.coded(recoding.name)
-    if len(rows) != released.n_rows:
-        return _impossible(recoding.name, "has generalized cells, which cannot be matched where rows are suppressed")
-    read = contained(after.values, before.values, recoding.kind, recoding.domain)
+    if recoding.rule == GENERALIZED:
+        read = contained(after.values, before.values, recoding.kind, recoding.domain)
+    else:
+        read = contained_in_labels(after.values, before.values, recoding.kind, recoding.labels, recoding.domain)
     if read.n_unreadable or read.n_foreign or read.n_repeated:
         return _impossible(recoding.name, "has cells that cannot be read as ranges or sets of the original's values")
-    differs = ~read.holds(before.codes[rows], after.codes)
-    return _Pair(recoding.name, np.zeros(len(rows), dtype=np.int8), differs.astype(np.int8))
+    return _FittingPair(recoding.name, before.codes[rows].astype(np.int64), after.codes.astype(np.int64), read=read)
 
 
 def _same_rule(recoding: ClaimedRecoding, feature: Feature) -> bool:
@@ -221,7 +245,7 @@ def _check_cells(pairs: Iterator[_Pair]) -> Check:
     problems, n_columns = [], 0
     for pair in pairs:
         n_columns += 1
-        n_different = 0 if pair.problem else int((pair.expected != pair.found).sum())
+        n_different = 0 if pair.problem else int((~pair.agree(_ALL, _ALL)).sum())
         if pair.problem or n_different:
             problems.append(f"'{pair.name}' {pair.problem or f'differs in {n_different:,} rows'}")
     return _cells(problems, n_columns)
@@ -265,24 +289,29 @@ def _check_synthetic(released: Columns, original: Columns, claims: Claims, rows:
 
 
 def _check_subsequence(pairs: Iterator[_Pair], n_released: int) -> Check:
-    """Rows were suppressed: the released rows must be those of the original in the same order, with some left out."""
-    problems, n_columns = [], 0
-    refinement: Refinement | None = None
-    for pair in pairs:
-        n_columns += 1
-        if pair.problem:
-            problems.append(f"'{pair.name}' {pair.problem}")
-            continue
-        both = np.concatenate([pair.expected, pair.found]).astype(np.int64) - NEVER_EQUAL
-        refinement = refinement or Refinement(len(both))
-        refinement.add(both, int(both.max(initial=0)) + 1)
-    if refinement is not None and not problems:
-        split = len(refinement.ids) - n_released
-        remaining = iter(refinement.ids[:split].tolist())
-        n_found = sum(1 for row in refinement.ids[split:].tolist() if row in remaining)
-        if n_found < n_released:
+    """Rows were suppressed: the released rows must be those of the original in the same order, with some left out.
+
+    Each released row is given the first row of the original that agrees and comes after those given before; if there is
+    any way, this is one.
+    """
+    compared = list(pairs)
+    problems = [f"'{pair.name}' {pair.problem}" for pair in compared if pair.problem]
+    if compared and not problems:
+        n_original = compared[0].n_expected
+        done, left_out, at_once = 0, 0, _FEWEST_ROWS
+        while done < n_released and done + left_out < n_original:
+            n = min(at_once, n_released - done, n_original - done - left_out)
+            originals, released = slice(done + left_out, done + left_out + n), slice(done, done + n)
+            agree = np.ones(n, dtype=np.bool_)
+            for pair in compared:
+                agree &= pair.agree(originals, released)
+            n_first = n if agree.all() else int(np.argmin(agree))
+            done += n_first
+            left_out += n_first < n
+            at_once = min(2 * at_once, _MOST_ROWS) if n_first == n else _FEWEST_ROWS
+        if done < n_released:
             problems.append("released rows are not rows of the original in its order")
-    return _cells(problems, n_columns)
+    return _cells(problems, len(compared))
 
 
 def _cells(problems: list[str], n_columns: int) -> Check:

@@ -12,6 +12,8 @@ from sfumato.audit.values import meanings_beside, numbers_in, zero_one
 AS_IS, ONE_OF, INTERVAL, MISSING = "as-is", "one-of", "interval", "missing"
 GENERALIZED = "generalized"
 """Rule whose cells say themselves what they stand for; see :mod:`sfumato.audit.cells`."""
+HIERARCHY = "hierarchy"
+"""Rule whose cells are labels of a hierarchy; see :mod:`sfumato.audit.labels`."""
 KNOWN_RULES = (AS_IS, ONE_OF, INTERVAL, MISSING)
 
 
