@@ -2,7 +2,7 @@
 
 Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
 tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
-4 releases × 12 seeds × (20 kinds × 2 + 2 naive ones) = 2,016 tamperings.
+5 releases × 12 seeds × (21 kinds × 2 + 2 naive ones) = 2,640 tamperings, and 48 with ranges.
 """
 
 import csv
@@ -23,13 +23,14 @@ from sfumato.manifest import draft_manifest, manifest_digest
 from sfumato.publishing import publish
 from sfumato.reaudit import audit_published
 from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.recoding.slicing import Slicer
 from sfumato.recoding.tree import ErrorRiskTree
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.table.coding import Table
 
 SEEDS = range(12)
-RELEASES = ["containment", "k, l and t", "tiered", "groups"]
+RELEASES = ["containment", "k, l and t", "tiered", "groups", "slices"]
 
 
 class DropColumn:
@@ -107,6 +108,7 @@ def releases(tmp_path_factory):
         "k, l and t": Published(tmp_path_factory.mktemp("classes"), regional_table(), DropColumn()),
         "tiered": Published(tmp_path_factory.mktemp("tiered"), admissions(n_rows=150), ErrorRiskTree(k=4)),
         "groups": Published(tmp_path_factory.mktemp("groups"), admissions(n_rows=150), Mondrian(k=4, l=2)),
+        "slices": Published(tmp_path_factory.mktemp("slices"), admissions(n_rows=150), Slicer(k=4, l=2)),
     }
 
 
@@ -220,6 +222,20 @@ def claim_another_rule(release, rows, manifest, chooser):
     manifest["recodings"] = [*others, {"name": name, "column": name, "rule": "missing"}]
 
 
+def name_somebody_in_a_cell(release, rows, manifest, chooser):
+    """Put the row's own value into a cell that stands for it anyway, as one more member of a set."""
+    quasi = [i for i, c in enumerate(manifest["output"]["columns"]) if c["role"] == "quasi-identifier"]
+    wide = [(r, i) for r in range(1, len(rows)) for i in quasi if rows[r][i][:1] in ("[", "{")]
+    row, column = chooser.choice(wide or [(1, quasi[0])])
+    own = release.original[rows[0][column]].cells()[row - 1].as_py() if wide else "7"
+    rows[row][column] = "{" + rows[row][column].strip("{}") + f"|{own}" + "}"
+
+
+def change_the_kind_of_a_recoding(release, rows, manifest, chooser):
+    """Let values be levels in an order of one's own, so that a narrow range could stand for everything."""
+    chooser.choice(manifest["recodings"]).update(kind="ordered", domain=["1", "Patient 7"])
+
+
 def make_a_column_an_identifier(release, rows, manifest, chooser):
     chooser.choice(manifest["output"]["columns"])["role"] = "identifier"
 
@@ -249,8 +265,10 @@ CONTENT = [
     promise_fewer_columns,
     understate_the_risk,
     claim_another_rule,
+    name_somebody_in_a_cell,
     make_a_column_an_identifier,
 ]
+ONLY_GENERALIZED = [change_the_kind_of_a_recoding]
 ONLY_NAIVE = [change_anything_in_the_manifest, change_the_input_hash]
 
 
@@ -270,6 +288,18 @@ def test_every_tampering_is_caught(releases, kind, tamper):
     release = releases[kind]
     for seed in SEEDS:
         for repaired in (False, True) if tamper in CONTENT else (False,):
+            rows, manifest = release.copy()
+            tamper(release, rows, manifest, random.Random(f"{tamper.__name__}{seed}"))
+
+            assert release.is_caught(rows, manifest, repaired), (seed, repaired)
+
+
+@pytest.mark.parametrize("kind", ["tiered", "groups"])
+@pytest.mark.parametrize("tamper", ONLY_GENERALIZED, ids=lambda tamper: tamper.__name__)
+def test_every_tampering_with_ranges_is_caught(releases, kind, tamper):
+    release = releases[kind]
+    for seed in SEEDS:
+        for repaired in (False, True):
             rows, manifest = release.copy()
             tamper(release, rows, manifest, random.Random(f"{tamper.__name__}{seed}"))
 

@@ -11,6 +11,7 @@ LAYERS = [
     "errors",
     "atomic",
     "schema",
+    "bucket_guarantees",
     "guarantees",
     "table",
     "counting",
@@ -31,7 +32,7 @@ LAYERS = [
     "evaluation",
     "cli",
 ]
-AUDIT_MAY_USE = {"errors", "schema", "guarantees", "table", "audit"}
+AUDIT_MAY_USE = {"errors", "schema", "bucket_guarantees", "guarantees", "table", "audit"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 

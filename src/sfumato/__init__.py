@@ -31,7 +31,13 @@ if TYPE_CHECKING:
     from sfumato.project import load_project
     from sfumato.publishing import make_release as release
     from sfumato.publishing import publish
+    from sfumato.recoding.anatomy import Anatomy
+    from sfumato.recoding.gain import GainRecoder
+    from sfumato.recoding.global_recoding import GlobalRecoder
+    from sfumato.recoding.hierarchy import Hierarchy
+    from sfumato.recoding.hierarchy_files import read_hierarchy
     from sfumato.recoding.mondrian_mechanism import Mondrian
+    from sfumato.recoding.slicing import Slicer
     from sfumato.recoding.tree import ErrorRiskTree
     from sfumato.schema import Column, Kind, Role, Schema
     from sfumato.selection.containment import GreedyContainmentSelector
@@ -44,6 +50,7 @@ if TYPE_CHECKING:
     from sfumato.table.read import ReadOptions, read_table
 
 _HOMES = {
+    "Anatomy": "sfumato.recoding.anatomy",
     "AuditReport": "sfumato.audit.verify",
     "BinarizePlan": "sfumato.table.binarize",
     "BinaryTable": "sfumato.table.binary",
@@ -55,9 +62,12 @@ _HOMES = {
     "ErrorRiskTree": "sfumato.recoding.tree",
     "ExactContainmentSelector": "sfumato.selection.exact",
     "ExponentialReleaser": "sfumato.perturbation.noisy_counts",
+    "GainRecoder": "sfumato.recoding.gain",
     "GeneralizedEncoder": "sfumato.evaluation.encoding",
     "GlobalAnonymity": "sfumato.guarantees",
+    "GlobalRecoder": "sfumato.recoding.global_recoding",
     "GreedyContainmentSelector": "sfumato.selection.containment",
+    "Hierarchy": "sfumato.recoding.hierarchy",
     "KAnonymity": "sfumato.guarantees",
     "KKAnonymity": "sfumato.guarantees",
     "Kind": "sfumato.schema",
@@ -72,6 +82,7 @@ _HOMES = {
     "Release": "sfumato.contract",
     "Role": "sfumato.schema",
     "Schema": "sfumato.schema",
+    "Slicer": "sfumato.recoding.slicing",
     "TCloseness": "sfumato.guarantees",
     "Table": "sfumato.table.coding",
     "audit_release": "sfumato.audit.verify",
@@ -80,12 +91,14 @@ _HOMES = {
     "link": "sfumato.attack.linkage",
     "load_project": "sfumato.project",
     "publish": "sfumato.publishing",
+    "read_hierarchy": "sfumato.recoding.hierarchy_files",
     "read_table": "sfumato.table.read",
     "release": "sfumato.publishing:make_release",
     "risk_profile": "sfumato.audit.profile",
 }
 
 __all__ = [
+    "Anatomy",
     "AuditReport",
     "BinarizePlan",
     "BinaryTable",
@@ -97,9 +110,12 @@ __all__ = [
     "ErrorRiskTree",
     "ExactContainmentSelector",
     "ExponentialReleaser",
+    "GainRecoder",
     "GeneralizedEncoder",
     "GlobalAnonymity",
+    "GlobalRecoder",
     "GreedyContainmentSelector",
+    "Hierarchy",
     "KAnonymity",
     "KKAnonymity",
     "Kind",
@@ -114,6 +130,7 @@ __all__ = [
     "Release",
     "Role",
     "Schema",
+    "Slicer",
     "TCloseness",
     "Table",
     "audit_release",
@@ -122,6 +139,7 @@ __all__ = [
     "link",
     "load_project",
     "publish",
+    "read_hierarchy",
     "read_table",
     "release",
     "risk_profile",

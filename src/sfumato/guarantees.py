@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
+from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.errors import InvalidParameterError, ManifestError
 
 DiversityVariant = Literal["distinct", "entropy", "recursive"]
@@ -53,7 +54,29 @@ class _AsDict:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the manifest."""
         fields: dict[str, Any] = asdict(self)  # type: ignore[call-overload]  # every subclass is a dataclass
+        if not fields.get("protected", True):
+            del fields["protected"]
         return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
+
+
+class _MayLeaveOut:
+    """A promise over all quasi-identifiers, or over ``protected`` ones only, which it then says plainly."""
+
+    columns: tuple[str, ...]
+    protected: tuple[str, ...]
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """Columns that the promise holds on."""
+        return self.protected or self.columns
+
+    def _check_protected(self) -> None:
+        if not set(self.protected) <= set(self.columns):
+            raise InvalidParameterError("protected", "names other columns", allowed="some of the quasi-identifiers")
+
+    def _left_open(self) -> str:
+        n_open = len(self.columns) - len(self.over)
+        return f"; {n_open} further quasi-identifying columns are released and NOT PROTECTED" if n_open else ""
 
 
 @dataclass(frozen=True)
@@ -73,16 +96,21 @@ class _Crowd(_AsDict):
 
 
 @dataclass(frozen=True)
-class KAnonymity(_Crowd):
-    """Every row shares its values on ``columns`` with at least k - 1 other rows."""
+class KAnonymity(_MayLeaveOut, _Crowd):
+    """Every row shares its values on ``columns`` (or ``protected``) with at least k - 1 other rows."""
 
     kind: ClassVar[str] = "k-anonymity"
+    protected: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_protected()
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
         return (
-            f"every row shares its values on {len(self.columns)} quasi-identifying columns "
-            f"with at least {self.k - 1} other rows"
+            f"every row shares its values on {len(self.over)} quasi-identifying columns "
+            f"with at least {self.k - 1} other rows{self._left_open()}"
         )
 
 
@@ -177,7 +205,7 @@ class UniquePatterns(_AsDict):
 
 
 @dataclass(frozen=True)
-class LDiversity(_AsDict):
+class LDiversity(_MayLeaveOut, _AsDict):
     """Every class of rows equal on ``columns`` has well-represented values of the sensitive column."""
 
     kind: ClassVar[str] = "l-diversity"
@@ -186,8 +214,10 @@ class LDiversity(_AsDict):
     columns: tuple[str, ...]
     variant: DiversityVariant = "distinct"
     c: float | None = None
+    protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_protected()
         _check_at_least("l", self.l, 1)
         if (self.variant == "recursive") != (self.c is not None):
             raise InvalidParameterError(
@@ -201,7 +231,8 @@ class LDiversity(_AsDict):
             "entropy": f"an entropy of '{self.sensitive}' of at least log({self.l:g})",
             "recursive": f"recursive ({self.c or 0:g}, {self.l:g})-diverse values of '{self.sensitive}'",
         }
-        return f"rows that are equal on {len(self.columns)} quasi-identifying columns have {ways[self.variant]}"
+        way = ways[self.variant]
+        return f"rows that are equal on {len(self.over)} quasi-identifying columns have {way}{self._left_open()}"
 
     def is_met_by(self, level: float) -> bool:
         """Whether the least diverse class is diverse enough."""
@@ -209,7 +240,7 @@ class LDiversity(_AsDict):
 
 
 @dataclass(frozen=True)
-class TCloseness(_AsDict):
+class TCloseness(_MayLeaveOut, _AsDict):
     """In every class the sensitive column is distributed almost as in the whole table."""
 
     kind: ClassVar[str] = "t-closeness"
@@ -217,16 +248,18 @@ class TCloseness(_AsDict):
     sensitive: str
     columns: tuple[str, ...]
     distance: ClosenessDistance = "equal"
+    protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_protected()
         if not 0 <= self.t <= 1:
             raise InvalidParameterError("t", f"got {self.t!r}", allowed="between 0 and 1")
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
         return (
-            f"among rows that are equal on {len(self.columns)} quasi-identifying columns, '{self.sensitive}' is "
-            f"distributed as in the whole table up to a distance of {self.t:g}"
+            f"among rows that are equal on {len(self.over)} quasi-identifying columns, '{self.sensitive}' is "
+            f"distributed as in the whole table up to a distance of {self.t:g}{self._left_open()}"
         )
 
     def is_met_by(self, level: float) -> bool:
@@ -273,6 +306,8 @@ _KNOWN = (
     UniquePatterns,
     LDiversity,
     TCloseness,
+    BucketSize,
+    BucketDiversity,
     DifferentialPrivacy,
 )
 

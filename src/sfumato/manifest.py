@@ -47,7 +47,8 @@ class Manifest:
     perturbation : mapping or None
         For a release whose cells are not the original's: its ``kind``. ``flipped``: ``n_cells_changed`` cells of the
         features were changed, and which ones is not said. ``synthetic``: the rows were drawn anew from noisy counts,
-        with the ``budget`` that the noise spends.
+        with the ``budget`` that the noise spends. ``bucketed``: within the rows that share a value of the column
+        ``bucket``, the values of each of the ``slices`` (lists of columns) were moved, each slice by itself.
     """
 
     input: Mapping[str, Any]

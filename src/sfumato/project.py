@@ -194,7 +194,7 @@ def _column(path: Path, name: str, entry: Any) -> Column:
         role,
         _choice(path, f"kind of '{name}'", entry.get("kind"), Kind) or Kind.CATEGORICAL,
         domain=tuple(entry["domain"]) if "domain" in entry else None,
-        hierarchy=entry.get("hierarchy"),
+        hierarchy=str(path.parent / entry["hierarchy"]) if "hierarchy" in entry else None,
         missing=tuple(entry["missing"]) if "missing" in entry else None,
     )
 

@@ -67,7 +67,8 @@ def background_column(
     Raises
     ------
     SchemaError
-        If released cells cannot be read, or a numeric column of the reference holds something else. No cell is shown.
+        If released cells cannot be read, or a column of numbers or dates has something else in the reference. No cell
+        is shown.
     """
     if generalized:
         containing, shares = _of_generalized(reference.values, released.values, described)
@@ -97,14 +98,12 @@ def _trimmed(values: pa.Array) -> pa.Array:
 
 def _of_generalized(reference: pa.Array, released: pa.Array, described: Column) -> tuple[Containing, Shares]:
     known = pc.cast(_trimmed(reference), pa.string())
-    if described.kind is Kind.NUMERIC and (n_wrong := int(numbers_in(known)[1].sum())):
-        problem = f"the release has numbers here, but {n_wrong:,} distinct values of the reference are none"
-        raise SchemaError(
-            problem, column=described.name, hint="say which texts mean 'missing', or leave the column out"
-        )
+    _check_reference(reference, known, described)
     cells = _read_cells(released, described.name)
     tokens = [value for cell in cells for value in (*cell.values, *(cell.bounds or ()))]
     tokens += [None] if any(cell.may_be_missing and not cell.is_any for cell in cells) else []
+    if described.kind is Kind.NUMERIC and numbers_in(pa.array(tokens, pa.string()))[1].any():
+        raise _unreadable(described.name)
     domain = pa.concat_arrays([known, pa.array(tokens, pa.string())]).unique()
     if described.domain:
         described = replace(
@@ -116,6 +115,37 @@ def _of_generalized(reference: pa.Array, released: pa.Array, described: Column) 
     shares = _shares(containing, _positions(domain, containing, described))
     places = containing.places[pc.index_in(known, domain).to_numpy().astype(np.int64)]
     return replace(containing, places=places), shares
+
+
+def _check_reference(reference: pa.Array, known: pa.Array, described: Column) -> None:
+    """Refuse values that would be compared as texts with ranges of numbers or dates."""
+    if described.kind is Kind.NUMERIC:
+        n_wrong, what, hint = int(numbers_in(known)[1].sum()), "numbers", "say which texts mean 'missing'"
+    elif described.kind is Kind.DATE and not pa.types.is_temporal(reference.type):
+        n_wrong, what, hint = _n_no_dates(known), "dates", "write them as 1960-02-11"
+    else:
+        return
+    if n_wrong:
+        problem = f"the release has {what} here, but {n_wrong:,} distinct values of the reference are none"
+        raise SchemaError(problem, column=described.name, hint=f"{hint}, or leave the column out")
+
+
+def _n_no_dates(known: pa.Array) -> int:
+    """Count texts that are no ISO dates or times, with or without a zone."""
+    texts = known.drop_null()
+    if _are_moments(texts):
+        return 0
+    return sum(not _are_moments(texts.slice(i, 1)) for i in range(len(texts)))
+
+
+def _are_moments(texts: pa.Array) -> bool:
+    for zone in (None, "UTC"):
+        try:
+            pc.cast(texts, pa.timestamp("us", zone))
+        except pa.ArrowInvalid:
+            continue
+        return True
+    return False
 
 
 def _read_cells(released: pa.Array, name: str) -> list[GeneralizedCell]:
@@ -132,12 +162,7 @@ def _unreadable(name: str) -> SchemaError:
 
 def _positions(domain: pa.Array, containing: Containing, described: Column) -> Shares | None:
     """Position of each place, not-a-number for missing; ``None`` where the values have no order."""
-    try:
-        found = positions_of(described, domain.drop_null())
-    except ValueError as error:
-        if isinstance(error, SchemaError):
-            raise
-        raise _unreadable(described.name) from None
+    found = positions_of(described, domain.drop_null())
     if found is None:
         return None
     positions = np.full(containing.n_places, np.nan)

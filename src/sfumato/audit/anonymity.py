@@ -29,7 +29,7 @@ def share_below(classes: Classes, k: int) -> float:
 
 def measure(guarantee: KAnonymity, released: AnyTable) -> float:
     """Largest k that holds on the guarantee's columns; no columns gives the number of rows."""
-    return anonymity_level(group_rows(Columns(released), guarantee.columns))
+    return anonymity_level(group_rows(Columns(released), guarantee.over))
 
 
 def measure_uniques(guarantee: UniquePatterns, released: AnyTable) -> float:

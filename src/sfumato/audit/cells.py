@@ -125,7 +125,7 @@ def contained(released: pa.Array, original: pa.Array, kind: Kind, domain: tuple[
     said = [_parse(text) for text in texts]
     values.learn(token for cell in said if cell for token in (*(cell.bounds or ()), *cell.members))
     runs: list[tuple[int, int, int]] = []
-    known: set[Hashable] = set()
+    known: set[tuple[Run, ...]] = set()
     n_unreadable = n_foreign = n_repeated = 0
     for number, cell in enumerate(said):
         places = values.places_of(cell) if cell else None
@@ -133,10 +133,10 @@ def contained(released: pa.Array, original: pa.Array, kind: Kind, domain: tuple[
             n_unreadable += 1
             continue
         n_foreign += values.is_foreign(cell)
-        meaning = values.meaning_of(cell)
-        n_repeated += meaning in known
-        known.add(meaning)
-        runs.extend((number, start, stop) for start, stop in _merged(places))
+        covered = _merged(places)
+        n_repeated += tuple(covered) in known
+        known.add(tuple(covered))
+        runs.extend((number, start, stop) for start, stop in covered)
     cells, starts, stops = np.array(runs, dtype=np.int64).reshape(-1, 3).T
     problems = (n_unreadable, n_foreign, n_repeated)
     return Containing(values.places, values.n_places, cells, starts, stops, len(texts), *problems)
@@ -159,7 +159,7 @@ def _parse(text: str | None) -> _Said | None:
 def _parse_pieces(pieces: Sequence[str]) -> _Said | None:
     bounds, members, may_be_missing = None, [], False
     for i, piece in enumerate(pieces):
-        if piece == _MISSING_MEMBER and len(pieces) > 1:
+        if piece == _MISSING_MEMBER and len(pieces) > 1 and not may_be_missing:
             may_be_missing = True
         elif i == 0 and (match := _RANGE.fullmatch(piece)):
             bounds = (_plain(match[1]), _plain(match[2]))
@@ -239,6 +239,8 @@ class _Values:
         if cell.is_any:
             return [(0, self.n_places)]
         keys = [self._key_of[token] for token in cell.members] + ([None] if cell.may_be_missing else [])
+        if len(set(keys)) < len(keys) or (cell.bounds and cell.members):
+            return None  # says something twice: what is said once more could tell apart who is in it
         runs = [(self._place_of[key], self._place_of[key] + 1) for key in keys if key in self._place_of]
         if cell.bounds is None:
             return runs
@@ -254,29 +256,18 @@ class _Values:
         return all(isinstance(bound, sort) for bound in (low, high)) and bool(low <= high)
 
     def is_foreign(self, cell: _Said) -> bool:
-        """Whether a cell names something that is not in the column nor in its domain."""
+        """Whether a cell names something that is not in the column."""
         if cell.may_be_missing and not self._has_missing:
             return True
         keys = (self._key_of[token] for token in (*(cell.bounds or ()), *cell.members))
-        return any(key not in self._place_of and not self._is_declared(key) for key in keys)
-
-    def _is_declared(self, key: Hashable) -> bool:
-        return self._domain_place is not None and not isinstance(key, tuple)
-
-    def meaning_of(self, cell: _Said) -> Hashable:
-        """Give an object that is equal for cells that say the same."""
-        bounds = tuple(dict.fromkeys(self._key_of[token] for token in cell.bounds or ()))
-        members = {self._key_of[token] for token in cell.members}
-        if len(bounds) == 1:  # from a value to itself
-            bounds, members = (), members | set(bounds)
-        return cell.is_any, bounds, frozenset(members), cell.may_be_missing
+        return any(key not in self._place_of for key in keys)
 
 
 def _reading_type(original: pa.DataType, kind: Kind) -> pa.DataType:
-    """Type beside which texts are read: the original's, and where that is text the one that the kind asks for."""
+    """Type beside which texts are read: the original's, and where that is text, decimal numbers or moments by kind."""
     if not is_text(original):
         return original
-    return {Kind.NUMERIC: pa.float64(), Kind.DATE: pa.timestamp("us")}.get(kind, original)
+    return {Kind.NUMERIC: pa.decimal128(1), Kind.DATE: pa.timestamp("us")}.get(kind, original)
 
 
 def _with_order(keys: set[Any], kind: Kind) -> list[Any]:

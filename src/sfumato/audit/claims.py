@@ -12,7 +12,7 @@ from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, g
 from sfumato.schema import Kind, Role
 
 KNOWN_VERSION = 1
-FLIPPED, SYNTHETIC = "flipped", "synthetic"
+FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
 _NUMBER_FIELDS = ("l", "t", "c", "above", "upto", "max_unique_fraction", "epsilon")
@@ -69,11 +69,18 @@ class Spending:
 
 @dataclass(frozen=True)
 class ClaimedPerturbation:
-    """How the cells came to differ from the original's: some were flipped, or all rows were drawn anew."""
+    """How the cells came to differ from the original's: flipped, drawn anew, or moved within buckets."""
 
     kind: str
     n_cells_changed: int = 0
     budget: tuple[Spending, ...] = ()
+    bucket: str | None = None
+    slices: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def moved(self) -> frozenset[str | None]:
+        """Columns that are judged bucket by bucket."""
+        return frozenset(name for names in self.slices for name in names) | {self.bucket}
 
 
 @dataclass(frozen=True)
@@ -196,6 +203,12 @@ class _Entry:
             raise self._refuse(key, "a list of texts")
         return tuple(found)
 
+    def lists_of_texts(self, key: str) -> tuple[tuple[str, ...], ...]:
+        found = self._list(key)
+        if not all(isinstance(item, list) and all(isinstance(text, str) for text in item) for item in found):
+            raise self._refuse(key, "a list of lists of texts")
+        return tuple(map(tuple, found))
+
     def one_of(self, key: str, allowed: Sequence[str]) -> str:
         found = self.text(key)
         if found not in allowed:
@@ -255,7 +268,10 @@ def _promise(entry: _Entry) -> Promise:
         ("k", entry.count),
         ("sensitive", entry.text),
         ("reveals", entry.texts),
+        ("protected", entry.texts),
         ("neighbours", entry.text),
+        ("bucket", entry.text),
+        ("beside", entry.texts),
     ):
         if key in fields:
             read(key)
@@ -275,9 +291,11 @@ def _promise(entry: _Entry) -> Promise:
 
 
 def _perturbation(entry: _Entry) -> ClaimedPerturbation:
-    kind = entry.one_of("kind", (FLIPPED, SYNTHETIC))
+    kind = entry.one_of("kind", (FLIPPED, SYNTHETIC, BUCKETED))
     if kind == FLIPPED:
         return ClaimedPerturbation(kind, entry.count("n_cells_changed"))
+    if kind == BUCKETED:
+        return ClaimedPerturbation(kind, bucket=entry.text("bucket"), slices=entry.lists_of_texts("slices"))
     return ClaimedPerturbation(kind, budget=tuple(_spending(part) for part in entry.entries("budget")))
 
 

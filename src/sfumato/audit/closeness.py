@@ -63,5 +63,5 @@ def ordered_distance_level(joint: Joint) -> float:
 def measure(guarantee: TCloseness, released: AnyTable) -> float:
     """Smallest t that holds, in the guarantee's distance."""
     columns = Columns(released)
-    joint = joint_counts(columns, group_rows(columns, guarantee.columns), guarantee.sensitive)
+    joint = joint_counts(columns, group_rows(columns, guarantee.over), guarantee.sensitive)
     return ordered_distance_level(joint) if guarantee.distance == "ordered" else equal_distance_level(joint)

@@ -67,7 +67,7 @@ def recursive_level(joint: Joint, c: float) -> int:
 def measure(guarantee: LDiversity, released: AnyTable) -> float:
     """Largest l that holds, in the guarantee's variant."""
     columns = Columns(released)
-    joint = joint_counts(columns, group_rows(columns, guarantee.columns), guarantee.sensitive)
+    joint = joint_counts(columns, group_rows(columns, guarantee.over), guarantee.sensitive)
     if guarantee.variant == "recursive":
         return recursive_level(joint, guarantee.c or 0.0)
     return entropy_level(joint) if guarantee.variant == "entropy" else distinct_level(joint)

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.audit.buckets import check_buckets
 from sfumato.audit.cells import Containing, contained
 from sfumato.audit.checks import Check, listed
-from sfumato.audit.claims import FLIPPED, SYNTHETIC, ClaimedRecoding, Claims
+from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, ClaimedRecoding, Claims
 from sfumato.audit.columns import Columns
 from sfumato.audit.labels import contained_in_labels
 from sfumato.audit.rules import AS_IS, GENERALIZED, HIERARCHY, KNOWN_RULES, evaluate
 from sfumato.audit.values import matching_ids, zero_one
-from sfumato.schema import Role
+from sfumato.schema import Kind, Role
 from sfumato.table.binary import Feature
 from sfumato.table.coding import CodedColumn
 
@@ -67,12 +68,14 @@ def check_fidelity(
     Every released column must be an original column unchanged or a recoding by a stated rule, in the original's row
     order; incomplete rows are left out when the manifest says so, and as many further rows as it says are suppressed.
     Of flipped features as many cells must differ as the manifest says; synthetic rows must have the original's classes.
+    Slices must hold the original's values bucket by bucket, and columns of no slice row by row.
     """
     yield _check_input(original, claims)
     yield _check_identifiers(original, claims, check_roles)
     yield _check_accounted(original, claims)
     if check_roles:
         yield _check_roles(original, claims)
+    yield from _check_kinds(original, claims, check_roles)
     incomplete = (
         original.incomplete_rows() if claims.drops_incomplete_rows else np.zeros(original.n_rows, dtype=np.bool_)
     )
@@ -87,6 +90,11 @@ def check_fidelity(
         yield from _check_synthetic(released, original, claims, kept)
         return
     pairs = _pairs(released, original, claims, kept)
+    if perturbation == BUCKETED and (stated := claims.perturbation) is not None:
+        yield from check_buckets(
+            released, original, stated.bucket or "", stated.slices, claims.seed, kept, claims.recodings
+        )
+        pairs = (pair for pair in pairs if pair.name not in stated.moved)
     if perturbation == FLIPPED:
         yield _check_flipped(pairs, claims)
     else:
@@ -145,6 +153,24 @@ def _check_roles(original: Columns, claims: Claims) -> Check:
     ]
     said = f"released under another role: {listed(wrong)}" if wrong else "are released as such"
     return Check("original's roles", not wrong, f"quasi-identifiers of the original {said}")
+
+
+def _check_kinds(original: Columns, claims: Claims, check_roles: bool) -> Iterator[Check]:
+    """Whether ranges run over the original's own order; that of levels must be declared."""
+    ranges = [r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY) and r.column in original]
+    ranges = [r for r in ranges if r.kind is Kind.ORDERED or (check_roles and r.kind is not Kind.CATEGORICAL)]
+    described = {r.name: original.describe(r.column) for r in ranges}
+    wrong: list[str] = []
+    unknown: list[str] = []
+    for recoding in ranges:
+        own = described[recoding.name]
+        is_same = recoding.kind is own.kind and (own.kind is not Kind.ORDERED or recoding.domain == own.domain)
+        if not is_same:
+            (wrong if check_roles or own.kind is Kind.ORDERED else unknown).append(recoding.name)
+    if ranges:
+        said = f" are not those of the original: {listed(wrong)}" if wrong else " are those of the original"
+        said += f"; NOT CHECKED (give --project, which declares them): {listed(unknown)}" if unknown else ""
+        yield Check("order of cells", not (wrong or unknown), f"orders that the manifest states for ranges{said}")
 
 
 def _check_rows(released: Columns, original: Columns, claims: Claims, n_incomplete: int) -> Check:

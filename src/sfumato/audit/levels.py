@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sfumato.audit import anonymity, closeness, containment, diversity
+from sfumato.audit import anonymity, buckets, closeness, containment, diversity
 from sfumato.audit.columns import AnyTable
 from sfumato.audit.consistency import Consistency
+from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import (
     Containment,
@@ -27,6 +28,8 @@ LEVELS: Mapping[str, Callable[[Any, AnyTable], float]] = {
     UniquePatterns.kind: anonymity.measure_uniques,
     LDiversity.kind: diversity.measure,
     TCloseness.kind: closeness.measure,
+    BucketSize.kind: buckets.measure_size,
+    BucketDiversity.kind: buckets.measure_diversity,
 }
 
 LEVELS_BESIDE_ORIGINAL: Mapping[str, Callable[[Consistency], float]] = {

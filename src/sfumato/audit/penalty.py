@@ -82,5 +82,8 @@ def _positions(values: pa.Array, described: Column) -> Penalties | None:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
         return np.asarray(pc.cast(moments, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+    if described.domain is None:
+        return None
     place = {meaning: float(i) for i, meaning in enumerate(meanings_beside(pa.array(described.domain), values.type))}
-    return np.array([place.get(meaning, np.nan) for meaning in meanings_beside(values, pa.string())])
+    placed = [np.nan if m is None else place.get(m) for m in meanings_beside(values, pa.string())]
+    return None if None in placed else np.array(placed, dtype=np.float64)

@@ -7,8 +7,8 @@ A release may be written as text although its original holds typed cells, so val
   value is the word ``true`` or ``false`` in any letter case, or 1 or 0;
 - two numbers of different types are the same when they are equal; beside a number of less than double precision the
   other one is rounded to that precision first, and beside a decimal number a double is its shortest decimal;
-- a date or time is its ISO text, with a blank or ``T`` between date and time, without trailing zeros of the second's
-  fraction and without a time of midnight;
+- a date or time is its ISO text, with a blank or ``T`` between date and time, with or without seconds of zero, trailing
+  zeros of the second's fraction and a time of midnight; one with an offset is that of the moment in UTC;
 - missing is the same as missing and as nothing else.
 """
 
@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable
-from decimal import Decimal
+from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ Meaning = Callable[[Any], Hashable]
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)|nan", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d{1,300}", re.ASCII)
+_MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2})(:\d{2})?(\.\d+)?(?:([+-])(\d{2}):?(\d{2}))?", re.ASCII)
 _TRUTH = {"true": True, "false": False}
 _NOT_A_NUMBER = "not-a-number"
 NEVER_EQUAL = -1
@@ -99,7 +101,18 @@ def _at_precision_of(beside: pa.DataType) -> Callable[[str], Hashable]:
         return lambda text: _rounded(float(text), np.float32)
     if pa.types.is_float16(beside):
         return lambda text: _rounded(float(text), np.float16)
-    return Decimal if pa.types.is_decimal(beside) else float
+    return _decimal if pa.types.is_decimal(beside) else _whole_or_double
+
+
+def _whole_or_double(text: str) -> Hashable:
+    return int(text) if _WHOLE.fullmatch(text) else float(text)
+
+
+def _decimal(text: str) -> Hashable:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits
+        return float(text)
 
 
 def _rounded(number: float, precision: type[np.floating[Any]]) -> float:
@@ -112,8 +125,6 @@ def _number_in(text: str, parse: Callable[[str], Hashable]) -> Hashable:
     """Read the number that a text spells; a text that spells none stays a text."""
     if text.lower() in _TRUTH:
         return _TRUTH[text.lower()]
-    if _WHOLE.fullmatch(text):
-        return int(text)
     return _number_meaning(parse(text)) if _NUMBER.fullmatch(text) else text
 
 
@@ -125,12 +136,29 @@ def _number_meaning(value: Any) -> Hashable:
 
 
 def _temporal_text(text: str) -> Hashable:
+    """Write a date or time in one way, from long to short in the order of time; other texts stay as they are."""
     shown = text.strip().removesuffix("Z")
     if len(shown) > 10 and shown[10] == "T":
         shown = shown[:10] + " " + shown[11:]
+    moment = _MOMENT.fullmatch(shown)
+    if moment:
+        shown = _in_utc(moment)
     if "." in shown:
         shown = shown.rstrip("0").rstrip(".")
-    return shown.removesuffix(" 00:00:00").removesuffix(" 00:00") if len(shown) > 10 else shown
+    return shown.removesuffix(" 00:00:00") if len(shown) > 10 else shown
+
+
+def _in_utc(moment: re.Match[str]) -> str:
+    date, time, seconds, fraction, sign, hours, minutes = moment.groups("")
+    shown = f"{date} {time}{seconds or ':00'}"
+    if sign:
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        try:
+            local = datetime.fromisoformat(shown)
+            shown = (local - offset if sign == "+" else local + offset).isoformat(" ")
+        except (ValueError, OverflowError):  # no such day, or none that a calendar of four-digit years has
+            return moment[0]
+    return shown + fraction
 
 
 def numbers_in(values: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.audit.beside import Beside
+from sfumato.audit.buckets import check_bucket_promises
 from sfumato.audit.checks import AuditReport, Check, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
 from sfumato.audit.columns import AnyTable, Columns
@@ -61,6 +62,7 @@ def audit_release(
     checks.extend(_check_hashes(claims, released_sha256, original_sha256))
     checks.extend(check_shape(released, columns, claims))
     checks.append(_check_promises_exist(claims))
+    checks.extend(_check_bucket_promises(claims))
     described = _described(released, claims)
     beside = Beside(Columns(described), Columns(original), claims) if original is not None else None
     levels = []
@@ -89,6 +91,13 @@ def _check_hashes(claims: Claims, released: str | None, original: str | None) ->
 
 def _is_synthetic(claims: Claims) -> bool:
     return claims.perturbation is not None and claims.perturbation.kind == SYNTHETIC
+
+
+def _check_bucket_promises(claims: Claims) -> Iterator[Check]:
+    guarantees = [promise.guarantee for promise in claims.promises]
+    stated = claims.perturbation
+    bucket, slices = (stated.bucket, stated.slices) if stated is not None else (None, ())
+    yield from check_bucket_promises(guarantees, bucket, slices, claims.names(Role.QUASI_IDENTIFIER))
 
 
 def _described(released: AnyTable, claims: Claims) -> AnyTable:
@@ -132,7 +141,8 @@ def _check_promise(
     name, parameter = _level_name(promise), _first_parameter(promise)
     promised = getattr(promise.guarantee, parameter, None)
     if needs_original(promise.guarantee) and beside is None:
-        yield Check(name, True, f"NOT CHECKED: {kind} compares with the original, which was not given", promised)
+        said = f"{kind} was NOT CHECKED: it compares with the original, which was not given (give --original)"
+        yield Check(name, False, said, promised)
         return
     try:
         found = _level(promise, released, beside)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import importlib
 import os
 import sys
@@ -15,6 +17,7 @@ COMMANDS = {
     "attack": "Match a release with a reference table: who is re-identified, with which columns.",
     "audit": "Re-check a release against its manifest, or profile the risk of any table.",
     "demo": "Take a built-in hospital table from roles to an audited release.",
+    "hierarchy": "Look at, build and check generalization hierarchies.",
     "init": "Describe a table in a project file, with guessed roles and the reasons.",
     "mechanisms": "List the mechanisms, what they promise and their parameters.",
     "release": "Make a release, audit it, and write it with its manifest.",
@@ -64,8 +67,18 @@ def sfumato(ctx: click.Context, debug: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    """Run the command line and leave with its exit code.
+
+    What was registered for the end is run, and then the process ends at once: threads of native libraries that are
+    still waiting for work would now and then abort it (exit code 134) while the interpreter is taken down.
+    """
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    with contextlib.suppress(Exception):
+        atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

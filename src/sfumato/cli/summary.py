@@ -71,8 +71,18 @@ def _not_promised(release: Release) -> Iterator[str]:
             "not promised: that other columns stay unknown where all rows of a group agree on them; "
             "'sfumato attack' counts of whom they are learned"
         )
+    if {"bucket-size", "bucket-diversity"} & kinds:
+        yield (
+            "not promised: k-anonymity, or that somebody's being in the table stays unknown: quasi-identifiers are "
+            "released as they are, only what belongs with what is hidden within each bucket"
+        )
     beside = release.table.companions if isinstance(release.table, BinaryTable) else release.table
+    done = manifest.perturbation or {}
+    covered = {done.get("bucket"), *(name for names in done.get("slices", ()) for name in names)}
+    covered |= {entry.get("sensitive") for entry in manifest.guarantees}
     for name in beside.schema.names(Role.SENSITIVE, Role.OTHER):
+        if name in covered:
+            continue
         counts = beside[name].counts
         share = float(np.count_nonzero(counts == 1) / max(beside.n_rows, 1))
         yield f"released as it is, under no guarantee: '{name}' (its value is unique in {share:.1%} of the rows)"

@@ -71,6 +71,23 @@ class CellTable:
         values = None if self.values is None else tuple(self.values[i] for i in places)
         return _collapse(tuple(columns), self.codes[:, places], self.counts, values)
 
+    def find(self, codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:
+        """Cell of each row, given the codes of the rows in the columns of the table; every row must have one.
+
+        Examples
+        --------
+        >>> cells = CellTable(("a",), np.array([[1], [4]]), np.array([2, 1]))
+        >>> cells.find(np.array([[4], [1], [1]])).tolist()
+        [1, 0, 0]
+        """
+        if not self.columns or not len(codes):
+            return np.zeros(len(codes), dtype=np.intp)
+        both = _packed(np.concatenate([self.codes, codes]))
+        if len(both) == 1:
+            return np.asarray(np.searchsorted(both[0][: self.n_cells], both[0][self.n_cells :]))
+        _, numbers = np.unique(np.column_stack(both), axis=0, return_inverse=True)
+        return np.asarray(numbers.reshape(-1)[self.n_cells :], dtype=np.intp)
+
 
 def cell_table(source: Countable, columns: Sequence[str], engine: Engine | None = None) -> CellTable:
     """Count the distinct rows of some columns.

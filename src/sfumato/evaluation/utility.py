@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.evaluation.encoding import GeneralizedEncoder
+from sfumato.evaluation.encoding import GeneralizedEncoder, values_as_cells
 from sfumato.learning.c45 import C45Classifier
-from sfumato.recoding.base import Recoder
-from sfumato.schema import Role
+from sfumato.recoding.targets import MOST_CLASSES
+from sfumato.schema import Column, Kind, Role
 from sfumato.table.coding import Table
-from sfumato.table.generalized import write_value
+
+Rows = NDArray[np.intp]
 
 
 class Classifier(Protocol):
@@ -35,13 +37,55 @@ class Classifier(Protocol):
         ...
 
 
+class Recoded(Protocol):
+    """How a table was recoded: its own cells, those of new rows, and how an encoder reads them."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns that were recoded."""
+        ...
+
+    @property
+    def certainty_penalty(self) -> float:
+        """Global certainty penalty of the recoded rows."""
+        ...
+
+    def recoded(self, table: Table) -> Table:
+        """Put the released cells into the table."""
+        ...
+
+    def generalized(self, table: Table) -> Table:
+        """Give the rows of another table the cells that fit them."""
+        ...
+
+    def as_cells(self, table: Table) -> Table:
+        """Write recoded cells as an encoder reads them."""
+        ...
+
+    def encodable(self) -> dict[str, Column]:
+        """Describe the recoded columns for an encoder."""
+        ...
+
+
+class RecodingMechanism(Protocol):
+    """What is needed of a mechanism that recodes."""
+
+    def recode(self, table: Table) -> Recoded:
+        """Recode a table."""
+        ...
+
+
 @dataclass(frozen=True)
 class FoldUtility:
-    """One fold: share of test rows predicted wrongly, certainty penalty of the training part, seconds of recoding."""
+    """One fold: share of test rows predicted wrongly, certainty penalty of the training part, seconds of recoding.
+
+    ``auc`` is the area under the ROC curve, for two classes and a classifier that gives probabilities.
+    """
 
     error: float
     certainty_penalty: float
     seconds: float
+    auc: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +105,12 @@ class CrossValidatedUtility:
         return float(np.mean([fold.certainty_penalty for fold in self.folds]))
 
     @property
+    def auc(self) -> float | None:
+        """Mean area under the ROC curve, where there is one."""
+        found = [fold.auc for fold in self.folds if fold.auc is not None]
+        return float(np.mean(found)) if len(found) == len(self.folds) else None
+
+    @property
     def seconds(self) -> float:
         """Mean seconds that recoding a training part took."""
         return float(np.mean([fold.seconds for fold in self.folds]))
@@ -68,7 +118,7 @@ class CrossValidatedUtility:
 
 def cross_validated_utility(
     table: Table,
-    recoder: Recoder | None,
+    recoder: RecodingMechanism | None,
     *,
     classifier: Classifier | None = None,
     encoder: Callable[[], GeneralizedEncoder] = GeneralizedEncoder,
@@ -84,45 +134,72 @@ def cross_validated_utility(
 
     Parameters
     ----------
-    recoder : Recoder or None
+    recoder : mechanism with ``recode``, or None
         ``None`` leaves the rows as they are: the error on the original table.
     classifier : scikit-learn classifier or None
-        Trained anew in each fold; ``None`` takes C4.5 as [ERP19]_ does.
+        Trained anew in each fold; ``None`` takes C4.5 as [ERP19]_ does. Missing cells reach it as not-a-number.
     encoder : callable
         Makes the encoder of ranges and sets; called without arguments.
+    n_folds : int, default=10
+        At most the rows of the most frequent class. A class with fewer rows than folds is in some of them only.
     seed : int
         Of the stratified folds.
+
+    Raises
+    ------
+    SchemaError
+        If there is no target, or it is a quantity: numeric, with more than 20 values.
 
     References
     ----------
     .. [ERP19] Yang, Wang, Hu, Li: A Decision Tree Approach for Assessing and Mitigating Background and Identity
        Disclosure Risks. ICIS 2019.
     """
-    target = _target(table, n_folds)
+    _check_classifier(classifier)
+    target = _target(table)
     features = [c.name for c in table.schema if c.role not in (Role.IDENTIFIER, Role.TARGET)]
-    columns = {name: table.schema[name] for name in features}
-    splits = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(table.n_rows), target)
     folds = []
-    for number, (train_rows, test_rows) in enumerate(splits):
+    for number, (train_rows, test_rows) in enumerate(_splits(target, n_folds, seed)):
         if progress:
             progress(number, n_folds, "fold")
-        train, test, penalty, seconds = _recoded(table.take(train_rows), table.take(test_rows), recoder, features)
-        encoding = encoder().fit(train, columns)
+        part = _recoded(table.take(train_rows), table.take(test_rows), recoder, features)
+        encoding = encoder().fit(part.train, part.columns)
         model = _fresh(classifier, encoding)
-        model.fit(encoding.transform(train), target[train_rows])
-        wrong = model.predict(encoding.transform(test)) != target[test_rows]
-        folds.append(FoldUtility(float(wrong.mean()), penalty, seconds))
+        model.fit(encoding.transform(part.train), target[train_rows])
+        test = encoding.transform(part.test)
+        wrong = model.predict(test) != target[test_rows]
+        auc = _auc(model, test, target[test_rows])
+        folds.append(FoldUtility(float(wrong.mean()), part.certainty_penalty, part.seconds, auc))
     return CrossValidatedUtility(tuple(folds))
 
 
-def _target(table: Table, n_folds: int) -> Any:
+def _check_classifier(classifier: object) -> None:
+    if classifier is not None and not all(hasattr(classifier, name) for name in ("fit", "predict", "get_params")):
+        problem = f"got an object of type {type(classifier).__name__}"
+        raise InvalidParameterError("classifier", problem, allowed="a scikit-learn classifier, or None")
+
+
+def _target(table: Table) -> NDArray[np.int32]:
     name = table.schema.target
     if name is None:
         problem = "the table has no target to predict"
         raise SchemaError(problem, hint="give one column the role target")
-    if not 2 <= n_folds <= table.n_rows:
-        raise InvalidParameterError("n_folds", f"got {n_folds}", allowed=f"between 2 and {table.n_rows:,} rows")
+    if table.schema[name].kind is Kind.NUMERIC and table[name].n_distinct > MOST_CLASSES:
+        problem = f"is to be predicted as a class and has {table[name].n_distinct:,} different numbers"
+        raise SchemaError(problem, column=name, hint="make classes of it, or predict another column")
     return table[name].codes
+
+
+def _splits(target: NDArray[np.int32], n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+    """Rows to train and to test on, fold by fold; every class as evenly spread as its number of rows allows."""
+    most = int(np.bincount(target, minlength=1).max())
+    if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or not 2 <= n_folds <= most:
+        allowed = f"a whole number of at least 2 and at most {most:,} (rows of the most frequent class)"
+        raise InvalidParameterError("n_folds", f"got {n_folds!r}", allowed=allowed)
+    folds = StratifiedKFold(int(n_folds), shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds, or that are many
+        return list(folds.split(np.zeros(len(target)), target))
 
 
 def _fresh(classifier: Classifier | None, encoding: GeneralizedEncoder) -> Any:
@@ -131,29 +208,31 @@ def _fresh(classifier: Classifier | None, encoding: GeneralizedEncoder) -> Any:
     return C45Classifier(categorical_features=encoding.is_categorical_)
 
 
-def _recoded(
-    train: Table, test: Table, recoder: Recoder | None, features: Sequence[str]
-) -> tuple[Table, Table, float, float]:
+def _auc(model: Any, test: Any, target: Any) -> float | None:
+    if not hasattr(model, "predict_proba") or len(model.classes_) != 2:
+        return None
+    if not np.array_equal(np.unique(target), model.classes_):
+        return None
+    return float(roc_auc_score(target == model.classes_[1], model.predict_proba(test)[:, 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    train: Table
+    test: Table
+    columns: dict[str, Column]
+    certainty_penalty: float = 0.0
+    seconds: float = 0.0
+
+
+def _recoded(train: Table, test: Table, recoder: RecodingMechanism | None, features: Sequence[str]) -> _Part:
+    columns = {name: train.schema[name] for name in features}
     if recoder is None:
-        return _as_cells(train, features), _as_cells(test, features), 0.0, 0.0
+        return _Part(values_as_cells(train, features), values_as_cells(test, features), columns)
     started = time.perf_counter()
     recoding = recoder.recode(train)
     released = recoding.recoded(train)
     seconds = time.perf_counter() - started
-    plain = [name for name in features if name not in {axis.name for axis in recoding.axes}]
-    test_part = recoding.generalized(test)
-    return _as_cells(released, plain), _as_cells(test_part, plain), recoding.certainty_penalty, seconds
-
-
-def _as_cells(table: Table, names: Sequence[str]) -> Table:
-    """Write plain values as cells that stand for one value."""
-    columns = dict(table.columns)
-    for name in names:
-        texts = list(_cell_texts(columns[name].values))
-        columns[name] = columns[name].recode(pa.array(texts, pa.string()), table.schema[name].kind)
-    return replace(table, columns=columns)
-
-
-def _cell_texts(values: pa.Array) -> Iterator[str | None]:
-    for text in pc.cast(values, pa.string()).to_pylist():
-        yield None if text is None else write_value(text)
+    plain = [name for name in features if name not in recoding.names]
+    own, new = (values_as_cells(recoding.as_cells(part), plain) for part in (released, recoding.generalized(test)))
+    return _Part(own, new, columns | recoding.encodable(), recoding.certainty_penalty, seconds)

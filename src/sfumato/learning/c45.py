@@ -16,9 +16,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sfumato.errors import InvalidParameterError
 from sfumato.learning.columns import Categorical
 from sfumato.learning.criteria import Criterion, Entropy, Several, Variance
-from sfumato.learning.estimator import TreeEstimator, of_nodes_with_rows, rounded
+from sfumato.learning.estimator import TreeEstimator, first_of_most, is_number, of_nodes_with_rows, rounded
 from sfumato.learning.grow import grow
 from sfumato.learning.pruning import collapse, prune
 from sfumato.learning.splits import SMALL
@@ -58,11 +59,12 @@ class C45Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]  # no
     Notes
     -----
     A missing value (None, not-a-number) goes down all branches with the shares of the known ones, in training and in
-    prediction; so does a category that the training rows did not have. Of classes equally frequent in a leaf the first
-    is predicted.
+    prediction; so does a category that the training rows did not have. Of classes that are equally frequent but for
+    rounding (1e-6) the first is predicted.
 
     **Deviations** from J48: numbers closer than 1e-5 are told apart if the whole column lies within less than 1 (J48
     never splits between them), and a chain of cuts whose gains differ by less than 1e-6 may end at another of them.
+    Weka's evaluation lets rounding decide between classes that are equally frequent.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class C45Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]  # no
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree and prune it; a row of weight 2 counts as two rows."""
         self._check_growth()
+        self._check_pruning()
         cells, labels = self._checked(X, y)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         check_classification_targets(self.classes_)
@@ -116,11 +119,19 @@ class C45Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]  # no
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most frequent class of the leaves that a row reaches."""
-        places = self.predict_proba(X).argmax(axis=1)
+        places = first_of_most(self.predict_proba(X))
         return np.asarray(self.classes_[places])
 
+    def _check_pruning(self) -> None:
+        if not is_number(self.confidence) or not 0 < self.confidence <= 0.5:
+            problem = f"got {self.confidence!r}"
+            raise InvalidParameterError("confidence", problem, allowed="above 0 and at most 0.5")
+        for name in ("pruned", "subtree_raising"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise InvalidParameterError(name, f"got {getattr(self, name)!r}", allowed="true or false")
+
     def _leaf_texts(self) -> list[str]:
-        predicted = self.classes_[of_nodes_with_rows(self.tree_).argmax(axis=1)]
+        predicted = self.classes_[first_of_most(of_nodes_with_rows(self.tree_))]
         wrong = Entropy(len(self.classes_)).error(self.tree_.statistics)
         return [
             f"{label} ({rounded(n)}/{rounded(e)})" if e > SMALL else f"{label} ({rounded(n)})"

@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
 
+LARGEST_EXPONENT = 400
+"""Sums of squares of numbers below 2**400 are numbers, and those of numbers above 2**-400 have all their digits."""
+
 
 class Criterion(Protocol):
     """How pure a group of rows is and how wrong its best constant prediction."""
@@ -108,8 +111,14 @@ class Variance:
         return False
 
     def statistics(self, target: ArrayLike) -> Numbers:
-        """Return 1, the number and its square; centred first, so that large numbers lose no digits."""
+        """Return 1, the number and its square; centred first, so that large numbers lose no digits.
+
+        Numbers whose squares a double cannot hold are first divided by a power of two near the largest.
+        """
         numbers = np.asarray(target, dtype=np.float64)
+        exponent = int(np.frexp(np.abs(numbers).max(initial=0.0))[1])
+        if abs(exponent) > LARGEST_EXPONENT:
+            numbers = np.ldexp(numbers, -exponent)
         centred = numbers - (numbers.mean() if len(numbers) else 0.0)
         return np.column_stack([np.ones(len(numbers)), centred, centred**2])
 

@@ -96,10 +96,14 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # no types upstream
         return np.asarray(means / np.bincount(reached.rows, weights=reached.shares, minlength=n_rows)[:, None])
 
     def _check_growth(self) -> None:
-        if not isinstance(self.min_samples_leaf, int | float | np.number) or not self.min_samples_leaf > 0:
-            raise InvalidParameterError("min_samples_leaf", f"got {self.min_samples_leaf!r}", allowed="above 0")
-        if self.max_depth is not None and (not isinstance(self.max_depth, int | np.integer) or self.max_depth < 0):
-            raise InvalidParameterError("max_depth", f"got {self.max_depth!r}", allowed="0 or more, or None")
+        least, most, listed = self.min_samples_leaf, self.max_depth, self.categorical_features
+        if not is_number(least) or not least > 0:
+            raise InvalidParameterError("min_samples_leaf", f"got {least!r}", allowed="above 0")
+        if most is not None and (not is_number(most) or isinstance(most, float) or most < 0):
+            raise InvalidParameterError("max_depth", f"got {most!r}", allowed="0 or more, or None")
+        if not (listed is None or isinstance(listed, str) or np.ndim(listed) == 1):
+            allowed = "'from_dtype', None, or names, positions or truth values of columns"
+            raise InvalidParameterError("categorical_features", f"got {listed!r}", allowed=allowed)
 
 
 def _checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Numbers:
@@ -119,6 +123,29 @@ def of_nodes_with_rows(tree: Tree) -> Numbers:
     """Statistics of each node, or of its parent where no training row reached it."""
     is_empty = tree.weights < SMALL
     return tree.statistics[np.where(is_empty, tree.parent, np.arange(tree.n_nodes))]
+
+
+def is_number(given: object) -> bool:
+    """Whether a parameter is a number; truth values are none."""
+    return isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
+
+
+def first_of_most(amounts: Numbers) -> NDArray[np.intp]:
+    """Place of the largest amount in each row: the first of those that differ by rounding only.
+
+    As J48 compares: an amount takes the lead when it is larger by more than 1e-6.
+
+    Examples
+    --------
+    >>> first_of_most(np.array([[0.3, 0.1 + 0.2], [0.2, 0.8]])).tolist()
+    [0, 1]
+    """
+    place, most = np.zeros(len(amounts), dtype=np.intp), amounts[:, 0]
+    for number, column in enumerate(amounts.T):
+        is_more = column > most + SMALL
+        place[is_more] = number
+        most = np.where(is_more, column, most)
+    return place
 
 
 def rounded(weight: float) -> str:

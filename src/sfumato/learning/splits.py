@@ -190,7 +190,8 @@ def _best_cuts(level: Level, groups: _Groups, column: TreeColumn, criterion: Cri
 
 def _are_apart(groups: _Groups, column: TreeColumn, criterion: Criterion) -> NDArray[np.bool_]:
     numbers = np.asarray(column.numbers)
-    step = SMALLEST_STEP * min(1.0, float(numbers[-1] - numbers[0])) if criterion.is_in_bits else 0.0
+    half_range = float(numbers[-1] / 2 - numbers[0] / 2)  # the whole one may be too large for a number
+    step = SMALLEST_STEP * min(1.0, 2 * half_range) if criterion.is_in_bits else 0.0
     return np.asarray(numbers[groups.codes[:-1]] + step < numbers[groups.codes[1:]])
 
 

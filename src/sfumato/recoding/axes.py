@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +15,10 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.learning.tree import MISSING, TreeColumn
 from sfumato.schema import Column, Kind
-from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.coding import CodedColumn, Table, parse_numbers
 
 Codes = NDArray[np.int32]
+Places = NDArray[np.intp]
 Positions = NDArray[np.float64]
 
 
@@ -31,7 +34,8 @@ class Axis:
     labels : tuple of str
         How each value is written, in the order of the codes.
     positions : ndarray of float64 or None
-        Where each value lies, ascending: the number, the moment, the level. ``None`` for a categorical column.
+        Where each value lies, ascending: the number, the moment, the level. ``None`` for a categorical column. Values
+        that differ in more digits than a double has share a position and are apart all the same.
     described : Column or None
         How the schema describes it; tells how values of another table are placed.
     """
@@ -66,8 +70,31 @@ class Axis:
 
 
 def axes_of(table: Table, names: Sequence[str]) -> tuple[Axis, ...]:
-    """Describe some columns of a table as axes."""
-    return tuple(_axis(table.schema[name], table[name]) for name in names)
+    """Describe some columns of a table as axes.
+
+    Raises
+    ------
+    SchemaError
+        If a numeric column holds something else than finite numbers, or a column holds values that no file of a release
+        would give back: missing tokens, or blanks around a text. Readers take these out; a table made in memory may
+        hold them.
+    """
+    axes = tuple(_axis(table.schema[name], table[name]) for name in names)
+    for axis in axes:
+        _check_labels(axis, table.schema.missing_tokens(axis.name))
+    return axes
+
+
+def _check_labels(axis: Axis, missing_tokens: tuple[str, ...]) -> None:
+    labels = pa.array(axis.labels, pa.string())
+    n_tokens = pc.sum(pc.is_in(labels, value_set=pa.array(missing_tokens, pa.string()))).as_py()
+    if n_tokens:
+        problem = f"has {n_tokens:,} distinct values that the missing tokens of its schema read as missing"
+        raise SchemaError(problem, column=axis.name, hint="put nulls there, or change the missing tokens")
+    n_untrimmed = pc.sum(pc.not_equal(labels, pc.utf8_trim_whitespace(labels))).as_py()
+    if n_untrimmed:
+        problem = f"has {n_untrimmed:,} distinct values with blanks around them, which a file would not give back"
+        raise SchemaError(problem, column=axis.name, hint="trim them first")
 
 
 def align(axis: Axis, column: CodedColumn) -> Axis:
@@ -84,47 +111,112 @@ def align(axis: Axis, column: CodedColumn) -> Axis:
 
 
 def _axis(described: Column, column: CodedColumn) -> Axis:
-    """Order the values by position, give equal positions one code, and take missing out of the codes."""
+    """Order the values by position, give equal values one code, and take missing out of the codes."""
     missing = column.missing_code
     known = column.values.drop_null()
-    labels = _labels(known)
+    if pa.types.is_boolean(known.type):
+        described = replace(described, kind=Kind.CATEGORICAL)
+    labels = _labels(described, known)
     positions = positions_of(described, known)
-    if positions is None:
-        recode, kept = np.arange(len(labels)), np.arange(len(labels))
-    else:
-        positions, kept, recode = np.unique(positions, return_index=True, return_inverse=True)
+    kept = recode = np.arange(len(labels))
+    if positions is not None:
+        _check_span(described, positions)
+        kept, recode = _in_order(described, known, positions)
+        positions = positions[kept]
     codes = np.append(recode, MISSING)[np.where(column.codes == missing, len(labels), column.codes)]
     return Axis(described.name, codes.astype(np.int32), tuple(labels[i] for i in kept), positions, described)
 
 
-def _labels(known: pa.Array) -> list[str]:
-    return [str(text).strip() for text in pc.cast(known, pa.string()).to_pylist()]
+def _labels(described: Column, known: pa.Array) -> list[str]:
+    texts = pc.cast(known, pa.string())
+    return list((pc.utf8_trim_whitespace(texts) if described.kind is Kind.NUMERIC else texts).to_pylist())
+
+
+def _in_order(described: Column, known: pa.Array, positions: Positions) -> tuple[Places, Places]:
+    """Where the first of each group of equal values stands, in ascending order, and the group of each value."""
+    _, first, at = np.unique(positions, return_index=True, return_inverse=True)
+    if len(first) == len(positions):
+        return first, at
+    shared = np.flatnonzero(np.bincount(at)[at] > 1)
+    exact = _exact(described, known.take(pa.array(shared)))
+    rank_of = {value: rank for rank, value in enumerate(sorted(set(exact)))}
+    ranks = np.zeros(len(positions), dtype=np.int64)
+    ranks[shared] = [rank_of[value] for value in exact]
+    _, kept, recode = np.unique(at * len(rank_of) + ranks, return_index=True, return_inverse=True)
+    return kept, recode
+
+
+def _exact(described: Column, known: pa.Array) -> list[Any]:
+    """Give objects for numbers and dates that are equal, and in order, exactly when the values are."""
+    if described.kind is Kind.DATE:
+        return list(pc.cast(pc.cast(known, pa.timestamp("us")), pa.int64()).to_pylist())
+    values = known.to_pylist()
+    return [_exact_number(value) if isinstance(value, str) else value for value in values]
+
+
+def _exact_number(text: str) -> Decimal | float:
+    try:
+        return Decimal(text.strip())
+    except InvalidOperation:  # an exponent of twenty digits
+        return float(text)
 
 
 def positions_of(described: Column, known: pa.Array) -> Positions | None:
-    """Place values by the kind of their column; ``None`` where they have no order.
+    """Place values by the kind of their column; ``None`` where they have no order, as truth values.
+
+    Raises
+    ------
+    SchemaError
+        If the column is numeric and some values are no finite numbers.
 
     Examples
     --------
     >>> positions_of(Column("age", kind=Kind.NUMERIC), pa.array(["29", "42.5"])).tolist()
     [29.0, 42.5]
     """
+    if pa.types.is_boolean(known.type):
+        return None
     if described.kind is Kind.NUMERIC:
-        return _finite(described, CodedColumn(np.zeros(0, dtype=np.int32), known).numbers())
+        return _numbers(described, known)
     if described.kind is Kind.DATE:
         return _moments(known)
     if described.kind is Kind.ORDERED and described.domain:
         level = {label: i for i, label in enumerate(described.domain)}
-        labels = _labels(known)
+        labels = _labels(described, known)
         return np.array([level[label] for label in labels], dtype=np.float64) if set(labels) <= set(level) else None
     return None
 
 
-def _finite(described: Column, numbers: Positions) -> Positions:
-    if not np.isfinite(numbers).all():
+def _numbers(described: Column, known: pa.Array) -> Positions:
+    try:
+        numbers = parse_numbers(known)
+    except ValueError:
+        problem = f"is declared numeric, but {_not_numbers(known)} are not numbers"
+        hint = 'add the texts that mean "missing" to the column\'s missing tokens, or make its kind categorical'
+        raise SchemaError(problem, column=described.name, hint=hint) from None
+    if np.isfinite(numbers).all():
+        return numbers
+    problem = "is declared numeric, but has values that are not-a-number (NaN)"
+    if np.isinf(numbers).any():
         problem = "has infinite numbers, which no range can hold"
-        raise SchemaError(problem, column=described.name, hint="make its kind categorical, or leave these rows out")
-    return numbers
+    raise SchemaError(problem, column=described.name, hint="make its kind categorical, or leave these rows out")
+
+
+def _not_numbers(known: pa.Array) -> str:
+    """Say how many of the values cannot be read as numbers."""
+    n_wrong = 0
+    for i in range(len(known)):
+        try:
+            parse_numbers(known[i : i + 1])
+        except ValueError:
+            n_wrong += 1
+    return f"{n_wrong:,} of its {len(known):,} distinct values"
+
+
+def _check_span(described: Column, positions: Positions) -> None:
+    if len(positions) and positions.max() / 2 - positions.min() / 2 > np.finfo(np.float64).max / 2:
+        problem = "has numbers so far apart that their distance is no number"
+        raise SchemaError(problem, column=described.name, hint="give the column in a larger unit")
 
 
 def _moments(known: pa.Array) -> Positions | None:

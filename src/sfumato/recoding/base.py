@@ -20,7 +20,7 @@ from sfumato.measures.anonymity import anonymity_level
 from sfumato.measures.loss import generalized_certainty_penalty
 from sfumato.recoding.axes import Axis, align, axes_of
 from sfumato.recoding.cover import Cover, Generalized, generalize
-from sfumato.schema import Kind, Role
+from sfumato.schema import Column, Kind, Role
 from sfumato.table.coding import Table
 
 Ids = NDArray[np.int32]
@@ -52,6 +52,19 @@ class Recoding:
         """Size of the smallest class of rows with equal cells."""
         alike = np.column_stack([cells.of_class for cells in self.cells])[self.cover.of_row]
         return anonymity_level(np.unique(alike, axis=0, return_counts=True)[1])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns that are recoded."""
+        return tuple(axis.name for axis in self.axes)
+
+    def as_cells(self, table: Table) -> Table:
+        """Return a recoded table as an encoder of cells reads it: as it is."""
+        return table
+
+    def encodable(self) -> dict[str, Column]:
+        """Describe the recoded columns for an encoder, by the kind of their original values."""
+        return {axis.name: axis.described or Column(axis.name) for axis in self.axes}
 
     def recoded(self, table: Table) -> Table:
         """Put the released cells into the table that was covered."""
@@ -100,7 +113,8 @@ class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest."""
-        return dict(self.get_params(deep=False)) | {"k": int(self.k)}
+        given = self.get_params(deep=False)
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Recode the quasi-identifiers of a table and describe the result.
@@ -143,6 +157,29 @@ class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
 
     def _axes(self, table: Table) -> tuple[Axis, ...]:
         return axes_of(table, table.schema.names(Role.QUASI_IDENTIFIER))
+
+
+def check_choices(mechanism: object, **allowed: Sequence[str]) -> None:
+    """Refuse a parameter that is none of the words allowed for it.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> check_choices(SimpleNamespace(rule="any"), rule=("lowest", "literal"))
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InvalidParameterError: rule must be one of lowest, literal, got 'any'.
+    """
+    for name, choices in allowed.items():
+        given = getattr(mechanism, name)
+        if not isinstance(given, str) or given not in choices:
+            raise InvalidParameterError(name, f"got {given!r}", allowed=f"one of {', '.join(choices)}")
+
+
+def check_truth_value(name: str, given: object) -> None:
+    """Refuse what is neither true nor false, a number or a text included."""
+    if not isinstance(given, bool | np.bool_):
+        raise InvalidParameterError(name, f"got {given!r}", allowed="true or false")
 
 
 def check_group_size(k: object, n_rows: int) -> None:

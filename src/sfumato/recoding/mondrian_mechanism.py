@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, get_args
 
+import numpy as np
+
 from sfumato.contract import MechanismInfo, Parameter, Progress
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DiversityVariant, Guarantee, KAnonymity, LDiversity
-from sfumato.recoding.base import Recoder, Recoding
+from sfumato.recoding.base import Recoder, Recoding, check_choices, check_truth_value
 from sfumato.recoding.constraints import constraint_of
 from sfumato.recoding.cover import Cover
 from sfumato.recoding.mondrian import SplitRule, mondrian_partition
@@ -35,7 +37,7 @@ class Mondrian(Recoder):
         Which cut: the one that lowers the certainty penalty most (ours), the median of the widest column ([LDR06]_), or
         the one with the largest information gain for the target ([LDR08]_).
     l : float or None
-        l-diversity of the sensitive column in every group, besides k-anonymity.
+        l-diversity of the sensitive column in every group, besides k-anonymity. The next three go with it only.
     sensitive : str or None
         Column that l is about; ``None`` takes the one with the role sensitive.
     variant : {"distinct", "entropy", "recursive"}, default="distinct"
@@ -89,7 +91,7 @@ class Mondrian(Recoder):
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Divide the rows and cover each group."""
-        self._check_choices()
+        self._check_parameters()
         table = self._checked(table)
         axes = self._axes(table)
         diversity = self._diversity(table)
@@ -110,13 +112,24 @@ class Mondrian(Recoder):
         )
         return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
 
-    def _check_choices(self) -> None:
-        for name, allowed in (("split", SPLITS), ("variant", VARIANTS), ("criterion", CRITERIA)):
-            if getattr(self, name) not in allowed:
-                problem = f"got {getattr(self, name)!r}"
-                raise InvalidParameterError(name, problem, allowed=f"one of {', '.join(allowed)}")
-        if not isinstance(self.strict, bool):
-            raise InvalidParameterError("strict", f"got {self.strict!r}", allowed="true or false")
+    def _check_parameters(self) -> None:
+        check_choices(self, split=SPLITS, variant=VARIANTS, criterion=CRITERIA)
+        check_truth_value("strict", self.strict)
+        if self.l is None:
+            self._check_nothing_is_said_of_diversity()
+        elif not _is_number(self.l) or not 1 <= self.l < float("inf"):
+            raise InvalidParameterError("l", f"got {self.l!r}", allowed="a number of at least 1, or None")
+        if self.sensitive is not None and not isinstance(self.sensitive, str):
+            raise InvalidParameterError("sensitive", f"got {self.sensitive!r}", allowed="the name of a column, or None")
+        if self.c is not None and not _is_number(self.c):
+            raise InvalidParameterError("c", f"got {self.c!r}", allowed="a number above 0, or None")
+
+    def _check_nothing_is_said_of_diversity(self) -> None:
+        for name, without in (("sensitive", None), ("variant", "distinct"), ("c", None)):
+            given = getattr(self, name)
+            if given != without:
+                allowed = f"{without!r} where l is not given"
+                raise InvalidParameterError(name, f"got {given!r}", allowed=allowed, hint="give l as well")
 
     def _diversity(self, table: Table) -> LDiversity | None:
         if self.l is None:
@@ -130,7 +143,11 @@ class Mondrian(Recoder):
             problem = f"'{name}' is a {table.schema[name].role}"
             raise InvalidParameterError("sensitive", problem, allowed="a column that is released as it is")
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
-        return LDiversity(float(self.l), name, columns, self.variant, self.c)
+        return LDiversity(float(self.l), name, columns, self.variant, None if self.c is None else float(self.c))
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
 
 
 MECHANISMS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -22,9 +23,14 @@ def target_criterion(table: Table, choice: CriterionChoice = "auto", names: str 
 
     Raises
     ------
+    InvalidParameterError
+        If the names are no text, or name a column that is not released as it is.
     SchemaError
-        If there is no target, or a quantity is missing in some row.
+        If there is no target, or a quantity is missing or no finite number in some row.
     """
+    if names is not None and not isinstance(names, str):
+        allowed = "a text of column names separated by commas, or None"
+        raise InvalidParameterError("targets", f"got {names!r}", allowed=allowed)
     targets = [name.strip() for name in names.split(",") if name.strip()] if names else []
     if not targets:
         if table.schema.target is None:
@@ -60,5 +66,9 @@ def _numbers(table: Table, name: str) -> ArrayLike:
         raise SchemaError(problem, column=name, hint="use criterion = entropy") from None
     if column.n_missing:
         problem = f"is to be predicted as a number and is missing in {column.n_missing:,} rows"
+        raise SchemaError(problem, column=name, hint="leave these rows out, or use criterion = entropy")
+    n_wrong = int((~np.isfinite(numbers)[column.codes]).sum())
+    if n_wrong:
+        problem = f"is to be predicted as a number and is infinite or not-a-number in {n_wrong:,} rows"
         raise SchemaError(problem, column=name, hint="leave these rows out, or use criterion = entropy")
     return numbers[column.codes]

@@ -15,7 +15,7 @@ from sfumato.guarantees import GlobalAnonymity, Guarantee, KAnonymity, KKAnonymi
 from sfumato.learning.grow import grow
 from sfumato.learning.tree import LEAF, Tree, route
 from sfumato.recoding.axes import Axis
-from sfumato.recoding.base import Recoder, Recoding
+from sfumato.recoding.base import Recoder, Recoding, check_choices, check_truth_value
 from sfumato.recoding.pruning import prune_by_error_risk
 from sfumato.recoding.refine import RefinedTree, refine
 from sfumato.recoding.targets import CRITERIA, target_criterion
@@ -114,7 +114,7 @@ class ErrorRiskTree(Recoder):
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Grow, prune and cover; keeps the tree in ``tree_``."""
-        self._check_choices()
+        self._check_parameters()
         table = self._checked(table)
         axes = self._axes(table)
         columns = [axis.as_tree_column() for axis in axes]
@@ -142,13 +142,9 @@ class ErrorRiskTree(Recoder):
         part_of_leaf[grouped.leaf_of_row] = cover.home
         return Recoding(axes, cover, lambda new: part_of_leaf[find(new)])
 
-    def _check_choices(self) -> None:
-        for name, allowed in (("generalization", GENERALIZATIONS), ("rule", RULES), ("criterion", CRITERIA)):
-            if getattr(self, name) not in allowed:
-                problem = f"got {getattr(self, name)!r}"
-                raise InvalidParameterError(name, problem, allowed=f"one of {', '.join(allowed)}")
-        if not isinstance(self.refine, bool):
-            raise InvalidParameterError("refine", f"got {self.refine!r}", allowed="true or false")
+    def _check_parameters(self) -> None:
+        check_choices(self, generalization=GENERALIZATIONS, rule=RULES, criterion=CRITERIA)
+        check_truth_value("refine", self.refine)
         least = self.min_samples_leaf
         if isinstance(least, bool) or not isinstance(least, int | np.integer) or least < 1:
             raise InvalidParameterError("min_samples_leaf", f"got {least!r}", allowed="a whole number of at least 1")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sfumato.errors import InputError
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Kind, Schema
-from sfumato.table.coding import CodedColumn, Codes, RowMask, is_number_type
+from sfumato.table.coding import CodedColumn, Codes, RowMask, plain_type
 from sfumato.table.kinds import guess_kind
 
 _REMEMBERED_VALUES = 64
@@ -132,7 +132,7 @@ def check_names(names: Iterable[object], *, place: str | None, line: int | None 
 def _plain(cells: pa.Array | pa.ChunkedArray, name: str, place: str | None) -> pa.Array:
     """One array of a plain type: text, number, truth value, date or time."""
     is_coded = pa.types.is_dictionary(cells.type)
-    target = _plain_type(cells.type.value_type if is_coded else cells.type)
+    target = plain_type(cells.type.value_type if is_coded else cells.type)
     chunks = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
     try:
         if target is not None:
@@ -143,18 +143,3 @@ def _plain(cells: pa.Array | pa.ChunkedArray, name: str, place: str | None) -> p
         problem = "holds values that cannot be read"
     hint = "leave the column out or turn it into text or numbers first"
     raise InputError(problem, path=place, column=name, hint=hint)
-
-
-def _plain_type(data_type: pa.DataType) -> pa.DataType | None:
-    kinds = pa.types
-    if kinds.is_string(data_type) or kinds.is_large_string(data_type) or kinds.is_null(data_type):
-        return pa.string()
-    if getattr(kinds, "is_string_view", kinds.is_string)(data_type):
-        return pa.string()
-    if kinds.is_float16(data_type):
-        return pa.float32()
-    if kinds.is_date(data_type):
-        return pa.date32()
-    if is_number_type(data_type) or kinds.is_timestamp(data_type) or kinds.is_time(data_type):
-        return data_type
-    return None

@@ -126,6 +126,22 @@ def is_number_type(data_type: pa.DataType) -> bool:
     )
 
 
+def plain_type(data_type: pa.DataType) -> pa.DataType | None:
+    """Type in which a column is kept: text, numbers, truth values, dates or times; ``None`` for anything else."""
+    kinds = pa.types
+    if kinds.is_string(data_type) or kinds.is_large_string(data_type) or kinds.is_null(data_type):
+        return pa.string()
+    if getattr(kinds, "is_string_view", kinds.is_string)(data_type):
+        return pa.string()
+    if kinds.is_float16(data_type):
+        return pa.float32()
+    if kinds.is_date(data_type):
+        return pa.date32()
+    if is_number_type(data_type) or kinds.is_timestamp(data_type) or kinds.is_time(data_type):
+        return data_type
+    return None
+
+
 def _sorting_order(values: pa.Array, kind: Kind) -> NDArray[np.int64]:
     """Order of distinct values: numbers by size and then by spelling, all else by value; null last."""
     keys = {"value": values}
@@ -191,14 +207,20 @@ class Table:
 
     @classmethod
     def from_arrow(cls, cells: pa.Table, schema: Schema, source: Source | None = None) -> Table:
-        """Code an Arrow table under a schema that describes exactly its columns, in any order."""
+        """Code an Arrow table under a schema that describes exactly its columns, in any order.
+
+        Raises
+        ------
+        InputError
+            If a column holds something else than text, numbers, truth values, dates or times.
+        """
         names = cells.column_names  # a list that Arrow builds anew at every use
         present = set(names)
         for name in schema.names():
             if name not in present:
                 raise ColumnNotFoundError(name, names)
         ordered = schema.keep(names)
-        columns = {c.name: CodedColumn.encode(cells.column(i), c.kind) for i, c in enumerate(ordered)}
+        columns = {c.name: CodedColumn.encode(_checked(cells.column(i), c.name), c.kind) for i, c in enumerate(ordered)}
         return cls(ordered, columns, cells.num_rows, source)
 
     def to_arrow(self) -> pa.Table:
@@ -279,3 +301,12 @@ def _is_number(value: object) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _checked(cells: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Refuse cells of a type that no file may hold either; Arrow cannot code half-precision numbers."""
+    data_type = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    if plain_type(data_type) is None:
+        problem = "holds values that are neither text, numbers, truth values, dates nor times"
+        raise InputError(problem, column=name, hint="leave the column out or turn it into text or numbers first")
+    return cells.cast(pa.float32()) if pa.types.is_float16(data_type) else cells

@@ -21,14 +21,17 @@ from dataclasses import dataclass
 ANY = "*"
 MISSING_MEMBER = r"\N"
 _SPECIAL = re.compile(r"([\\|{}\[\],*])")
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_MEMBER = re.compile(r"((?:[^\\|]|\\.)*)(?:\||$)", re.DOTALL)
-_RANGE = re.compile(r"\[((?:[^\\,\]]|\\.)*), ((?:[^\\,\]]|\\.)*)\]", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)")
+_VALUE = r"((?:[^\\|{}\[\],*]|\\[\\|{}\[\],*])*)"
+_SINGLE = re.compile(_VALUE)
+_RANGE = re.compile(rf"\[{_VALUE}, {_VALUE}\]")
+_SET = re.compile(r"\{((?:[^\\]|\\.)*)\}", re.DOTALL)
+_MEMBER = re.compile(r"((?:[^\\|]|\\.)*)\|", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class GeneralizedCell:
-    """What a cell stands for: any value, or a range and single values, with or without missing.
+    """What a cell stands for: any value, or a range or single values, with or without missing.
 
     Parameters
     ----------
@@ -98,34 +101,38 @@ def read_cell(text: str | None) -> GeneralizedCell:
         return GeneralizedCell(may_be_missing=True, is_any=True)
     if text.startswith("{"):
         return _read_set(text)
-    bounds = _read_range(text)
-    return GeneralizedCell(bounds=bounds) if bounds else GeneralizedCell(values=(_read_value(text),))
+    if text.startswith("["):
+        return GeneralizedCell(bounds=_read_range(text))
+    return GeneralizedCell(values=(_read_value(text),))
 
 
 def _read_set(text: str) -> GeneralizedCell:
-    if not text.endswith("}"):
-        message = "a set is not closed"
+    inside = _SET.fullmatch(text)
+    members = _MEMBER.findall(inside.group(1) + "|") if inside else []
+    if len(members) < 2 or len(set(members)) < len(members):
+        message = "a set is not closed, or has not two different members"
         raise ValueError(message)
-    bounds, values, may_be_missing = None, [], False
-    for member in (m.group(1) for m in _MEMBER.finditer(text[1:-1]) if m.group(0)):
-        if member == MISSING_MEMBER:
-            may_be_missing = True
-        elif member.startswith("["):
-            bounds = _read_range(member)
-        else:
-            values.append(_read_value(member))
-    return GeneralizedCell(bounds, tuple(values), may_be_missing)
+    known = [member for member in members if member != MISSING_MEMBER]
+    if known[0].startswith("[") and members == [known[0], MISSING_MEMBER]:
+        return GeneralizedCell(bounds=_read_range(known[0]), may_be_missing=True)
+    values = tuple(_read_value(member) for member in known)
+    return GeneralizedCell(values=values, may_be_missing=MISSING_MEMBER in members)
 
 
-def _read_range(text: str) -> tuple[str, str] | None:
-    if not text.startswith("["):
-        return None
+def _read_range(text: str) -> tuple[str, str]:
     match = _RANGE.fullmatch(text)
     if match is None:
         message = "a range is not closed or has not two ends"
         raise ValueError(message)
-    return _read_value(match.group(1)), _read_value(match.group(2))
+    return _unescaped(match.group(1)), _unescaped(match.group(2))
 
 
 def _read_value(text: str) -> str:
+    if not _SINGLE.fullmatch(text):
+        message = "a value has a character without the backslash that must precede it"
+        raise ValueError(message)
+    return _unescaped(text)
+
+
+def _unescaped(text: str) -> str:
     return _ESCAPED.sub(r"\1", text)

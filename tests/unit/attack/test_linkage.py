@@ -385,6 +385,30 @@ def test_unreadable_cells_are_refused_and_not_shown(cell):
     assert cell not in str(refused.value)
 
 
+def test_dates_of_the_reference_that_are_not_iso_are_refused_and_not_shown():
+    day = {"day": Column("day", kind=Kind.DATE)}
+    released = table([Column("day")], day=["[1960-01-01, 1965-12-31]", r"{[1966-01-01, 1970-12-31]|\N}"])
+    texts = table([Column("day")], day=["1960-02-11", "11.02.1960", "1961", None, " 1967-01-01 "])
+
+    with pytest.raises(SchemaError, match="'day': the release has dates here, but 2 distinct values") as refused:
+        link(texts, released, ["day"], columns=day)
+    assert "1961" not in str(refused.value)
+    assert "11.02" not in str(refused.value)
+    years = table([Column("day")], day=pa.array([1961, 1967]))
+    with pytest.raises(SchemaError, match="but 2 distinct values of the reference are none"):
+        link(years, released, ["day"], columns=day)
+
+
+def test_dates_of_the_reference_that_are_iso_texts_or_dates_are_read():
+    day = {"day": Column("day", kind=Kind.DATE)}
+    released = table([Column("day")], day=["[1960-01-01, 1965-12-31]", r"{[1966-01-01, 1970-12-31]|\N}"])
+    texts = table([Column("day")], day=["1960-02-11", None, " 1967-01-01 ", "1980-01-01"])
+    typed = table([Column("day")], day=pa.array([date(1960, 2, 11), None, date(1967, 1, 1), date(1980, 1, 1)]))
+
+    assert link(texts, released, ["day"], columns=day).candidates.tolist() == [1, 1, 1, 0]
+    assert link(typed, released, ["day"], columns=day).candidates.tolist() == [1, 1, 1, 0]
+
+
 def test_texts_in_a_numeric_column_of_the_reference_are_refused_and_not_shown():
     reference = table([Column("age")], age=["42", "secret", None])
 

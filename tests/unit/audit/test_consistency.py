@@ -133,17 +133,6 @@ def test_features_are_columns():
     assert found.released_per_original[found.originals.ids].tolist() == [2, 2, 1, 1]
 
 
-@pytest.mark.parametrize("cell", ["{29|29}", "{[29, 42]|42}", "{[29, 42]|38|29}", "{29|38|29|42}", "{[42, 57]|29|57}"])
-def test_values_that_a_cell_names_twice_count_once(cell):
-    ages = [29, 38, 42, 57, 61]
-    expected = {"{29|29}": [29], "{[42, 57]|29|57}": [29, 42, 57]}.get(cell, [29, 38, 42])
-
-    found = compare({"age": ages}, {"age": [cell, *map(str, ages[1:])]}, {"age": COLUMNS["age"]})
-
-    alone = [int(age in ages[1:]) for age in ages]
-    assert found.released_per_original.tolist() == [n + (age in expected) for n, age in zip(alone, ages, strict=True)]
-
-
 def test_no_columns_and_no_rows():
     table = Columns(table_of({"x": ["a", "b", "c"]}))
     empty = Columns(table_of({"x": pa.array([], pa.string())}))

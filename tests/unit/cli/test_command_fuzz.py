@@ -27,6 +27,7 @@ FLAGS = {
     "attack": ["--manifest", "--reference", "--background", "--up-to", "--rows-correspond", "--json"],
     "demo": ["-k", "--nonsense"],
     "mechanisms": ["--json"],
+    "hierarchy": ["show", "build", "check", "--column", "--data", "-m", "-o", "--cuts", "--width"],
 }
 SHARED = [
     "--target",
@@ -76,6 +77,10 @@ VALUES = [
     "greedy-containment",
     "error-risk-tree",
     "mondrian",
+    "global-recoding",
+    "gain-recoding",
+    "slicing",
+    "anatomy",
     "generalization=uniform",
     "split=gain",
     "l=2",
@@ -130,9 +135,9 @@ def test_random_command_lines_never_crash(crowded_folder, capsys, monkeypatch, s
     chooser = random.Random(seed)
     for _ in range(600):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chooser.choice(PIPED))))
-        name = chooser.choice(["init", "release", "release", "audit", "audit", "attack", "mechanisms", "demo"])
+        name = chooser.choice(["release", "audit", *FLAGS])
         arguments = [name]
-        if name in ("init", "release", "audit", "attack") and chooser.random() < 0.9:
+        if name in ("init", "release", "audit", "attack", "hierarchy") and chooser.random() < 0.9:
             arguments.append(chooser.choice(VALUES))
         if name == "demo":
             arguments.append("--nonsense")

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45 import C45Classifier, C45Regressor
+from sfumato.learning.estimator import first_of_most
 
 # Quinlan's golf table (1993, chapter 2)
 GOLF = {
@@ -104,6 +105,40 @@ def test_a_value_without_training_rows_is_predicted_from_the_node_above():
 
 def test_classes_that_tie_are_decided_for_the_first():
     assert C45Classifier().fit([[0], [0]], ["b", "a"]).predict([[0]]).tolist() == ["a"]
+
+
+def test_classes_that_tie_but_for_rounding_are_decided_for_the_first():
+    """A row without a value gets each leaf's share of each class: a third, in whichever order it is summed up."""
+    X = np.array([[number] for number in [1.0] * 7 + [2.0] * 7 + [3.0] * 7 + [np.nan] * 3])
+    y = ["a"] * 7 + ["b"] * 7 + ["c"] * 7 + ["a", "b", "c"]
+    for names in ("abc", "cab", "bca", "acb", "bac", "cba"):
+        tree = C45Classifier(pruned=False).fit(X, [names["abc".index(label)] for label in y])
+
+        assert tree.predict_proba([[np.nan]]) == pytest.approx(np.full((1, 3), 1 / 3))
+        assert tree.predict([[np.nan]]).tolist() == ["a"]
+
+
+def test_the_lead_is_taken_by_more_than_rounding():
+    amounts = np.array([[0.3, 0.3 + 4e-7, 0.3 + 8e-7], [0.3, 0.3 + 8e-7, 0.3 + 2e-6], [0.2, 0.5, 0.3], [0.0, 0.0, 0.0]])
+
+    assert first_of_most(amounts).tolist() == [0, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("confidence", value) for value in ("x", None, True, 0, 0.6, np.nan)),
+        *(("pruned", value) for value in ("no", 1, None)),
+        *(("subtree_raising", value) for value in ("no", 3)),
+        *(("categorical_features", value) for value in (3, {"x0"}, {"x0": True})),
+        *(("min_samples_leaf", value) for value in ("2", True, 0, np.nan)),
+        *(("max_depth", value) for value in ("2", True, 1.5, -1)),
+    ],
+)
+def test_parameters_of_another_type_or_size_are_refused(name, value):
+    with pytest.raises(InvalidParameterError, match=f"^{name} must be .*got") as caught:
+        C45Classifier(**{name: value}).fit([[0], [1]], ["a", "b"])
+    assert caught.value.name == name
 
 
 def test_parameters_reach_the_tree():

@@ -169,11 +169,38 @@ def test_the_tree_needs_a_target():
         (Mondrian(k=4, l=2, variant="best"), "variant must be one of distinct, entropy, recursive"),
         (Mondrian(k=4, l=2, sensitive="age"), "sensitive must be a column that is released as it is"),
         (Mondrian(k=4, l=2, variant="recursive"), "c must be given for recursive l-diversity"),
+        (ErrorRiskTree(k=4, criterion=["auto"]), "criterion must be one of auto, entropy, variance"),
+        (ErrorRiskTree(k=4, refine="no"), "refine must be true or false, got 'no'"),
+        (ErrorRiskTree(k=4, targets=["ill"]), r"targets must be a text of column names .* got \['ill'\]"),
+        (ErrorRiskTree(k=4, targets=3), "targets must be a text of column names"),
+        *((Mondrian(k=4, l=l), "l must be a number of at least 1") for l in ("3", True, 0.5, np.nan, np.inf)),  # noqa: E741
+        (Mondrian(k=4, l=2, sensitive=3), "sensitive must be the name of a column"),
+        (Mondrian(k=4, l=2, variant="recursive", c="1"), "c must be a number above 0"),
+        (Mondrian(k=4, l=2, variant="recursive", c=True), "c must be a number above 0"),
+        (Mondrian(k=4, c=-3), "c must be None where l is not given, got -3"),
+        (Mondrian(k=4, sensitive="status"), "sensitive must be None where l is not given"),
+        (Mondrian(k=4, variant="recursive"), "variant must be 'distinct' where l is not given"),
     ],
 )
 def test_unknown_choices_are_refused(mechanism, problem):
     with pytest.raises(InvalidParameterError, match=problem):
         sfumato.release(people(status=((Role.SENSITIVE,), ["uv"[i % 2] for i in range(60)])), mechanism)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Mondrian(k=np.int64(4), l=np.int64(2), strict=np.bool_(False)),
+        Mondrian(k=4, l=2, variant="recursive", c=np.float32(3)),
+        ErrorRiskTree(k=4, min_samples_leaf=np.int32(3), refine=np.bool_(False)),
+    ],
+    ids=repr,
+)
+def test_numbers_of_numpy_are_parameters_too(mechanism, tmp_path):
+    table = people(status=((Role.SENSITIVE,), ["uv"[i % 2] for i in range(60)]))
+    done = publish(sfumato.release(table, mechanism), tmp_path / "out.csv", original=table)
+
+    assert audit_published(done.table_path, done.manifest_path, original=table, check_roles=True).passed
 
 
 def test_a_quantity_and_several_targets_guide_the_tree():

@@ -5,7 +5,7 @@ import pytest
 
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.learning.tree import Tree
-from sfumato.recoding import tiered
+from sfumato.recoding import nearness
 from sfumato.recoding.axes import Axis
 from sfumato.recoding.cover import Cover, generalize
 from sfumato.recoding.tiered import tiered_cover, uniform_cover
@@ -251,8 +251,8 @@ def test_comparing_in_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch, ma
     leaves = rng.integers(4, tree.n_nodes, 60).astype(np.int32)
     axes = [numeric(*rng.integers(0, 30, 60).tolist()), categorical(*rng.choice(list("abcdef"), 60).tolist())]
     at_once = tiered_cover(tree, leaves, one_group(tree), axes, 8)
-    monkeypatch.setattr(tiered, "_MAX_PAIRS", max_pairs)
-    monkeypatch.setattr(tiered, "_MAX_SUBGROUPS", max_subgroups)
+    monkeypatch.setattr(nearness, "_MAX_PAIRS", max_pairs)
+    monkeypatch.setattr(nearness, "_MAX_SUBGROUPS", max_subgroups)
     seen: list[tuple[int, int, str]] = []
 
     in_chunks = tiered_cover(tree, leaves, one_group(tree), axes, 8, progress=lambda *args: seen.append(args))

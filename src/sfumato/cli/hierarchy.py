@@ -1,0 +1,203 @@
+"""``sfumato hierarchy``: look at, build and check generalization hierarchies."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.options import read_options, reading_options
+
+if TYPE_CHECKING:
+    from sfumato.recoding.hierarchy import Hierarchy
+    from sfumato.table.coding import Table
+    from sfumato.table.read import ReadOptions
+
+_METHODS = ("auto", "width", "quantile", "cuts", "mask", "dates", "groups")
+_LABELS_SHOWN = 6
+
+
+@click.group("hierarchy")
+def command() -> None:
+    """Look at, build and check generalization hierarchies (ARX's format: value;group;…;*).
+
+    \b
+    Examples:
+      sfumato hierarchy build admissions.csv --column age -o age.csv
+      sfumato hierarchy build admissions.csv --column age --method cuts --cuts 0,18,40,65 -o age.csv
+      sfumato hierarchy check age.csv --data admissions.csv --column age
+      sfumato hierarchy show age.csv
+    """
+
+
+@command.command("show")
+@click.argument("file")
+@click.option("--delimiter", default=";", show_default=True, help="Between the labels of a line.")
+def show(file: str, delimiter: str) -> None:
+    """Show the levels of the hierarchy in FILE: how many labels each has, and the first of them."""
+    from sfumato.errors import on_one_line
+    from sfumato.recoding.hierarchy_files import read_hierarchy
+
+    hierarchy = read_hierarchy(file, delimiter=delimiter)
+    click.echo(f"{_counted(hierarchy.n_values, 'value')}, {_counted(hierarchy.n_levels, 'level')}")
+    for level, labels in enumerate(hierarchy.labels):
+        shown = "  ".join(on_one_line(label) for label in labels[:_LABELS_SHOWN])
+        more = "  …" if len(labels) > _LABELS_SHOWN else ""
+        largest = float(hierarchy.shares(level).max())
+        click.echo(f"level {level}: {_counted(len(labels), 'label')}, the largest joins {largest:.1%} of the values")
+        click.echo(f"  {shown}{more}")
+    first = " → ".join(on_one_line(label) for label in next(hierarchy.rows()))
+    click.echo(f"for instance: {first}")
+    _note_root(hierarchy)
+
+
+@command.command("build")
+@click.argument("data")
+@click.option("--column", required=True, help="Column to build a hierarchy for.")
+@click.option("-m", "--method", type=click.Choice(_METHODS), default="auto", show_default=True, help="How to join.")
+@click.option("--width", type=float, help="width: of the finest intervals.")
+@click.option("--start", type=float, default=0, show_default=True, help="width: where an interval begins.")
+@click.option("--intervals", type=int, default=16, show_default=True, help="quantile: number of the finest intervals.")
+@click.option("--cuts", help="cuts: where the finest intervals begin, such as 0,18,40,65.")
+@click.option("--merge", help="width, quantile, cuts: neighbours joined on each further level, such as 2,2,5.")
+@click.option("--step", type=int, default=1, show_default=True, help="mask: characters masked more on each level.")
+@click.option("--order", help="groups: all values from lowest to highest, A,B,….")
+@click.option("--sizes", help="groups: neighbours joined on each level, such as 2,2 (default: two).")
+@click.option("--target", help="auto: column whose classes tell which texts are alike (default: by frequency).")
+@click.option("-o", "--output", required=True, help="Hierarchy file to write ('-': stdout).")
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
+@reading_options
+def build(data: str, column: str, method: str, output: str, force: bool, **settings: Any) -> None:
+    """Build a hierarchy for a column of DATA; its highest level is always *.
+
+    auto: numbers by quantiles, dates by month and year, texts by the target's classes or by frequency. Look at what
+    was built, and edit it: it is plain text.
+    """
+    from sfumato.atomic import check_writable, write_atomically
+    from sfumato.recoding.covering import covered
+    from sfumato.recoding.hierarchy_files import hierarchy_text
+
+    if output != "-":
+        check_writable(Path(output), force=force)
+        _refuse_the_data(data, Path(output))
+    table = _read(data, read_options(settings))
+    hierarchy = _built(table, column, method, settings)
+    covered(hierarchy, table[column], column, table.schema[column].kind, missing=table.schema.missing_tokens(column))
+    text = hierarchy_text(hierarchy)
+    if output == "-":
+        click.echo(text, nl=False)
+    else:
+        write_atomically(Path(output), text.encode(), force=force)
+    sizes = ", ".join(f"{len(labels):,}" for labels in hierarchy.labels)
+    click.echo(f"{_counted(hierarchy.n_levels, 'level')} with {sizes} labels", err=True)
+    if output != "-":
+        click.echo(f"wrote {output}: look at it with 'sfumato hierarchy show'", err=True)
+
+
+@command.command("check")
+@click.argument("file")
+@click.option("--data", required=True, help="Table that the hierarchy is for.")
+@click.option("--column", required=True, help="Column that the hierarchy is for.")
+@reading_options
+def check(file: str, data: str, column: str, **settings: Any) -> None:
+    """Check the hierarchy in FILE, and that it covers every value of a column."""
+    from sfumato.errors import InputError
+    from sfumato.recoding.covering import covered
+    from sfumato.recoding.hierarchy_files import faults_of_file, read_hierarchy
+
+    faults = faults_of_file(file)
+    for fault in faults:
+        click.echo(f"FAIL {fault}")
+    if faults:
+        raise InputError("is no hierarchy: see above", path=file)
+    hierarchy = read_hierarchy(file)
+    table = _read(data, read_options(settings))
+    coded = table[column]
+    found = covered(hierarchy, coded, column, table.schema[column].kind, missing=table.schema.missing_tokens(column))
+    click.echo(
+        f"ok   {_counted(found.n_levels, 'level')}, nested; covers all {coded.n_distinct:,} values of the column"
+    )
+    if found.n_rows > hierarchy.n_values:
+        click.echo(
+            f"note {_counted(coded.n_missing, 'row')} without a value: missing stays apart below the highest level"
+        )
+    unused = found.n_rows - len(found.labels[0])
+    if unused:
+        click.echo(f"note {_counted(unused, 'value')} of the hierarchy not in the column")
+    _note_root(hierarchy)
+
+
+def _refuse_the_data(data: str, output: Path) -> None:
+    from sfumato.errors import OutputError
+
+    if output.exists() and Path(data).exists() and output.samefile(data):
+        raise OutputError("is the data, which is never written to", path=output, hint="name another file")
+
+
+def _note_root(hierarchy: Hierarchy) -> None:
+    if len(hierarchy.labels[-1]) > 1:
+        n_labels = len(hierarchy.labels[-1])
+        click.echo(f"note the highest level has {n_labels:,} labels; a level of * above it is added when it is used")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _read(data: str, options: ReadOptions) -> Table:
+    from sfumato.errors import InputError
+    from sfumato.table.coding import Table
+    from sfumato.table.read import read_table
+
+    table = read_table(data, options=replace(options, mixed_as_text=True))
+    if not isinstance(table, Table):
+        raise InputError("holds 0/1 features, which need no hierarchy", path=data)
+    return table
+
+
+def _built(table: Table, column: str, method: str, settings: dict[str, Any]) -> Hierarchy:
+    from sfumato.recoding import hierarchy_builders as builders
+    from sfumato.recoding import hierarchy_intervals as intervals
+    from sfumato.recoding.hierarchy_automatic import distinct_texts, hierarchy_for
+
+    values, counts = distinct_texts(table[column])
+    merge = _numbers(settings["merge"], "merge", int) if settings["merge"] is not None else None
+    if method == "width":
+        width = _needed(settings["width"], "width", method)
+        return intervals.equal_width_intervals(values, width, start=settings["start"], merge=merge)
+    if method == "quantile":
+        return intervals.quantile_intervals(values, counts, settings["intervals"], merge=merge)
+    if method == "cuts":
+        cuts = _numbers(_needed(settings["cuts"], "cuts", method), "cuts", float)
+        return intervals.intervals_at(values, cuts, merge=merge)
+    if method == "mask":
+        return builders.masked_characters(values, step=settings["step"])
+    if method == "dates":
+        return builders.calendar_levels(values)
+    if method == "groups":
+        order = next(csv.reader([_needed(settings["order"], "order", method)], skipinitialspace=True), [])
+        sizes = _numbers(settings["sizes"], "sizes", int) if settings["sizes"] is not None else None
+        return builders.ordered_groups([value.strip() for value in order], sizes)
+    return hierarchy_for(table, column, target=settings["target"])
+
+
+def _needed(value: Any, name: str, method: str) -> Any:
+    from sfumato.errors import InvalidParameterError
+
+    if value is None:
+        raise InvalidParameterError(f"--{name}", "got nothing", allowed=f"given with --method {method}")
+    return value
+
+
+def _numbers(text: str, name: str, kind: Callable[[str], Any]) -> Sequence[Any]:
+    from sfumato.errors import InvalidParameterError
+
+    try:
+        return [kind(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        allowed = "whole numbers separated by commas" if kind is int else "numbers separated by commas"
+        raise InvalidParameterError(f"--{name}", "got something else", allowed=allowed) from None

@@ -1,0 +1,293 @@
+"""Optimal global recoding: every quasi-identifier is taken to one level of its hierarchy, with the least loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from sfumato.contract import MechanismInfo, Parameter, Progress, Release
+from sfumato.counting.cells import CellTable, cell_table
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
+from sfumato.manifest import AnyTable, draft_manifest
+from sfumato.measures.loss import suppressed_fraction
+from sfumato.recoding.base import check_choices, check_group_size, check_truth_value
+from sfumato.recoding.covering import Covered, covered
+from sfumato.recoding.hierarchy_sources import hierarchies_of
+from sfumato.recoding.lattice import LatticeProblem
+from sfumato.recoding.lattice_class_losses import LOSSES, TARGET_LOSSES
+from sfumato.recoding.lattice_search import LatticeResult, search_lattice
+from sfumato.recoding.level_recoding import LevelRecoding, penalty_of
+from sfumato.recoding.privacy_goal import PrivacyGoal
+from sfumato.recoding.regrouping import regroup
+from sfumato.recoding.weights import column_weights
+from sfumato.schema import Role
+from sfumato.table.coding import Table
+
+VARIANTS = ("distinct", "entropy", "recursive")
+DISTANCES = ("equal", "ordered")
+WEIGHTINGS = ("equal", "gain")
+
+
+class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
+    """Take every quasi-identifier to one level of its hierarchy, so that classes are large and diverse, at least loss.
+
+    All combinations of levels are considered, and rows in classes that are too small or not diverse enough are
+    suppressed, up to a limit. The optimum is exact unless ``max_seconds`` runs out, which is then said.
+
+    Parameters
+    ----------
+    k : int, default=5
+        Rows of a class.
+    max_suppressed_fraction : float, default=0.015
+        Largest share of the rows that may be suppressed, at least 0 and below 1.
+    l, variant, c
+        l-diversity of every sensitive column: ``distinct``, ``entropy`` or ``recursive`` with ``c``; ``None``: none.
+    t, distance
+        t-closeness of every sensitive column, ``equal`` or ``ordered`` distance; ``None``: none.
+    sensitive : str or None
+        Columns that l and t are about, by commas; ``None`` takes those with the role sensitive.
+    loss : str, default="loss"
+        What is minimized, see :data:`sfumato.recoding.lattice_class_losses.LOSSES`.
+    weights : {"equal", "gain"} or mapping, default="equal"
+        Weight of each column in the loss: equal, by its information gain for the target (so that useful columns are
+        coarsened last), or given by name.
+    hierarchies : mapping or None
+        Hierarchies (or paths of files) by column; others are read where the schema names a file, or built from the
+        values.
+    regroup : bool, default=True
+        Whether suppressed rows are recoded once more among themselves.
+    max_seconds : float, default=60
+        After this time the best found so far is taken.
+
+    Attributes
+    ----------
+    levels_ : dict
+        Level of each column.
+    loss_ : float
+        Loss of these levels, suppressed rows included (before they are regrouped).
+    n_suppressed_ : int
+        Rows that are not released.
+    search_ : LatticeResult
+        What was searched, and whether the optimum is proven.
+    recoding_ : LevelRecoding
+
+    Examples
+    --------
+    >>> from sfumato.datasets.admissions import admissions
+    >>> recoder = GlobalRecoder(k=5, max_suppressed_fraction=0.05)
+    >>> recoder.fit(admissions(n_rows=400).keep(["age", "sex", "insurance", "readmitted"])).levels_["sex"]
+    0
+    """
+
+    mechanism_name: ClassVar[str] = "global-recoding"
+
+    def __init__(
+        self,
+        k: int = 5,
+        max_suppressed_fraction: float = 0.015,
+        l: float | None = None,  # noqa: E741  # the field's own name
+        variant: DiversityVariant = "distinct",
+        c: float | None = None,
+        t: float | None = None,
+        distance: ClosenessDistance = "equal",
+        sensitive: str | None = None,
+        loss: str = "loss",
+        weights: Literal["equal", "gain"] | Mapping[str, float] = "equal",
+        hierarchies: Mapping[str, Any] | None = None,
+        regroup: bool = True,
+        max_seconds: float = 60.0,
+    ) -> None:
+        self.k = k
+        self.max_suppressed_fraction = max_suppressed_fraction
+        self.l = l
+        self.variant = variant
+        self.c = c
+        self.t = t
+        self.distance = distance
+        self.sensitive = sensitive
+        self.loss = loss
+        self.weights = weights
+        self.hierarchies = hierarchies
+        self.regroup = regroup
+        self.max_seconds = max_seconds
+
+    def fit(self, table: Table, y: object = None) -> GlobalRecoder:
+        """Find the levels; ``y`` is ignored."""
+        self.recode(table)
+        return self
+
+    def columns(self, table: Table) -> tuple[str, ...]:
+        """Columns that are recoded."""
+        return table.schema.names(Role.QUASI_IDENTIFIER)
+
+    def goal(self, table: Table) -> PrivacyGoal:
+        """Conditions on every class of rows."""
+        diversity, closeness = (self.l, self.variant, self.c), (self.t, self.distance)
+        return PrivacyGoal.of(table, int(self.k), diversity, closeness, self.sensitive)
+
+    def guarantees(self, table: Table) -> list[Guarantee]:
+        """Promises over all quasi-identifiers."""
+        return self.goal(table).guarantees(table.schema.names(Role.QUASI_IDENTIFIER))
+
+    def recode(self, table: Table, *, progress: Progress | None = None) -> LevelRecoding:
+        """Search the levels and recode the rows."""
+        table, names, goal = self._checked(table), self.columns(table), self.goal(table)
+        sources = hierarchies_of(table, names, self.hierarchies)
+        fitted = [
+            covered(h, table[n], n, table.schema[n].kind, missing=table.schema.missing_tokens(n))
+            for n, h in zip(names, sources, strict=True)
+        ]
+        if progress:
+            progress(0, 1, "counting")
+        problem, cells = self._problem(table, names, goal, fitted)
+        if progress:
+            progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
+        found = search_lattice(problem, self.max_seconds)
+        levels, setting_of_cell = self._settings(problem, found)
+        setting_of_row = setting_of_cell[cells.find(table.codes(cells.columns))]
+        self.search_, self.loss_ = found, found.loss
+        self.levels_ = dict(zip(names, found.levels, strict=True))
+        self.n_suppressed_ = int((setting_of_row < 0).sum())
+        penalty = penalty_of([table[n] for n in names], fitted, levels, setting_of_row)
+        described = tuple(table.schema[name] for name in names)
+        self.recoding_ = LevelRecoding(described, tuple(sources), tuple(fitted), levels, setting_of_row, penalty)
+        if progress:
+            progress(1, 1, "recoded")
+        return self.recoding_
+
+    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
+        """Recode the quasi-identifiers of a table, leave suppressed rows out and describe the result.
+
+        Raises
+        ------
+        PrivacyNotAchievableError
+            If no levels satisfy the goal within the suppression limit.
+        """
+        table = self._checked(table)
+        recoding = self.recode(table, progress=progress)
+        kept = [c.name for c in table.schema if c.role is not Role.IDENTIFIER]
+        released = recoding.recoded(table).take(recoding.is_released).keep(kept)
+        manifest = draft_manifest(
+            table,
+            released,
+            mechanism=self.mechanism_name,
+            parameters=self.parameters(),
+            guarantees=self.guarantees(table),
+            evidence={"utility": self.utility(table, recoding)} | self._risk(released),
+            suppressed_rows=recoding.n_suppressed,
+            recodings=recoding.recodings(released),
+        )
+        return Release(released, manifest)
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters for the manifest; of hierarchies only which columns were given one."""
+        given = dict(self.get_params(deep=False)) | {"k": int(self.k)}
+        return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
+
+    def risk(self, released: Table) -> dict[str, Any]:
+        """Risk left that the guarantees do not say."""
+        return {}
+
+    def _risk(self, released: Table) -> dict[str, Any]:
+        found = self.risk(released)
+        return {"risk": found} if found else {}
+
+    def column_weights(self, table: Table, names: tuple[str, ...]) -> list[float] | None:
+        """Weight of each column in the loss."""
+        return column_weights(self.weights, table, names)
+
+    def utility(self, table: Table, recoding: LevelRecoding) -> dict[str, Any]:
+        """Say what the recoding cost."""
+        return {
+            "levels": self.levels_,
+            self.loss: self.loss_,
+            "is_proven_optimal": self.search_.proven,
+            "least_possible_loss": self.search_.bound,
+            "suppressed_fraction": suppressed_fraction(recoding.n_suppressed, table.n_rows),
+            "mean_share_of_values_left_open": recoding.certainty_penalty,
+        }
+
+    def _checked(self, table: AnyTable) -> Table:
+        if not isinstance(table, Table):
+            problem = "is a sparse 0/1 table, whose features have no hierarchies"
+            raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
+        check_group_size(self.k, table.n_rows)
+        check_choices(self, variant=VARIANTS, distance=DISTANCES, loss=LOSSES)
+        check_truth_value("regroup", self.regroup)
+        seconds = self.max_seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+            raise InvalidParameterError("max_seconds", f"got {seconds!r}", allowed="above 0")
+        if not table.schema.names(Role.QUASI_IDENTIFIER):
+            problem = "the table has no quasi-identifier to coarsen"
+            raise SchemaError(problem, hint="give a column the role quasi-identifier")
+        return table
+
+    def _problem(
+        self, table: Table, names: tuple[str, ...], goal: PrivacyGoal, fitted: list[Covered]
+    ) -> tuple[LatticeProblem, CellTable]:
+        target = table.schema.target if self.loss in TARGET_LOSSES else None
+        if self.loss in TARGET_LOSSES and target is None:
+            problem = f"the loss '{self.loss}' is about a target, and the table has none"
+            raise SchemaError(problem, hint="give one column the role target, or choose another loss")
+        beside = [*goal.sensitive, *([target] if target else [])]
+        cells = cell_table(table, [*names, *(name for name in dict.fromkeys(beside) if name not in names)])
+        place = {name: i for i, name in enumerate(cells.columns)}
+        codes = np.column_stack([c.level_codes[0][cells.codes[:, place[c.name]]] for c in fitted])
+        ranks = zip(goal.sensitive_ranks(table), goal.sensitive, strict=True)
+        return LatticeProblem(
+            codes=codes,
+            counts=cells.counts,
+            level_maps=tuple(c.level_maps for c in fitted),
+            shares=tuple(c.shares for c in fitted),
+            k=int(self.k),
+            max_suppressed_fraction=float(self.max_suppressed_fraction),
+            models=goal.models(),
+            loss=self.loss,
+            weights=self.column_weights(table, names),
+            sensitive=tuple(rank[cells.codes[:, place[name]]] for rank, name in ranks),
+            target=cells.codes[:, place[target]] if target else None,
+        ), cells
+
+    def _settings(self, problem: LatticeProblem, found: LatticeResult) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Level combinations and which one each cell is released at, -1 where it is suppressed."""
+        if self.regroup and found.n_suppressed and self.t is None:
+            again = regroup(problem, found, self.max_seconds)
+            return np.array(again.levels), again.rounds
+        return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
+
+
+def recoder_parameters() -> tuple[Parameter, ...]:
+    """Parameters that recoders over hierarchies share."""
+    return (
+        Parameter("k", int, 5, "rows of a class"),
+        Parameter("max_suppressed_fraction", float, 0.015, "largest share of rows that may be left out"),
+        Parameter("l", float, None, "l-diversity of the sensitive columns in every class"),
+        Parameter("variant", str, "distinct", "kind of l-diversity", VARIANTS),
+        Parameter("c", float, None, "of recursive (c, l)-diversity"),
+        Parameter("t", float, None, "t-closeness of the sensitive columns in every class"),
+        Parameter("distance", str, "equal", "of t-closeness", DISTANCES),
+        Parameter("sensitive", str, None, "columns that l and t are about, by commas (default: those with that role)"),
+    )
+
+
+MECHANISMS = (
+    MechanismInfo(
+        name=GlobalRecoder.mechanism_name,
+        build=GlobalRecoder,
+        why="labels of your own hierarchies, the same level for a whole column: easy to explain and to join",
+        promises="k-anonymity, with l-diversity and t-closeness on request",
+        parameters=(
+            *recoder_parameters(),
+            Parameter("loss", str, "loss", "what is minimized", LOSSES),
+            Parameter("weights", (str, dict), "equal", "of columns in the loss: equal, gain, or by name"),
+            Parameter("hierarchies", dict, None, "files by column (default: the project's, else built)"),
+            Parameter("regroup", bool, True, "recode suppressed rows once more among themselves"),
+            Parameter("max_seconds", float, 60.0, "after this time the best found so far is taken"),
+        ),
+    ),
+)

@@ -1,0 +1,177 @@
+"""Generalization hierarchies: what the values of a column become, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import SchemaError
+
+Codes = NDArray[np.int32]
+
+ROOT = "*"
+"""Label of the highest level, which stands for every value."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hierarchy:
+    """Levels of a column's values, from the values themselves to ever larger groups.
+
+    Parameters
+    ----------
+    labels : tuple of tuple of str
+        Labels of each level in the order in which they first occur; those of level 0 are the values.
+    codes : ndarray of int32, shape (n_levels, n_values)
+        For each level, which label each value has. Levels are nested: values with one label on a level have one label
+        on every higher level.
+
+    Examples
+    --------
+    >>> jobs = Hierarchy.from_rows([("nurse", "health", "*"), ("cook", "kitchen", "*"), ("doctor", "health", "*")])
+    >>> jobs.n_levels, jobs.labels[1], jobs.codes[1].tolist()
+    (3, ('health', 'kitchen'), [0, 1, 0])
+    """
+
+    labels: tuple[tuple[str, ...], ...]
+    codes: Codes
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(level):,}" for level in self.labels)
+        return f"Hierarchy({self.n_levels} levels: {sizes} labels)"
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[str]]) -> Hierarchy:
+        """Build from one row a value: the value and its label on each higher level.
+
+        Raises
+        ------
+        SchemaError
+            If there is a fault: see :func:`faults_of`. The message gives rows and levels, never a value.
+        """
+        for fault in faults_of(rows):
+            raise SchemaError(fault.in_words("row"), hint=fault.hint)
+        return cls(*_coded(rows))
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels, level 0 (the values) counted."""
+        return len(self.labels)
+
+    @property
+    def n_values(self) -> int:
+        """Number of values that the hierarchy covers."""
+        return int(self.codes.shape[1])
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Values that the hierarchy covers."""
+        return self.labels[0]
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Give each value with its label on each higher level, as :meth:`from_rows` takes them."""
+        for codes in self.codes.T.tolist():
+            yield tuple(level[code] for level, code in zip(self.labels, codes, strict=True))
+
+    @cached_property
+    def parents(self) -> tuple[Codes, ...]:
+        """For each level but the highest, which label of the next level each label becomes."""
+        found = []
+        for below, above in zip(self.codes[:-1], self.codes[1:], strict=True):
+            parent = np.zeros(int(below.max()) + 1, dtype=np.int32)
+            parent[below] = above
+            found.append(parent)
+        return tuple(found)
+
+    def shares(self, level: int) -> NDArray[np.float64]:
+        """Share of the hierarchy's values that each label of a level stands for."""
+        return np.bincount(self.codes[level], minlength=len(self.labels[level])) / self.n_values
+
+    def with_root(self) -> Hierarchy:
+        """Add a level at which every value is ``*``, unless the highest level has one label already."""
+        if len(self.labels[-1]) == 1:
+            return self
+        top = np.zeros((1, self.n_values), dtype=np.int32)
+        return Hierarchy((*self.labels, (ROOT,)), np.vstack([self.codes, top]))
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What keeps rows from being a hierarchy.
+
+    Parameters
+    ----------
+    rows : tuple of int
+        Rows that are at fault, from 0; none if all are.
+    problem, hint : str
+        What is wrong with them, and what to do.
+    """
+
+    rows: tuple[int, ...]
+    problem: str
+    hint: str
+
+    def in_words(self, unit: str, numbers: Sequence[int] | None = None) -> str:
+        """Say which rows (or lines of a file, with their numbers) have the problem."""
+        if not self.rows:
+            return self.problem
+        shown = [f"{row + 1 if numbers is None else numbers[row]:,}" for row in self.rows]
+        return f"{unit}{'s' if len(shown) > 1 else ''} {' and '.join(shown)} of a hierarchy {self.problem}"
+
+
+def faults_of(rows: Sequence[Sequence[str]]) -> Iterator[Fault]:
+    """Find what keeps rows (the value and its label on each higher level) from being a hierarchy.
+
+    No rows, rows of different lengths, a value without a label on some level, a value that stands in two rows, and a
+    level that splits what a lower one joined. Where rows differ in length, nothing else is looked for.
+    """
+    if not rows or not len(rows[0]):
+        yield Fault((), "a hierarchy without rows or levels", "give one row a value: the value;its group;…;*")
+        return
+    unequal = [row for row, cells in enumerate(rows) if len(cells) != len(rows[0])]
+    for row in unequal:
+        problem = f"has {len(rows[row])} levels, the first row {len(rows[0])}"
+        yield Fault((row,), problem, "repeat the label where a value has no finer group on a level")
+    if unequal:
+        return
+    yield from _empty_labels(rows)
+    codes = _coded(rows)[1]
+    yield from _repeated_values(codes[0])
+    for level in range(1, len(codes)):
+        yield from _splits(codes, level)
+
+
+def _coded(rows: Sequence[Sequence[str]]) -> tuple[tuple[tuple[str, ...], ...], Codes]:
+    columns = list(zip(*rows, strict=True))
+    labels = tuple(tuple(dict.fromkeys(column)) for column in columns)
+    number = [{label: i for i, label in enumerate(level)} for level in labels]
+    codes = [[n[label] for label in column] for n, column in zip(number, columns, strict=True)]
+    return labels, np.array(codes, dtype=np.int32)
+
+
+def _empty_labels(rows: Sequence[Sequence[str]]) -> Iterator[Fault]:
+    """Find values without a label; the row of a missing value, which is empty itself, may have empty labels."""
+    for row, cells in enumerate(rows):
+        if cells[0] and not all(cells):
+            yield Fault((row,), f"has no label on level {list(map(bool, cells)).index(False)}", "write one, or *")
+
+
+def _repeated_values(values: Codes) -> Iterator[Fault]:
+    first: dict[int, int] = {}
+    for row, value in enumerate(values.tolist()):
+        if first.setdefault(value, row) != row:
+            yield Fault((first[value], row), "are for the same value", "keep one of them")
+
+
+def _splits(codes: Codes, level: int) -> Iterator[Fault]:
+    below, above = codes[level - 1], codes[level]
+    first = np.unique(below, return_index=True)[1][below]
+    for row in np.flatnonzero(above[first] != above).tolist():
+        problem = (
+            f"have the same label on level {level - 1} and different ones on level {level}: "
+            "a level may not split what a lower one joined"
+        )
+        yield Fault((int(first[row]), row), problem, "give both the same label on the higher level")

@@ -1,0 +1,214 @@
+"""A hierarchy for a column that has none, from its distinct values and how often they occur."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from sfumato.recoding.hierarchy import ROOT, Hierarchy
+from sfumato.recoding.hierarchy_builders import calendar_levels, is_date, ordered_groups
+from sfumato.recoding.hierarchy_intervals import are_finite_numbers, distinct_numbers, quantile_intervals
+from sfumato.schema import Kind
+from sfumato.table.cells import as_text
+from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.generalized import write_set
+
+Counts = NDArray[np.int64]
+Pair = tuple[int, int]
+
+MAX_LISTED = 8
+"""Largest group whose label lists all its values."""
+_MAX_INTERVALS = 32
+_MAX_COMPARED = 1_000
+_MAX_CLASSES = 50
+_JOINED_CLASSES = 16
+
+
+def automatic_hierarchy(
+    values: Sequence[str],
+    counts: Counts,
+    kind: Kind,
+    *,
+    contingency: Counts | None = None,
+    order: Sequence[str] | None = None,
+) -> Hierarchy:
+    """Build levels that suit a column's kind; each has about half as many labels as the one below, the last is ``*``.
+
+    Numbers: intervals at quantiles, joined pairwise. Dates: months and years. Values with a declared order: neighbours
+    joined pairwise. All others, and numbers and dates that are not all finite or ISO 8601: see
+    :func:`groups_of_similar_values` if there is a target, else :func:`groups_of_rare_values`.
+
+    Parameters
+    ----------
+    values, counts : sequence of str, ndarray of int64
+        Distinct values, missing left out, and how many rows hold each.
+    contingency : ndarray of int64, shape (n_values, n_classes), or None
+        How many rows of each class of the target hold each value.
+    order : sequence of str or None
+        Declared values of an ordered column, from lowest to highest.
+    """
+    if kind is Kind.NUMERIC and are_finite_numbers(values):
+        n_intervals = 2 ** int(np.log2(max(2, distinct_numbers(values) // 2)))
+        return quantile_intervals(values, counts, min(n_intervals, _MAX_INTERVALS))
+    if kind is Kind.DATE and all(map(is_date, values)):
+        return calendar_levels(values)
+    if kind is Kind.ORDERED and order is not None and set(values) <= set(order):
+        return ordered_groups(order)
+    return (
+        groups_of_rare_values(values, counts) if contingency is None else groups_of_similar_values(values, contingency)
+    )
+
+
+def hierarchy_for(table: Table, name: str, *, target: str | None = None) -> Hierarchy:
+    """Build an automatic hierarchy for a column of a table, in view of a target column if one is named.
+
+    A target of more than 50 values counts as 16 classes of neighbouring values with about equally many rows. A column
+    without any value gets the hierarchy of missing alone.
+    """
+    described, column = table.schema[name], table[name]
+    texts, counts = distinct_texts(column)
+    if not texts:
+        return Hierarchy.from_rows([("", ROOT)])
+    contingency = None
+    if target is not None:
+        classes = _classes(table[target])
+        n_classes = int(classes.max(initial=0)) + 1
+        cells = column.codes.astype(np.int64) * n_classes + classes
+        counted = np.bincount(cells, minlength=column.n_distinct * n_classes)
+        contingency = counted.reshape(column.n_distinct, n_classes)[: len(texts)]
+    return automatic_hierarchy(texts, counts, described.kind, contingency=contingency, order=described.domain)
+
+
+def distinct_texts(column: CodedColumn) -> tuple[list[str], Counts]:
+    """Distinct values of a column as trimmed texts, missing left out, and how many rows hold each."""
+    texts = [text.strip() for text in as_text(column.values.drop_null()).to_pylist()]
+    return texts, column.counts[: len(texts)]
+
+
+def _classes(target: CodedColumn) -> Counts:
+    if target.n_distinct <= _MAX_CLASSES:
+        return target.codes.astype(np.int64)
+    reached = np.cumsum(target.counts)
+    return np.asarray(((reached - 1) * _JOINED_CLASSES // reached[-1])[target.codes], dtype=np.int64)
+
+
+def groups_of_rare_values(values: Sequence[str], counts: Counts) -> Hierarchy:
+    """Join the two rarest groups again and again, so that groups of a level are as equally frequent as can be.
+
+    Examples
+    --------
+    >>> groups_of_rare_values(["a", "b", "c", "d"], np.array([50, 2, 20, 1])).labels
+    (('a', 'b', 'c', 'd'), ('a', '{b|c|d}'), ('*',))
+    """
+    return _levels_of(values, counts, _rarest_pairs(counts))
+
+
+def _rarest_pairs(counts: Counts) -> Iterator[Pair]:
+    heap = [(int(count), place) for place, count in enumerate(counts)]
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        first, second = heapq.heappop(heap), heapq.heappop(heap)
+        kept, gone = sorted((first[1], second[1]))
+        heapq.heappush(heap, (first[0] + second[0], kept))
+        yield kept, gone
+
+
+def groups_of_similar_values(values: Sequence[str], contingency: Counts) -> Hierarchy:
+    r"""Join the two groups whose classes are distributed most alike, again and again.
+
+    Most alike are those whose union loses the least information on the class, in bits times rows:
+    :math:`n_{ab} H(C|a \cup b) - n_a H(C|a) - n_b H(C|b)`, the weighted Jensen-Shannon divergence of agglomerative
+    information bottleneck (Slonim, Tishby 1999). Of equals the first in the order of the values. Of more than 1,000
+    values, those with the nearest shares of the classes are joined beforehand.
+
+    Examples
+    --------
+    >>> groups_of_similar_values(["a", "b", "c", "d"], np.array([[9, 1], [1, 9], [8, 2], [2, 8]])).labels
+    (('a', 'b', 'c', 'd'), ('{a|c}', '{b|d}'), ('*',))
+    """
+    return _levels_of(values, contingency.sum(axis=1), _most_alike_pairs(contingency))
+
+
+def _most_alike_pairs(contingency: Counts) -> Iterator[Pair]:
+    """Pairs to join; a group is known by its first value."""
+    blocks = _neighbour_blocks(contingency)
+    for block in blocks:
+        yield from ((int(block[0]), int(gone)) for gone in block[1:])
+    leaders = [int(block[0]) for block in blocks]
+    classes = np.array([contingency[block].sum(axis=0) for block in blocks], dtype=np.float64)
+    entropies = _rows_times_entropy(classes)
+    losses = np.full((len(blocks), len(blocks)), np.inf)
+    for place in range(len(blocks)):
+        losses[place, place + 1 :] = _losses(classes, entropies, place)[place + 1 :]
+    for _ in range(len(blocks) - 1):
+        kept, gone = divmod(int(np.argmin(losses)), len(blocks))
+        classes[kept] += classes[gone]
+        entropies[kept] = _rows_times_entropy(classes[kept])
+        losses[gone, :] = losses[:, gone] = np.inf
+        new = np.where(np.isinf(_known(losses, kept)), np.inf, _losses(classes, entropies, kept))
+        losses[kept, kept + 1 :], losses[:kept, kept] = new[kept + 1 :], new[:kept]
+        yield leaders[kept], leaders[gone]
+
+
+def _known(losses: NDArray[np.float64], place: int) -> NDArray[np.float64]:
+    """Losses of one group with every other, infinite for groups that are gone."""
+    return np.concatenate([losses[:place, place], losses[place, place:]])
+
+
+def _losses(classes: NDArray[np.float64], entropies: NDArray[np.float64], place: int) -> NDArray[np.float64]:
+    """Bits times rows lost by joining a group with each; rounded, so that equals are equal on every machine."""
+    lost: NDArray[np.float64] = _rows_times_entropy(classes + classes[place]) - entropies - entropies[place]
+    return lost.round(9)
+
+
+def _rows_times_entropy(classes: NDArray[np.float64]) -> NDArray[np.float64]:
+    n_rows = classes.sum(axis=-1)
+    return np.asarray((xlogy(n_rows, n_rows) - xlogy(classes, classes).sum(axis=-1)) / np.log(2))
+
+
+def _neighbour_blocks(contingency: Counts) -> list[NDArray[np.intp]]:
+    """Values one by one or, if they are many, in blocks of about as many rows whose class shares are neighbours."""
+    n_values = len(contingency)
+    if n_values <= _MAX_COMPARED:
+        return [np.array([place]) for place in range(n_values)]
+    n_rows = contingency.sum(axis=1)
+    shares = contingency / np.maximum(n_rows, 1)[:, None]
+    order = np.lexsort(shares.T[::-1])
+    reached = np.cumsum(n_rows[order])
+    block = np.minimum((reached - 1) * _MAX_COMPARED // max(1, int(reached[-1])), _MAX_COMPARED - 1)
+    blocks = np.split(order, np.flatnonzero(np.diff(block)) + 1)
+    return sorted((np.sort(block) for block in blocks), key=lambda block: int(block[0]))
+
+
+def _levels_of(values: Sequence[str], counts: Counts, pairs: Iterator[Pair]) -> Hierarchy:
+    """Join pairs of groups, and keep a level whenever the number of groups has halved."""
+    members = {place: [place] for place in range(len(values))}
+    levels: list[list[str]] = []
+    wanted = (len(values) + 1) // 2
+    for kept, gone in pairs:
+        if len(members) <= 2:
+            break
+        members[kept] += members.pop(gone)
+        if len(members) == wanted:
+            levels.append(_written(values, counts, members))
+            wanted = (wanted + 1) // 2
+    return Hierarchy.from_rows(list(zip(values, *levels, [ROOT] * len(values), strict=True)))
+
+
+def _written(values: Sequence[str], counts: Counts, members: dict[int, list[int]]) -> list[str]:
+    """Label of each value: the set of its group's values or, if they are many, the most frequent one and a number."""
+    written = [""] * len(values)
+    for group in members.values():
+        leader = min(group, key=lambda place: (-int(counts[place]), place))
+        label: str | None = values[leader]
+        if len(group) > MAX_LISTED:
+            label = f"{label} and {len(group) - 1:,} others"
+        elif len(group) > 1:
+            label = write_set([values[place] for place in sorted(group)])
+        for place in group:
+            written[place] = label or ""
+    return written

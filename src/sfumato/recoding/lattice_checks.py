@@ -1,0 +1,154 @@
+"""Checks of single nodes of a lattice of hierarchy levels, and the best node among those checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.recoding.lattice import LatticeProblem, Levels
+from sfumato.recoding.lattice_class_losses import TARGET_LOSSES, loss_of
+from sfumato.recoding.lattice_models import Flags, ValueCounts
+from sfumato.recoding.lattice_tables import ClassTable, Combinations, RollUp
+
+DECIMALS = 10
+"""Losses are compared after rounding to so many decimals."""
+
+SLACK = 1e-12
+"""By how much rounding may lift the bound of a node above its loss."""
+
+Rank = tuple[float, int, Levels]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Which classes of a node are kept, and how many rows are lost.
+
+    Parameters
+    ----------
+    kept : bool array
+        Of the classes.
+    n_suppressed : int
+        Rows in classes that are not kept.
+    n_surely_suppressed : int
+        Rows in classes that violate a condition which is monotone with suppression: every node below suppresses at
+        least as many.
+    """
+
+    kept: Flags
+    n_suppressed: int
+    n_surely_suppressed: int
+
+
+class Judge:
+    """Decides which classes of a node are kept."""
+
+    def __init__(self, problem: LatticeProblem, combinations: Combinations) -> None:
+        self._k = problem.k
+        self._models = problem.models
+        self._values = combinations.sensitive
+        needed = [m.necessary() for m in problem.models]
+        self._necessary = tuple(dict.fromkeys(m for m in needed if m is not None))
+        self._further = tuple(m for m in problem.models if not m.is_monotone_with_suppression)
+        self._columns = sorted({m.column for m in problem.models})
+
+    def judge(self, table: ClassTable) -> Verdict:
+        """Suppress violating classes until none is left."""
+        kept = table.sizes >= self._k
+        counts = {column: ValueCounts.of(table, self._values[column]) for column in self._columns}
+        for model in self._necessary:
+            kept &= model.is_met_by(model.levels(counts[model.column]))
+        n_surely = int(table.sizes[~kept].sum())
+        changed = bool(self._further)
+        while changed:
+            before = kept.copy()
+            for model in self._further:
+                here = counts[model.column]
+                compared = here.compared_with(kept) if model.depends_on_kept else here
+                kept &= model.is_met_by(model.levels(compared))
+            changed = any(m.depends_on_kept for m in self._further) and bool((before != kept).any())
+        return Verdict(kept, int(table.sizes[~kept].sum()), n_surely)
+
+    def worst_levels(self, table: ClassTable) -> list[tuple[str, float, bool]]:
+        """For size and every model: what is asked for, the level of the worst class, and whether it is enough."""
+        smallest = int(table.sizes.min())
+        found = [(f"{self._k}-anonymity", float(smallest), smallest >= self._k)]
+        for model in self._models:
+            level = model.worst(model.levels(ValueCounts.of(table, self._values[model.column])))
+            found.append((model.describe(), level, bool(model.is_met_by(np.array([level]))[0])))
+        return found
+
+
+@dataclass(frozen=True)
+class CheckedNode:
+    """What a check found.
+
+    Parameters
+    ----------
+    levels : tuple of int
+    n_suppressed : int
+    n_suppressed_below : int
+        Least number of rows that a node below suppresses.
+    satisfies : bool
+        Whether few enough rows are suppressed.
+    rules_out_below : bool
+        Whether no node below can satisfy the goal.
+    loss : float
+        Infinite where the goal is not satisfied.
+    bound : float
+        Least that the node or one above it can lose, as far as its classes tell.
+    """
+
+    levels: Levels
+    n_suppressed: int
+    n_suppressed_below: int
+    satisfies: bool
+    rules_out_below: bool
+    loss: float
+    bound: float
+
+    @property
+    def rank(self) -> Rank:
+        """Loss, sum of levels, levels: the lower, the better."""
+        return round(self.loss, DECIMALS), sum(self.levels), self.levels
+
+
+class NodeChecker:
+    """Checks nodes, each once, and remembers the best one."""
+
+    def __init__(self, problem: LatticeProblem) -> None:
+        self.problem = problem
+        self.roll_up = RollUp(problem, with_target=problem.loss in TARGET_LOSSES)
+        self.judge = Judge(problem, self.roll_up.combinations)
+        self.loss = loss_of(problem, self.roll_up)
+        self.best: CheckedNode | None = None
+        self._checked: dict[Levels, CheckedNode] = {}
+
+    @property
+    def n_checked(self) -> int:
+        """Nodes whose classes were looked at."""
+        return len(self._checked)
+
+    def is_checked(self, levels: Levels) -> bool:
+        """Whether a node's classes were looked at."""
+        return levels in self._checked
+
+    def check(self, levels: Levels) -> CheckedNode:
+        """Suppress the violating classes of a node, and take its loss when that leaves rows enough."""
+        if levels in self._checked:
+            return self._checked[levels]
+        problem = self.problem
+        table = self.roll_up.table(levels)
+        verdict = self.judge.judge(table)
+        satisfies = verdict.n_suppressed <= problem.max_suppressed
+        ruled_out = verdict.n_surely_suppressed > problem.max_suppressed
+        if problem.max_suppressed == 0:
+            ruled_out = not satisfies
+        loss = self.loss.value(table, verdict.kept) if satisfies else float("inf")
+        bound = 0.0 if self.loss.is_bounded_by_columns else self.loss.bound(table)
+        lost, surely_lost = verdict.n_suppressed, verdict.n_surely_suppressed
+        found = CheckedNode(levels, lost, surely_lost, satisfies, ruled_out, loss, bound)
+        self._checked[levels] = found
+        if satisfies and (self.best is None or found.rank < self.best.rank):
+            self.best = found
+        return found

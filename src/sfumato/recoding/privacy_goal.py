@@ -1,0 +1,112 @@
+"""What every class of rows must satisfy: k, and l-diversity and t-closeness of one or several sensitive columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, KAnonymity, LDiversity, TCloseness
+from sfumato.recoding.axes import positions_of
+from sfumato.recoding.lattice_models import ClassModel, CloseClasses, DiverseClasses
+from sfumato.schema import Role
+from sfumato.table.coding import Table
+
+
+@dataclass(frozen=True)
+class PrivacyGoal:
+    """Promises over all quasi-identifiers of a table.
+
+    Parameters
+    ----------
+    sensitive : tuple of str
+        Columns that l and t are about.
+    """
+
+    k: int
+    l: float | None = None  # noqa: E741  # the field's own name
+    variant: DiversityVariant = "distinct"
+    c: float | None = None
+    t: float | None = None
+    distance: ClosenessDistance = "equal"
+    sensitive: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        k: int,
+        diversity: tuple[float | None, DiversityVariant, float | None],
+        closeness: tuple[float | None, ClosenessDistance],
+        names: str | None,
+    ) -> PrivacyGoal:
+        """Check a goal against a table; ``names`` are sensitive columns by commas, else those with that role.
+
+        Raises
+        ------
+        SchemaError
+            If l or t is asked for and no column is sensitive.
+        InvalidParameterError
+            If a column named as sensitive is a quasi-identifier or identifier, or l or t is out of range.
+        """
+        level, variant, c = diversity
+        t, distance = closeness
+        if level is None and t is None:
+            return cls(k)
+        named = [name.strip() for name in names.split(",") if name.strip()] if names else []
+        found = named or list(table.schema.names(Role.SENSITIVE))
+        if not found:
+            problem = "l-diversity and t-closeness are about a sensitive column, and the table has none"
+            raise SchemaError(problem, hint="give a column the role sensitive, or name it with the parameter sensitive")
+        for name in found:
+            role = table.schema[name].role
+            if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
+                hint = f"give '{name}' the role sensitive, or name another column"
+                allowed = "a column that is released as it is"
+                raise InvalidParameterError("sensitive", f"'{name}' is a {role}", allowed=allowed, hint=hint)
+            n_distinct = table[name].n_distinct
+            if level is not None and level > n_distinct:
+                problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
+                raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
+        goal = cls(k, level, variant, c, t, distance, tuple(found))
+        goal.guarantees(())  # checks the ranges of l, c and t
+        return goal
+
+    def guarantees(self, columns: Sequence[str]) -> list[Guarantee]:
+        """Promises over some columns."""
+        over = tuple(columns)
+        promised: list[Guarantee] = [KAnonymity(self.k, over)]
+        for name in self.sensitive:
+            if self.l is not None:
+                promised.append(LDiversity(float(self.l), name, over, self.variant, self.c))
+            if self.t is not None:
+                promised.append(TCloseness(float(self.t), name, over, self.distance))
+        return promised
+
+    def models(self) -> tuple[ClassModel, ...]:
+        """Conditions on classes besides their size; sensitive columns are numbered in their order."""
+        found: list[ClassModel] = []
+        for place in range(len(self.sensitive)):
+            if self.l is not None:
+                found.append(DiverseClasses(float(self.l), self.variant, self.c, place))
+            if self.t is not None:
+                found.append(CloseClasses(float(self.t), self.distance, place))
+        return tuple(found)
+
+    def sensitive_ranks(self, table: Table) -> list[NDArray[np.int32]]:
+        """For each sensitive column, the number of each of its codes in the order of its kind; missing is last."""
+        return [_ranks(table, name) for name in self.sensitive]
+
+
+def _ranks(table: Table, name: str) -> NDArray[np.int32]:
+    column = table[name]
+    positions = positions_of(table.schema[name], column.values.drop_null())
+    ranks = np.arange(column.n_distinct, dtype=np.int32)
+    if positions is not None:
+        known = np.unique(positions, return_inverse=True)[1]
+        ranks[: len(known)] = known
+        ranks[len(known) :] = int(known.max(initial=-1)) + 1
+    return ranks

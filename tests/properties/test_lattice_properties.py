@@ -1,0 +1,358 @@
+"""Search of a lattice of hierarchy levels beside a naive one over all nodes and rows, for every loss and model."""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import PrivacyNotAchievableError
+from sfumato.recoding import lattice_search, lattice_tables
+from sfumato.recoding.lattice import LatticeProblem
+from sfumato.recoding.lattice_checks import Judge, NodeChecker
+from sfumato.recoding.lattice_class_losses import LOSSES
+from sfumato.recoding.lattice_losses import COLUMN_LOSSES
+from sfumato.recoding.lattice_models import CloseClasses, DiverseClasses
+from sfumato.recoding.lattice_search import search_lattice
+from sfumato.recoding.lattice_tables import RollUp
+from sfumato.recoding.regrouping import regroup
+
+MODELS = (
+    (),
+    (DiverseClasses(2),),
+    (DiverseClasses(3, column=1),),
+    (DiverseClasses(1.7, "entropy"),),
+    (DiverseClasses(2, "recursive", c=1.5),),
+    (CloseClasses(0.3),),
+    (CloseClasses(0.25, "ordered"),),
+    (DiverseClasses(2), CloseClasses(0.4, column=1)),
+    (DiverseClasses(2, column=1), DiverseClasses(1.5, "entropy"), DiverseClasses(1, "recursive", c=2.0, column=1)),
+    (CloseClasses(0.4), CloseClasses(0.4, "ordered", column=1)),
+)
+MONOTONE = tuple(models for models in MODELS if all(m.is_monotone_with_suppression for m in models))
+
+
+class Rows(NamedTuple):
+    """Rows of value numbers with two sensitive columns and a target, and the hierarchies of the first."""
+
+    rows: list[tuple[int, ...]]
+    sensitive: list[tuple[int, int]]
+    target: list[int]
+    maps: list[list[list[int]]]
+    k: int
+    fraction: float
+    weights: list[float] | None
+
+    def problem(self, loss="loss", models=()):
+        keys = [(*row, *s, t) for row, s, t in zip(self.rows, self.sensitive, self.target, strict=True)]
+        counted = Counter(keys)
+        cells = np.array(sorted(counted), dtype=np.int32)
+        n = len(self.maps)
+        return LatticeProblem(
+            codes=cells[:, :n],
+            counts=np.array([counted[tuple(cell)] for cell in cells.tolist()], dtype=np.int64),
+            level_maps=tuple(tuple(np.array(m, dtype=np.int32) for m in maps) for maps in self.maps),
+            shares=tuple(tuple(np.bincount(m) / len(m) for m in maps) for maps in self.maps),
+            k=self.k,
+            max_suppressed_fraction=self.fraction,
+            models=models,
+            loss=loss,
+            weights=self.weights if loss in COLUMN_LOSSES else None,
+            sensitive=(cells[:, n], cells[:, n + 1]),
+            target=cells[:, n + 2],
+        )
+
+    @property
+    def nodes(self):
+        return list(itertools.product(*[range(len(maps)) for maps in self.maps]))
+
+
+@st.composite
+def hierarchies(draw):
+    n_values = draw(st.integers(1, 4))
+    levels = [list(range(n_values))]
+    for _ in range(draw(st.integers(0, 2))):
+        below = levels[-1]
+        parents = draw(st.lists(st.integers(0, max(below)), min_size=max(below) + 1, max_size=max(below) + 1))
+        numbers = {label: i for i, label in enumerate(sorted(set(parents)))}
+        levels.append([numbers[parents[label]] for label in below])
+    return levels
+
+
+@st.composite
+def tables(draw, max_rows=16):
+    maps = draw(st.lists(hierarchies(), min_size=1, max_size=3))
+    row = st.tuples(*[st.integers(0, len(m[0]) - 1) for m in maps])
+    n_rows = draw(st.integers(1, max_rows))
+    rows = draw(st.lists(row, min_size=n_rows, max_size=n_rows))
+    pair = st.tuples(st.integers(0, 2), st.integers(0, 3))
+    sensitive = draw(st.lists(pair, min_size=n_rows, max_size=n_rows))
+    target = draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows))
+    weight = st.sampled_from([0.5, 1.0, 3.0])
+    weights = draw(st.none() | st.lists(weight, min_size=len(maps), max_size=len(maps)))
+    k = draw(st.integers(1, 4))
+    return Rows(rows, sensitive, target, maps, k, draw(st.sampled_from([0.0, 0.2, 0.29, 0.5, 0.9])), weights)
+
+
+# --- the naive search -------------------------------------------------------------------------------------------------
+
+
+def groups_at(table, levels, members=None):
+    found = {}
+    for i in range(len(table.rows)) if members is None else members:
+        labels = tuple(m[level][v] for m, level, v in zip(table.maps, levels, table.rows[i], strict=True))
+        found.setdefault(labels, []).append(i)
+    return list(found.values())
+
+
+def shares_of(values, domain):
+    counted = Counter(values)
+    return [counted[v] / len(values) for v in domain]
+
+
+def satisfies(model, table, group, released):
+    values = [table.sensitive[i][model.column] for i in group]
+    counted = sorted(Counter(values).values(), reverse=True)
+    if isinstance(model, CloseClasses):
+        everything = [table.sensitive[i][model.column] for i in released]
+        domain = sorted(set(everything))
+        gaps = [p - q for p, q in zip(shares_of(values, domain), shares_of(everything, domain), strict=True)]
+        if model.distance == "equal":
+            distance = sum(map(abs, gaps)) / 2
+        else:
+            steps = [abs(sum(gaps[: i + 1])) for i in range(len(gaps))]
+            distance = sum(steps) / max(len(domain) - 1, 1)
+        return distance <= model.t + 1e-9
+    if model.variant == "distinct":
+        return len(counted) >= model.l
+    if model.variant == "entropy":
+        entropy = -sum(n / len(values) * math.log(n / len(values)) for n in counted)
+        return entropy >= math.log(model.l) - 1e-9
+    return counted[0] < Fraction(str(model.c)) * sum(counted[int(model.l) - 1 :])
+
+
+def released_groups(table, models, groups):
+    kept = [g for g in groups if len(g) >= table.k]
+    while True:
+        released = [i for g in kept for i in g]
+        still = kept
+        for model in models:  # one after the other, as each suppresses classes that the next is compared with
+            released = [i for g in still for i in g]
+            still = [g for g in still if satisfies(model, table, g, released)]
+        if len(still) == len(kept):
+            return kept
+        kept = still
+
+
+def column_losses(table, loss, levels, released):
+    n = len(table.rows)
+    for maps, level, j in zip(table.maps, levels, range(len(levels)), strict=True):
+        n_values, labels = len(maps[0]), maps[level]
+        column = [row[j] for row in table.rows]
+        share = [labels.count(labels[v]) / n_values for v in column]
+        if loss == "loss":
+            mean = sum(share[i] if i in released else 1.0 for i in range(n)) / n
+            yield 0.0 if n_values == 1 else (mean - 1 / n_values) / (1 - 1 / n_values)
+        elif loss == "certainty_penalty":
+            penalty = [0.0 if labels.count(labels[v]) == 1 else s for v, s in zip(column, share, strict=True)]
+            yield sum(penalty[i] if i in released else 1.0 for i in range(n)) / n
+        elif loss == "non_uniform_entropy":
+            rows_of, rows_at = Counter(column), Counter(labels[v] for v in column)
+            lost = sum(
+                math.log2((rows_at[labels[v]] if i in released else n) / rows_of[v]) for i, v in enumerate(column)
+            )
+            whole = sum(math.log2(n / rows_of[v]) for v in column)
+            yield lost / whole if whole else 0.0
+        else:
+            yield level / max(len(maps) - 1, 1) if loss == "height" else level
+
+
+def information(target, groups):
+    n = len(target)
+    whole = Counter(target)
+    total = 0.0
+    for group in groups:
+        for t, both in Counter(target[i] for i in group).items():
+            total += both / n * math.log2(both * n / (len(group) * whole[t]))
+    return total
+
+
+def naive_loss(table, loss, levels, groups):
+    n, released = len(table.rows), {i for g in groups for i in g}
+    rest = [i for i in range(n) if i not in released]
+    if loss in COLUMN_LOSSES:
+        lost = list(column_losses(table, loss, levels, released))
+        weights = table.weights or [1.0] * len(lost)
+        if loss == "height_sum":
+            return sum(w * x for w, x in zip(weights, lost, strict=True))
+        if loss == "loss":
+            product = math.prod((1 + x) ** w for w, x in zip(weights, lost, strict=True))
+            return product ** (1 / sum(weights)) - 1
+        return sum(w * x for w, x in zip(weights, lost, strict=True)) / sum(weights)
+    if loss == "discernibility":
+        return sum(len(g) ** 2 for g in groups) + n * len(rest)
+    if loss == "average_class_size":
+        return n / (len(groups) * table.k)
+    if loss == "classification":
+        right = sum(max(Counter(table.target[i] for i in g).values()) for g in groups)
+        return (n - right) / n
+    finest = information(table.target, groups_at(table, (0,) * len(levels)))
+    left = information(table.target, groups + ([rest] if rest else []))
+    return 1 - left / finest if finest > 1e-12 else 0.0
+
+
+def naive_search(table, loss, models):
+    """Rank, suppressed rows and released groups of the best node; none if no node satisfies the goal."""
+    found = []
+    for levels in table.nodes:
+        groups = released_groups(table, models, groups_at(table, levels))
+        n_lost = len(table.rows) - sum(map(len, groups))
+        if n_lost <= Fraction(str(table.fraction)) * len(table.rows):
+            value = naive_loss(table, loss, levels, groups)
+            found.append(((round(value, 10), sum(levels), levels), n_lost, groups))
+    return min(found, key=lambda f: f[0]) if found else None
+
+
+def as_partition(table, problem, classes):
+    """Row numbers of each class, given the classes of cells."""
+    of_cell = {}
+    cells = np.column_stack([problem.codes, *problem.sensitive, problem.target])
+    for cell, number in zip(cells.tolist(), classes.tolist(), strict=True):
+        of_cell[tuple(cell)] = number
+    found = {}
+    for i, (row, s, t) in enumerate(zip(table.rows, table.sensitive, table.target, strict=True)):
+        found.setdefault(of_cell[(*row, *s, t)], set()).add(i)
+    found.pop(-1, None)
+    return sorted(map(sorted, found.values()))
+
+
+def assert_same_as_naive(table, loss, models):
+    problem = table.problem(loss, models)
+    expected = naive_search(table, loss, models)
+    if expected is None:
+        with pytest.raises(PrivacyNotAchievableError):
+            search_lattice(problem, max_seconds=60)
+        return
+    result = search_lattice(problem, max_seconds=60)
+    (value, _, levels), n_lost, groups = expected
+
+    assert result.proven
+    assert result.loss == pytest.approx(value, abs=1e-9)
+    assert (result.levels, result.n_suppressed) == (levels, n_lost)
+    assert as_partition(table, problem, result.classes) == sorted(map(sorted, groups))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(table=tables(), models=st.sampled_from(MODELS))
+def test_exact_search_finds_the_best_node_of_all(loss, table, models):
+    assert_same_as_naive(table, loss, models)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(table=tables(max_rows=10), models=st.sampled_from(MODELS))
+def test_search_of_large_lattices_finds_the_best_node_of_all_when_it_has_time(loss, table, models):
+    with patch.object(lattice_search, "MAX_NODES", 1):
+        assert_same_as_naive(table, loss, models)
+
+
+@given(table=tables(), models=st.sampled_from(MODELS), data=st.data())
+def test_rolled_up_classes_equal_those_counted_from_the_rows(table, models, data):
+    problem = table.problem(models=models)
+    limits = data.draw(st.sampled_from([{"_SMALL_SPAN": 1}, {"_MAX_DENSE": 0}, {"_MAX_KEY": 40}, {"_MAX_TABLES": 1}]))
+    with patch.multiple(lattice_tables, _SMALL_TABLE=0, **limits):
+        roll_up = RollUp(problem)
+        for levels in data.draw(st.permutations(table.nodes)):
+            rolled = roll_up.table(levels)
+            places = np.arange(rolled.n_classes)
+            labels = zip(*[rolled.class_labels(j, places).tolist() for j in range(len(levels))], strict=True)
+            found = dict(zip(labels, rolled.sizes.tolist(), strict=True))
+            naive = Counter(
+                tuple(m[level][v] for m, level, v in zip(table.maps, levels, row, strict=True)) for row in table.rows
+            )
+            numbers = roll_up.classes_of_cells(levels)
+
+            assert found == naive
+            assert np.bincount(numbers, weights=problem.counts).tolist() == rolled.sizes.tolist()
+
+
+def verdicts(problem):
+    roll_up = RollUp(problem)
+    judge = Judge(problem, roll_up.combinations)
+    return {levels: judge.judge(roll_up.table(levels)) for levels in itertools.product(*map(range, problem.shape))}
+
+
+def pairs(nodes):
+    """All pairs of a node and one above it."""
+    return [(x, y) for x in nodes for y in nodes if all(a <= b for a, b in zip(x, y, strict=True))]
+
+
+@given(table=tables(), models=st.sampled_from(MODELS))
+def test_rows_that_miss_a_condition_declared_monotone_never_grow_going_up(table, models):
+    found = verdicts(table.problem(models=models))
+
+    for below, above in pairs(table.nodes):
+        assert found[below].n_surely_suppressed >= found[above].n_surely_suppressed
+        assert found[below].n_suppressed >= found[below].n_surely_suppressed
+        if models in MONOTONE:
+            assert found[below].n_suppressed == found[below].n_surely_suppressed
+
+
+@given(table=tables(), models=st.sampled_from(MODELS))
+def test_without_suppression_every_condition_that_holds_holds_above(table, models):
+    found = verdicts(table.problem(models=models))
+
+    for below, above in pairs(table.nodes):
+        assert found[below].n_suppressed > 0 or found[above].n_suppressed == 0
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(table=tables(), models=st.sampled_from(MODELS))
+def test_bounds_hold_for_the_node_and_all_above_or_below(loss, table, models):
+    problem = table.problem(loss, models)
+    checker = NodeChecker(problem)
+    tables_at = {levels: checker.roll_up.table(levels) for levels in table.nodes}
+    verdict = {levels: checker.judge.judge(found) for levels, found in tables_at.items()}
+    slack = 1e-9 * max(1, len(table.rows) ** 2)
+
+    def of_columns(levels, n_suppressed=0):
+        terms = checker.loss.terms(n_suppressed)
+        return float(checker.loss.of_sum(np.asarray(sum(t[i] for t, i in zip(terms, levels, strict=True)))))
+
+    for below, above in pairs(table.nodes):
+        value = checker.loss.value(tables_at[above], verdict[above].kept)
+        assert checker.loss.bound(tables_at[below]) <= value + slack
+        assert of_columns(below) <= value + slack
+        low_value = checker.loss.value(tables_at[below], verdict[below].kept)
+        assert of_columns(below, verdict[above].n_surely_suppressed) <= low_value + slack
+
+
+@pytest.mark.parametrize("loss", ["loss", "height", "discernibility"])
+@given(table=tables(), models=st.sampled_from([m for m in MODELS if not any(x.depends_on_kept for x in m)]))
+def test_regrouped_classes_satisfy_the_goal_and_nothing_more_can_be_released(loss, table, models):
+    problem = table.problem(loss, models)
+    if naive_search(table, loss, models) is None:
+        with pytest.raises(PrivacyNotAchievableError):
+            search_lattice(problem)
+        return
+    first = search_lattice(problem)
+    result = regroup(problem, first)
+    groups = as_partition(table, problem, result.classes)
+    left = [i for i in range(len(table.rows)) if not any(i in g for g in groups)]
+
+    assert result.n_suppressed == len(left)
+    assert result.levels[0] == first.levels
+    assert ((result.rounds == 0) == (first.classes >= 0)).all()
+    for group in groups:
+        assert len(group) >= table.k
+        assert all(satisfies(model, table, group, group) for model in models)
+    for number, levels in enumerate(result.levels):
+        (members,) = as_partition(table, problem, np.where(result.rounds == number, 0, -1))
+        assert all(group in groups for group in groups_at(table, levels, members))
+    for levels in table.nodes:
+        assert not released_groups(table, models, groups_at(table, levels, left))

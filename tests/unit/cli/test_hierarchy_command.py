@@ -1,0 +1,162 @@
+"""``sfumato hierarchy`` as a user types it."""
+
+import pytest
+
+from sfumato.cli.main import run
+from sfumato.recoding.hierarchy_files import read_hierarchy
+
+STAYS = """age,postcode,day,size,job,ill
+17,02139,2024-01-05,small,nurse,yes
+25,02140,2024-02-05,medium,cook,no
+39,02141,2023-02-05,large,doctor,yes
+64,94103,2023-03-05,small,waiter,no
+90,94104,2022-12-24,?,driver,no
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stays.csv").write_text(STAYS)
+    return tmp_path
+
+
+def hierarchy(capsys, *arguments):
+    code = run(["hierarchy", *arguments])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "first"),
+    [
+        ("age", ["-m", "width", "--width", "10"], "17;[10, 19];[0, 19];[0, 39];[0, 79];*"),
+        ("age", ["-m", "width", "--width", "10", "--start", "7", "--merge", "5"], "17;[17, 26];[7, 56];*"),
+        ("age", ["-m", "cuts", "--cuts", "0,18,65", "--merge", "2"], "17;[0, 17];[0, 64];*"),
+        ("age", ["-m", "quantile", "--intervals", "2"], "17;[17, 39];*"),
+        ("postcode", ["-m", "mask", "--step", "2"], "02139;021**;0****;*"),
+        ("day", ["-m", "dates"], "2022-12-24;2022-12;2022;*"),
+        ("day", [], "2022-12-24;2022-12;2022;*"),
+        ("size", ["-m", "groups", "--order", "small,medium,large"], "small;[small, medium];*"),
+        ("size", ["-m", "groups", "--order", "small,medium,large", "--sizes", "1,2"], "small;small;[small, medium];*"),
+        ("job", ["--target", "ill"], "cook;{cook|driver|waiter};{cook|driver|waiter};*"),
+        ("job", [], "cook;{cook|doctor};{cook|doctor|waiter};*"),
+    ],
+)
+def test_built_hierarchies_cover_the_column(folder, capsys, column, options, first):
+    code, out, err = hierarchy(capsys, "build", "stays.csv", "--column", column, *options, "-o", "h.csv")
+
+    assert code == 0, err
+    assert out == ""
+    assert (folder / "h.csv").read_text().splitlines()[0] == first
+    assert hierarchy(capsys, "check", "h.csv", "--data", "stays.csv", "--column", column)[0] == 0
+
+
+def test_output_may_be_standard_output(folder, capsys):
+    code, out, _ = hierarchy(capsys, "build", "stays.csv", "--column", "ill", "-o", "-")
+
+    assert code == 0
+    assert out == "no;*\nyes;*\n"
+
+
+def test_show_lists_levels_and_labels(folder, capsys):
+    (folder / "h.csv").write_text("nurse;health;*\ncook;kitchen;*\ndoctor;health;*\n")
+
+    code, out, _ = hierarchy(capsys, "show", "h.csv")
+
+    assert code == 0
+    assert out.splitlines() == [
+        "3 values, 3 levels",
+        "level 0: 3 labels, the largest joins 33.3% of the values",
+        "  nurse  cook  doctor",
+        "level 1: 2 labels, the largest joins 66.7% of the values",
+        "  health  kitchen",
+        "level 2: 1 label, the largest joins 100.0% of the values",
+        "  *",
+        "for instance: nurse → health → *",
+    ]
+
+
+def test_check_says_what_will_happen(folder, capsys):
+    (folder / "h.csv").write_text("small;not large\nmedium;not large\nlarge;large\nhuge;large\n")
+
+    code, out, _ = hierarchy(capsys, "check", "h.csv", "--data", "stays.csv", "--column", "size")
+
+    assert code == 0
+    assert out.splitlines() == [
+        "ok   2 levels, nested; covers all 4 values of the column",
+        "note 1 row without a value: missing stays apart below the highest level",
+        "note 1 value of the hierarchy not in the column",
+        "note the highest level has 2 labels; a level of * above it is added when it is used",
+    ]
+
+
+def test_check_lists_every_fault(folder, capsys):
+    (folder / "h.csv").write_text("17;a;*\n25;a;*\n17;a;*\n39;;*\n64;a;x\n")
+
+    code, out, err = hierarchy(capsys, "check", "h.csv", "--data", "stays.csv", "--column", "age")
+
+    assert code == 3
+    places = [line.split(": ")[0] for line in out.splitlines()]
+    assert places == ["FAIL h.csv, line 4", "FAIL h.csv, line 3", "FAIL h.csv, line 5"]
+    assert "is no hierarchy" in err
+
+
+def test_check_counts_what_is_not_covered_and_shows_no_value(folder, capsys):
+    (folder / "h.csv").write_text("17;a\n25;a\n")
+
+    code, out, err = hierarchy(capsys, "check", "h.csv", "--data", "stays.csv", "--column", "age")
+
+    assert code == 3
+    assert "column 'age': its hierarchy does not cover 3 of 5 values (3 of 5 rows)" in err
+    assert "Hint:" in err
+    assert not any(value in out + err for value in ("39", "64", "90"))
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--column", "job", "-m", "width", "--width", "5"], 3, "5 of 5 values are no finite numbers"),
+        (["--column", "age", "-m", "width"], 2, "--width must be given with --method width"),
+        (["--column", "age", "-m", "cuts"], 2, "--cuts must be given"),
+        (["--column", "age", "-m", "cuts", "--cuts", "a,b"], 2, "--cuts must be numbers"),
+        (["--column", "age", "-m", "width", "--width", "5", "--merge", "1.5"], 2, "--merge must be whole numbers"),
+        (["--column", "job", "-m", "dates"], 3, "5 of 5 values are no dates"),
+        (["--column", "size", "-m", "groups", "--order", "small,large"], 3, "does not cover 1 of 4 values"),
+        (["--column", "agee"], 3, "did you mean 'age'?"),
+        (["--column", "age", "--target", "illl"], 3, "did you mean 'ill'?"),
+        (["--column", "age", "-m", "guess"], 2, "Invalid value for '-m'"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_written(folder, capsys, options, code, said):
+    found, _, err = hierarchy(capsys, "build", "stays.csv", *options, "-o", "h.csv")
+
+    assert (found, said in err) == (code, True), err
+    assert not (folder / "h.csv").exists()
+
+
+def test_files_that_exist_are_kept_unless_forced(folder, capsys):
+    build = ["build", "stays.csv", "--column", "ill", "-o", "stays.csv"]
+
+    assert hierarchy(capsys, *build)[0] == 3
+    assert (folder / "stays.csv").read_text() == STAYS
+    (folder / "h.csv").write_text("old")
+    assert hierarchy(capsys, *build[:-1], "h.csv", "--force")[0] == 0
+    assert read_hierarchy(folder / "h.csv").values == ("no", "yes")
+
+
+def test_the_data_are_never_written_over(folder, capsys):
+    code, _, err = hierarchy(capsys, "build", "stays.csv", "--column", "ill", "-o", "stays.csv", "--force")
+
+    assert code == 3
+    assert "is the data" in err
+    assert (folder / "stays.csv").read_text() == STAYS
+
+
+def test_features_need_no_hierarchy(folder, capsys):
+    (folder / "f.svm").write_text("1 1:1 3:1\n0 2:1\n")
+
+    code, _, err = hierarchy(capsys, "build", "f.svm", "--format", "libsvm", "--column", "c", "-o", "h.csv")
+
+    assert code == 3
+    assert "need no hierarchy" in err
