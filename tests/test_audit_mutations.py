@@ -2,7 +2,7 @@
 
 Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
 tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
-5 releases × 12 seeds × (21 kinds × 2 + 2 naive ones) = 2,640 tamperings, and 48 with ranges.
+6 releases × 12 seeds × (21 kinds × 2 + 2 naive ones) = 3,168 tamperings, and 48 with ranges.
 """
 
 import csv
@@ -22,6 +22,7 @@ from sfumato.guarantees import KAnonymity, LDiversity, TCloseness
 from sfumato.manifest import draft_manifest, manifest_digest
 from sfumato.publishing import publish
 from sfumato.reaudit import audit_published
+from sfumato.recoding.global_recoding import GlobalRecoder
 from sfumato.recoding.mondrian_mechanism import Mondrian
 from sfumato.recoding.slicing import Slicer
 from sfumato.recoding.tree import ErrorRiskTree
@@ -30,7 +31,7 @@ from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.table.coding import Table
 
 SEEDS = range(12)
-RELEASES = ["containment", "k, l and t", "tiered", "groups", "slices"]
+RELEASES = ["containment", "k, l and t", "tiered", "groups", "slices", "levels"]
 
 
 class DropColumn:
@@ -108,6 +109,7 @@ def releases(tmp_path_factory):
         "k, l and t": Published(tmp_path_factory.mktemp("classes"), regional_table(), DropColumn()),
         "tiered": Published(tmp_path_factory.mktemp("tiered"), admissions(n_rows=150), ErrorRiskTree(k=4)),
         "groups": Published(tmp_path_factory.mktemp("groups"), admissions(n_rows=150), Mondrian(k=4, l=2)),
+        "levels": Published(tmp_path_factory.mktemp("levels"), regional_table(), GlobalRecoder(k=13, l=2)),
         "slices": Published(tmp_path_factory.mktemp("slices"), admissions(n_rows=150), Slicer(k=4, l=2)),
     }
 

@@ -114,6 +114,8 @@ def _number(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_number(part)}" for name, part in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(str(item) for item in value)
     return str(value)

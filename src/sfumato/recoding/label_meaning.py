@@ -48,8 +48,9 @@ def listed_labels(hierarchy: Hierarchy, used: Mapping[str, set[int]], described:
             is_member |= hierarchy.codes[level] == hierarchy.labels[level].index(label)
         if 0 in levels and label in hierarchy.values:
             is_member[hierarchy.values.index(label)] = True
-        if not _tells(label, hierarchy.values, is_member.tolist(), described):
-            listed[label] = [value for value, member in zip(hierarchy.values, is_member, strict=True) if member]
+        members = [value for value, member in zip(hierarchy.values, is_member, strict=True) if member]
+        if members != [label] and not _tells(label, hierarchy.values, is_member.tolist(), described):
+            listed[label] = members
     return listed
 
 
