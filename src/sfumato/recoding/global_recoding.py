@@ -17,6 +17,7 @@ from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.loss import suppressed_fraction
 from sfumato.recoding.base import check_choices, check_group_size, check_truth_value
 from sfumato.recoding.covering import Covered, covered
+from sfumato.recoding.frames import described_frame
 from sfumato.recoding.hierarchy_sources import hierarchies_of
 from sfumato.recoding.lattice import LatticeProblem
 from sfumato.recoding.lattice_class_losses import LOSSES, TARGET_LOSSES
@@ -26,6 +27,7 @@ from sfumato.recoding.privacy_goal import PrivacyGoal
 from sfumato.recoding.regrouping import regroup
 from sfumato.recoding.weights import column_weights
 from sfumato.schema import Role
+from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 
 VARIANTS = ("distinct", "entropy", "recursive")
@@ -90,15 +92,15 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         self,
         k: int = 5,
         max_suppressed_fraction: float = 0.015,
+        hierarchies: Mapping[str, Any] | None = None,
+        loss: str = "loss",
         l: float | None = None,  # noqa: E741  # the field's own name
         variant: DiversityVariant = "distinct",
         c: float | None = None,
         t: float | None = None,
         distance: ClosenessDistance = "equal",
         sensitive: str | None = None,
-        loss: str = "loss",
         weights: Literal["equal", "gain"] | Mapping[str, float] = "equal",
-        hierarchies: Mapping[str, Any] | None = None,
         regroup: bool = True,
         max_seconds: float = 60.0,
     ) -> None:
@@ -116,9 +118,19 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         self.regroup = regroup
         self.max_seconds = max_seconds
 
-    def fit(self, table: Table, y: object = None) -> GlobalRecoder:
-        """Find the levels; ``y`` is ignored."""
-        self.recode(table)
+    def fit(self, X: Any, y: object = None) -> GlobalRecoder:
+        """Find the levels.
+
+        Parameters
+        ----------
+        X : Table or data frame
+            Of a data frame the columns with a hierarchy are quasi-identifiers (all columns, if none is given one) and
+            those named as ``sensitive`` are that.
+        y : ignored
+        """
+        if not isinstance(X, Table | BinaryTable):
+            X = described_frame(X, tuple(self.hierarchies or ()), self.sensitive)
+        self.recode(X)
         return self
 
     def columns(self, table: Table) -> tuple[str, ...]:
@@ -134,9 +146,10 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         """Promises over all quasi-identifiers."""
         return self.goal(table).guarantees(table.schema.names(Role.QUASI_IDENTIFIER))
 
-    def recode(self, table: Table, *, progress: Progress | None = None) -> LevelRecoding:
+    def recode(self, table: AnyTable, *, progress: Progress | None = None) -> LevelRecoding:
         """Search the levels and recode the rows."""
-        table, names, goal = self._checked(table), self.columns(table), self.goal(table)
+        table = self._checked(table)
+        names, goal = self.columns(table), self.goal(table)
         sources = hierarchies_of(table, names, self.hierarchies)
         fitted = [
             covered(h, table[n], n, table.schema[n].kind, missing=table.schema.missing_tokens(n))

@@ -233,3 +233,19 @@ def test_several_sensitive_columns_are_all_promised():
     release = sfumato.release(both, GlobalRecoder(k=4, l=2, max_suppressed_fraction=0.1, hierarchies={"job": JOBS}))
 
     assert [entry.get("sensitive") for entry in release.manifest.guarantees] == [None, "town", "illness"]
+
+
+@pytest.mark.usefixtures("shared_data")
+def test_a_data_frame_is_recoded_by_the_columns_that_have_hierarchies(shared_data):
+    import pandas as pd
+
+    from sfumato.recoding import GlobalRecoder as Exported
+    from sfumato.recoding import read_hierarchy
+
+    folder = shared_data / "adult-arx"
+    frame = pd.read_csv(folder / "adult.csv", sep=";", dtype=str)
+    given = {name: read_hierarchy(folder / f"adult_hierarchy_{name}.csv") for name in ARX_ORDER}
+    found = Exported(5, 0.015, given).fit(frame)
+
+    assert [found.levels_[name] for name in ARX_ORDER] == [0, 3, 0, 2, 3, 1, 1, 1]
+    assert found.loss_ == pytest.approx(0.34441460899, abs=1e-9)
