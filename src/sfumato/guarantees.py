@@ -73,9 +73,13 @@ class _MayLeaveOut:
     def _check_protected(self) -> None:
         if not set(self.protected) <= set(self.columns):
             raise InvalidParameterError("protected", "names other columns", allowed="some of the quasi-identifiers")
+        for name in ("columns", "protected"):
+            named = getattr(self, name)
+            if len(set(named)) < len(named):
+                raise InvalidParameterError(name, "names a column twice", allowed="different columns")
 
     def _left_open(self) -> str:
-        n_open = len(self.columns) - len(self.over)
+        n_open = len(set(self.columns) - set(self.over))
         return f"; {n_open} further quasi-identifying columns are released and NOT PROTECTED" if n_open else ""
 
 

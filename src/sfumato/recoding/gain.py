@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from sfumato.contract import MechanismInfo, Parameter
-from sfumato.counting.classes import equivalence_classes
+from sfumato.counting.classes import class_value_counts, equivalence_classes
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
 from sfumato.measures.anonymity import anonymity_level
+from sfumato.measures.diversity import distinct_diversity_level
 from sfumato.recoding.base import check_truth_value
 from sfumato.recoding.global_recoding import GlobalRecoder, recoder_parameters
-from sfumato.recoding.lattice_class_losses import LOSSES
+from sfumato.recoding.lattice_class_losses import CLASS_LOSSES, LOSSES
 from sfumato.recoding.level_recoding import LevelRecoding
 from sfumato.recoding.weights import information_gains, weights_by_gain
 from sfumato.schema import Role
@@ -26,7 +27,10 @@ class GainRecoder(GlobalRecoder):
     The sound form (the default) protects all quasi-identifiers and weights each column's loss by its information gain,
     so that useless columns are coarsened first. The paper's own form [GKN19]_, ``slicing=True``, coarsens only the
     columns whose gain is below ``threshold`` and releases the others as they are, **unprotected**: k and l then hold on
-    the coarsened slice alone, and most people stay unique on all columns together. The manifest says both.
+    the coarsened slice alone, and many rows stay unique on all columns together. The manifest says both.
+
+    Where a classifier is the purpose, ``GlobalRecoder(loss="target_information")`` keeps more (on Adult at k = 5 and
+    l = 3 a logistic regression reaches 82.8 %, with weights by gain 82.3 %, with equal ones 82.0 %).
 
     Parameters
     ----------
@@ -100,15 +104,20 @@ class GainRecoder(GlobalRecoder):
         self.gains_ = self._gains(table)
         if not self.slicing:
             return tuple(self.gains_)
-        low = tuple(name for name, gain in self.gains_.items() if gain < self.threshold)
+        low = tuple(name for name, gain in self.gains_.items() if gain < self.threshold and name != self.gain_target)
         if not low:
             problem = f"no quasi-identifier has a gain below {self.threshold:g} bits"
             raise SchemaError(problem, hint="raise the threshold, or use slicing = false")
         return low
 
     def column_weights(self, table: Table, names: tuple[str, ...]) -> list[float] | None:
-        """Weigh columns by their gain; equally where the useful ones are left out anyhow."""
-        return None if self.slicing else weights_by_gain([self.gains_[name] for name in names])
+        """Weigh columns by their gain; equally where the useful ones are left out anyhow.
+
+        A loss that judges classes of rows as a whole has no part a column, and takes no weights.
+        """
+        if self.slicing or self.loss in CLASS_LOSSES:
+            return None
+        return weights_by_gain([self.gains_[name] for name in names])
 
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promises over all quasi-identifiers, or over the slice that is protected, said to be no more than that."""
@@ -119,11 +128,16 @@ class GainRecoder(GlobalRecoder):
         return [replace(guarantee, protected=protected) for guarantee in promised]  # type: ignore[type-var]
 
     def risk(self, released: Table) -> dict[str, Any]:
-        """Smallest class over all quasi-identifiers, which slicing does not protect."""
+        """Measure k and distinct l over all quasi-identifiers, which slicing does not protect."""
         if not self.slicing:
             return {}
-        classes = equivalence_classes(released, released.schema.names(Role.QUASI_IDENTIFIER))
-        return {"anonymity_level": anonymity_level(classes.sizes)}
+        names = released.schema.names(Role.QUASI_IDENTIFIER)
+        found: dict[str, Any] = {"anonymity_level": anonymity_level(equivalence_classes(released, names).sizes)}
+        sensitive = released.schema.names(Role.SENSITIVE)
+        if sensitive:
+            levels = [distinct_diversity_level(class_value_counts(released, names, name)) for name in sensitive]
+            found["least_different_sensitive_values"] = min(levels)
+        return found
 
     def utility(self, table: Table, recoding: LevelRecoding) -> dict[str, Any]:
         """Add the gains that guided the recoding."""
@@ -137,8 +151,7 @@ class GainRecoder(GlobalRecoder):
         if about is None:
             problem = "information gain is about a target, and the table has none"
             raise SchemaError(problem, hint="give one column the role target, or name it with gain_target")
-        names = [name for name in table.schema.names(Role.QUASI_IDENTIFIER) if name != about]
-        return information_gains(table, names, about)
+        return information_gains(table, table.schema.names(Role.QUASI_IDENTIFIER), about)
 
 
 MECHANISMS = (

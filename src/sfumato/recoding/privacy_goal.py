@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,23 +55,23 @@ class PrivacyGoal:
         """
         level, variant, c = diversity
         t, distance = closeness
+        for name, number in (("l", level), ("c", c), ("t", t)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, Real)):
+                raise InvalidParameterError(name, f"got {number!r}", allowed="a number")
+        named = _named(names, table)
         if level is None and t is None:
+            _refuse_alone(names, variant, c)
             return cls(k)
-        named = [name.strip() for name in names.split(",") if name.strip()] if names else []
         found = named or list(table.schema.names(Role.SENSITIVE))
         if not found:
             problem = "l-diversity and t-closeness are about a sensitive column, and the table has none"
             raise SchemaError(problem, hint="give a column the role sensitive, or name it with the parameter sensitive")
         for name in found:
-            role = table.schema[name].role
-            if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
-                hint = f"give '{name}' the role sensitive, or name another column"
-                allowed = "a column that is released as it is"
-                raise InvalidParameterError("sensitive", f"'{name}' is a {role}", allowed=allowed, hint=hint)
             n_distinct = table[name].n_distinct
             if level is not None and level > n_distinct:
                 problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
                 raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
+        level, c, t = (None if given is None else float(given) for given in (level, c, t))
         goal = cls(k, level, variant, c, t, distance, tuple(found))
         goal.guarantees(())  # checks the ranges of l, c and t
         return goal
@@ -99,6 +100,29 @@ class PrivacyGoal:
     def sensitive_ranks(self, table: Table) -> list[NDArray[np.int32]]:
         """For each sensitive column, the number of each of its codes in the order of its kind; missing is last."""
         return [_ranks(table, name) for name in self.sensitive]
+
+
+def _named(names: str | None, table: Table) -> list[str]:
+    """Take apart the names of sensitive columns, each once; they must be released as they are."""
+    if names is None:
+        return []
+    if not isinstance(names, str):
+        raise InvalidParameterError("sensitive", f"got a {type(names).__name__}", allowed="names by commas")
+    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    for name in found:
+        role = table.schema[name].role
+        if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
+            hint = f"give '{name}' the role sensitive, or name another column"
+            allowed = "a column that is released as it is"
+            raise InvalidParameterError("sensitive", f"'{name}' is a {role}", allowed=allowed, hint=hint)
+    return found
+
+
+def _refuse_alone(names: str | None, variant: DiversityVariant, c: float | None) -> None:
+    """Refuse what says more about an l or t that is not asked for."""
+    for name, is_given in (("sensitive", names), ("c", c is not None), ("variant", variant != "distinct")):
+        if is_given:
+            raise InvalidParameterError(name, "got one without l or t", allowed="given together with l or t")
 
 
 def _ranks(table: Table, name: str) -> NDArray[np.int32]:

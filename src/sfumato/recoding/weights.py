@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Literal
 
 from sfumato.counting.contingency import contingency
@@ -45,8 +46,9 @@ def _given(weighting: Mapping[str, float], names: Sequence[str]) -> list[float]:
     for name, weight in weighting.items():
         if name not in names:
             raise ColumnNotFoundError(name, names, where="the quasi-identifiers, to which weights are given")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= weight < float("inf"):
             raise InvalidParameterError("weights", f"got {weight!r} for '{name}'", allowed="0 or more")
-    if not any(weighting.values()):
+    weights = [float(weighting.get(name, 1.0)) for name in names]
+    if not any(weights):
         raise InvalidParameterError("weights", "all are 0", allowed="above 0 for some column")
-    return [float(weighting.get(name, 1.0)) for name in names]
+    return weights

@@ -1,1 +1,5 @@
-"""Mechanisms that drop columns."""
+"""Mechanisms that drop columns, and what a set of columns is worth to recipient and attacker."""
+
+from sfumato.selection.tradeoff import evaluation_scores
+
+__all__ = ["evaluation_scores"]

@@ -209,6 +209,16 @@ def test_the_sound_form_protects_everything_and_spares_useful_columns():
         ({"hierarchies": {"town": JOBS}}, SchemaError, "'town': its hierarchy does not cover"),
         ({"k": 1}, InvalidParameterError, "k must be a whole number of at least 2"),
         ({"k": 999}, PrivacyNotAchievableError, "table of 240"),
+        ({"max_suppressed_fraction": "a"}, InvalidParameterError, "max_suppressed_fraction must be a number"),
+        ({"l": "3"}, InvalidParameterError, "l must be a number"),
+        ({"l": True}, InvalidParameterError, "l must be a number"),
+        ({"t": "x"}, InvalidParameterError, "t must be a number"),
+        ({"l": 2, "sensitive": ["illness"]}, InvalidParameterError, "sensitive must be names by commas"),
+        ({"sensitive": "illness"}, InvalidParameterError, "sensitive must be given together with l or t"),
+        ({"l": 2, "sensitive": "nope"}, ColumnNotFoundError, "nope"),
+        ({"c": 2}, InvalidParameterError, "c must be given together with l or t"),
+        ({"hierarchies": 5}, InvalidParameterError, "hierarchies must be hierarchies or paths by column"),
+        ({"max_seconds": 0}, InvalidParameterError, "max_seconds must be above 0"),
     ],
 )  # fmt: skip
 def test_bad_input_is_said_with_the_way_out(parameters, error, problem):
@@ -249,3 +259,36 @@ def test_a_data_frame_is_recoded_by_the_columns_that_have_hierarchies(shared_dat
 
     assert [found.levels_[name] for name in ARX_ORDER] == [0, 3, 0, 2, 3, 1, 1, 1]
     assert found.loss_ == pytest.approx(0.34441460899, abs=1e-9)
+
+
+def test_the_gain_may_be_about_a_quasi_identifier_which_is_recoded_all_the_same():
+    table = people()
+    release = sfumato.release(table, GainRecoder(k=5, max_suppressed_fraction=0.1, gain_target="job"))
+
+    assert release.manifest.guarantees[0]["audited"] >= 5
+    sliced = GainRecoder(k=5, max_suppressed_fraction=0.1, gain_target="job", slicing=True, threshold=9)
+    assert "job" not in sliced.columns(table)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_goes_with_the_gain(loss):
+    release = sfumato.release(people(), GainRecoder(k=5, max_suppressed_fraction=0.1, loss=loss))
+
+    assert release.manifest.guarantees[0]["audited"] >= 5
+
+
+def test_numbers_of_numpy_go_into_the_manifest():
+    release = sfumato.release(
+        people(), GlobalRecoder(k=np.int64(4), l=np.int64(2), max_suppressed_fraction=np.float32(0.1))
+    )
+
+    assert '"l": 2' in release.manifest.to_json()
+
+
+def test_a_weight_of_nothing_for_one_column_is_fine():
+    assert GlobalRecoder(k=4, weights={"age": 0}, max_suppressed_fraction=0.1).fit(people()).levels_
+
+
+def test_a_promise_cannot_name_a_protected_column_twice():
+    with pytest.raises(InvalidParameterError, match="protected must be different columns"):
+        sfumato.KAnonymity(5, ("a", "b", "c"), protected=("a", "a", "a"))
