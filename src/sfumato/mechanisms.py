@@ -56,10 +56,15 @@ def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
     for key, value in parameters.items():
         if key not in known:
             allowed = f"one of {', '.join(known)}"
-            hint = _did_you_mean(key, list(known))
+            hint = _who_takes(key) or _did_you_mean(key, list(known))
             raise InvalidParameterError(f"a parameter of {name}", f"got '{key}'", allowed=allowed, hint=hint)
         converted[key] = _convert(known[key], value)
     return info.build(**converted)
+
+
+def _who_takes(parameter: str) -> str:
+    takers = [name for name, info in registered_mechanisms().items() if parameter in {p.name for p in info.parameters}]
+    return f"mechanisms with this parameter (-m): {', '.join(takers)}" if takers else ""
 
 
 def _did_you_mean(name: str, known: list[str]) -> str:
@@ -84,4 +89,6 @@ def _convert(parameter: Parameter, value: Any) -> Any:
     except (ValueError, KeyError):
         pass
     types = wanted if isinstance(wanted, tuple) else (wanted,)
-    raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=" or ".join(_WORDS[t] for t in types))
+    allowed = " or ".join(_WORDS[t] for t in types)
+    hint = f"give it entry by entry, as -p {parameter.name}.NAME=VALUE" if dict in types else ""
+    raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=allowed, hint=hint)

@@ -54,6 +54,8 @@ class Project:
         Role of columns that are not listed; without it every column must be.
     binarize : mapping or None
         Plan for turning columns into binary features; None lets the mechanism choose.
+    parameters : mapping
+        Of the mechanism; hierarchy files among them are resolved as ``data_path`` is.
     """
 
     path: Path
@@ -125,7 +127,7 @@ def load_project(path: str | Path) -> Project:
         default_role=_choice(path, "default_role", data.get("default_role"), Role),
         binarize=content.get("binarize"),
         mechanism=release.get("mechanism"),
-        parameters=release.get("parameters", {}),
+        parameters=_parameters(path, release.get("parameters", {})),
         output=path.parent / release["output"] if "output" in release else None,
     )
 
@@ -197,6 +199,15 @@ def _column(path: Path, name: str, entry: Any) -> Column:
         hierarchy=str(path.parent / entry["hierarchy"]) if "hierarchy" in entry else None,
         missing=tuple(entry["missing"]) if "missing" in entry else None,
     )
+
+
+def _parameters(path: Path, written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Resolve the hierarchy files among a mechanism's parameters against the folder of the project file."""
+    files = written.get("hierarchies")
+    if not isinstance(files, dict):
+        return written
+    resolved = {name: str(path.parent / file) if isinstance(file, str) else file for name, file in files.items()}
+    return {**written, "hierarchies": resolved}
 
 
 def toml_text(text: str) -> str:

@@ -61,6 +61,26 @@ def test_tokens_of_a_column_win_over_those_of_the_table(write):
     assert project.read()["city"].n_missing == 1
 
 
+def test_files_that_a_project_names_stand_in_its_own_folder(write, tmp_path):
+    project = write(
+        '[data]\npath = "data.csv"\n'
+        + COLUMNS.replace("sex = {", 'sex = { hierarchy = "sex.csv",')
+        + '[release.parameters]\nk = 2\nhierarchies = { age = "h/age.csv", city = "/etc/city.csv" }\n'
+    )
+
+    assert project.data_path == tmp_path / "data.csv"
+    assert project.read().schema["sex"].hierarchy == str(tmp_path / "sex.csv")
+    files = {"age": str(tmp_path / "h" / "age.csv"), "city": "/etc/city.csv"}
+    assert project.parameters == {"k": 2, "hierarchies": files}
+
+
+@pytest.mark.parametrize(("written", "taken"), [('"age.csv"', "age.csv"), ("{ age = 3 }", {"age": 3})])
+def test_hierarchies_that_are_no_files_by_column_are_left_to_the_mechanism(write, written, taken):
+    project = write(f'[data]\npath = "data.csv"\n[release.parameters]\nhierarchies = {written}\n')
+
+    assert project.parameters["hierarchies"] == taken
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

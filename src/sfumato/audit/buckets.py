@@ -27,7 +27,7 @@ MOST_SEED = 2**63
 
 def measure_size(guarantee: BucketSize, released: AnyTable) -> float:
     """Rows of the smallest bucket; 0 for a table without rows."""
-    return int(group_rows(Columns(released), (guarantee.bucket,)).sizes.min(initial=released.n_rows))
+    return smallest_bucket(Columns(released), guarantee.bucket)
 
 
 def measure_diversity(guarantee: BucketDiversity, released: AnyTable) -> float:
@@ -42,6 +42,17 @@ def measure_diversity(guarantee: BucketDiversity, released: AnyTable) -> float:
     largest = np.zeros(len(joint.sizes), dtype=np.int64)
     np.maximum.at(largest, joint.class_ids, joint.counts)
     return float((joint.sizes / largest).min())
+
+
+def smallest_bucket(columns: Columns, bucket: str) -> int:
+    """Rows of the smallest bucket; 0 for a table without rows."""
+    return int(group_rows(columns, (bucket,)).sizes.min(initial=columns.n_rows))
+
+
+def largest_share(columns: Columns, bucket: str, sensitive: str) -> float:
+    """Largest share of a bucket's rows that have one sensitive value; 0 for a table without rows."""
+    joint = joint_counts(columns, group_rows(columns, (bucket,)), sensitive)
+    return float((joint.counts / joint.sizes[joint.class_ids]).max(initial=0.0))
 
 
 def check_bucket_promises(

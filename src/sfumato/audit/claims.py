@@ -262,6 +262,7 @@ def _promise(entry: _Entry) -> Promise:
     fields = {key: value for key, value in entry.data.items() if key not in ("statement", "audited")}
     entry.text("kind")
     columns = entry.texts("columns")
+    _refuse_repetition(list(columns), f"{entry.place}.columns")
     for key in _NUMBER_FIELDS:
         entry.number(key)
     for key, read in (

@@ -1,34 +1,79 @@
-"""Whether the risk that a manifest states beside its promises is the risk that is left."""
+"""Whether what a manifest states beside its promises is so: the risk that is left, rows left out, labels listed.
+
+Of the utility that a manifest states only the suppressed fraction and (beside the original) the certainty penalty of
+ranges and sets are computed anew. Losses and levels of hierarchies are not: the hierarchies are not in the release.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.audit.anonymity import anonymity_level, sample_uniques
-from sfumato.audit.checks import Check
+from sfumato.audit.buckets import largest_share, smallest_bucket
+from sfumato.audit.checks import Check, listed
+from sfumato.audit.claims import Claims, is_number
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.containment import containment_level
-from sfumato.audit.counting import group_rows
-from sfumato.errors import NotBinaryError
+from sfumato.audit.counting import group_rows, joint_counts
+from sfumato.audit.diversity import distinct_level
+from sfumato.bucket_guarantees import BucketDiversity
+from sfumato.errors import SchemaError
 from sfumato.guarantees import ROUNDING
 from sfumato.schema import Role
 
-Names = tuple[str, ...]
+
+def _containment(columns: Columns, claims: Claims) -> float:
+    return containment_level(columns, columns.with_role(Role.QUASI_IDENTIFIER))
 
 
-def _smallest_class(columns: Columns, names: Names) -> float:
-    return anonymity_level(group_rows(columns, names))
+def _smallest_class(columns: Columns, claims: Claims) -> float:
+    return anonymity_level(group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER)))
 
 
-def _unique_fraction(columns: Columns, names: Names) -> float:
-    return sample_uniques(group_rows(columns, names)) / max(columns.n_rows, 1)
+def _unique_fraction(columns: Columns, claims: Claims) -> float:
+    return sample_uniques(group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER))) / max(columns.n_rows, 1)
 
 
-MEASURED: Mapping[str, Callable[[Columns, Names], float]] = {
-    "containment_level": containment_level,
+def _least_different_values(columns: Columns, claims: Claims) -> float:
+    """Distinct l over all quasi-identifiers, the least of all sensitive columns."""
+    classes = group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER))
+    sensitive = columns.with_role(Role.SENSITIVE)
+    if not sensitive:
+        problem = "no released column is sensitive"
+        raise SchemaError(problem)
+    return min(distinct_level(joint_counts(columns, classes, name)) for name in sensitive)
+
+
+def _smallest_bucket(columns: Columns, claims: Claims) -> float:
+    return smallest_bucket(columns, _bucket(claims))
+
+
+def _largest_share(columns: Columns, claims: Claims) -> float:
+    promised = [p.guarantee.sensitive for p in claims.promises if isinstance(p.guarantee, BucketDiversity)]
+    if not promised:
+        problem = "nothing is promised of the sensitive values in buckets"
+        raise SchemaError(problem)
+    return max(largest_share(columns, _bucket(claims), sensitive) for sensitive in promised)
+
+
+def _bucket(claims: Claims) -> str:
+    if claims.perturbation is None or claims.perturbation.bucket is None:
+        problem = "the release is not stated to be in buckets"
+        raise SchemaError(problem)
+    return claims.perturbation.bucket
+
+
+MEASURED: Mapping[str, Callable[[Columns, Claims], float]] = {
+    "containment_level": _containment,
     "anonymity_level": _smallest_class,
     "unique_pattern_fraction": _unique_fraction,
+    "least_different_sensitive_values": _least_different_values,
+    "smallest_bucket": _smallest_bucket,
+    "largest_share_of_a_sensitive_value": _largest_share,
 }
 """Risks that are measured on the release alone; what a manifest says of the original is not re-computed."""
 
@@ -36,23 +81,59 @@ MEASURED: Mapping[str, Callable[[Columns, Names], float]] = {
 _LARGEST = 10**15  # larger numbers are no level of any table
 
 
-def check_stated_risk(released: AnyTable, stated: Mapping[str, Any]) -> Iterator[Check]:
+def check_stated_risk(released: AnyTable, claims: Claims) -> Iterator[Check]:
     """Measure the stated risks anew over the released quasi-identifiers."""
     columns = Columns(released)
-    names = columns.with_role(Role.QUASI_IDENTIFIER)
     for name, measure in MEASURED.items():
-        if name not in stated:
+        if name not in claims.stated_risk:
             continue
-        label, value = name.replace("_", " "), stated[name]
-        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _LARGEST:
+        label, value = name.replace("_", " "), claims.stated_risk[name]
+        if not is_number(value) or abs(value) > _LARGEST:
             yield Check(f"risk: {label}", False, f"{label}: the manifest gives no number")
             continue
         try:
-            found = measure(columns, names)
-        except NotBinaryError as exc:
+            found = measure(columns, claims)
+        except SchemaError as exc:
             yield Check(f"risk: {label}", False, f"{label} cannot be measured: {exc}", value)
             continue
         passed = abs(value - found) <= ROUNDING
         yield Check(
             f"risk: {label}", passed, f"{label}: the manifest gives {value:.6g}, found {found:.6g}", value, found
         )
+
+
+def check_suppression(claims: Claims) -> Iterator[Check]:
+    """Whether the stated share of rows left out is that of the stated numbers, and within the mechanism's limit."""
+    n_rows = claims.input_rows - claims.n_incomplete_dropped
+    found = claims.suppressed_rows / n_rows if n_rows > 0 else 0.0
+    if "suppressed_fraction" in claims.stated_utility:
+        stated = claims.stated_utility["suppressed_fraction"]
+        passed = is_number(stated) and abs(stated - found) <= ROUNDING
+        shown = f"{stated:.6g}" if is_number(stated) else "no number"
+        message = f"suppressed fraction: the manifest gives {shown}, the rows left out are {found:.6g} of all"
+        yield Check("utility: suppressed fraction", passed, message, stated if is_number(stated) else None, found)
+    if "max_suppressed_fraction" in claims.parameters:
+        limit = claims.parameters["max_suppressed_fraction"]
+        if not is_number(limit) or not 0 <= limit < 1:
+            yield Check(
+                "suppression limit", False, "the mechanism's limit of rows left out is no number from 0 below 1"
+            )
+            return
+        passed = claims.suppressed_rows <= Fraction(str(limit)) * max(n_rows, 0)
+        message = f"rows left out are {found:.6g} of all, the mechanism's limit is {limit:.6g}"
+        yield Check("suppression limit", passed, message, limit, found)
+
+
+def check_listed_labels(released: AnyTable, claims: Claims) -> Iterator[Check]:
+    """Whether the manifest lists values of released labels only: others would tell what the release leaves out."""
+    columns = Columns(released)
+    stated = [r for r in claims.recodings.values() if r.labels and r.name in columns]
+    stray = []
+    for recoding in stated:
+        texts = pc.cast(columns.coded(recoding.name).values, pa.string()).to_pylist()
+        occurring = {text.strip() for text in texts if text is not None}
+        if any(label.strip() not in occurring for label in recoding.labels):
+            stray.append(recoding.name)
+    if stated:
+        said = f"are listed that do not occur, in: {listed(stray)}" if stray else "that are listed all occur"
+        yield Check("listed labels", not stray, f"labels {said}")

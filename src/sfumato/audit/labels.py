@@ -2,19 +2,27 @@ r"""Labels of hierarchies, read by the audit's own code: which values of the ori
 
 ========================  =================================================================================
 ``*``                     any value, missing included
-listed in the manifest    the values listed there
+listed in the manifest    the values listed there; an empty text in the list is missing (and the empty text itself)
+a value or a level        that value, where its text occurs in the original or in the order of its levels
 ``[17, 25[``, ``[17, 25]``  numbers (dates, levels) from 17 up to 25, the second bracket closed with 25
 ``0213*``, ``02***``      values of the same length that begin so; a star for each character left out
 ``2024-03``, ``2024``     dates that begin so
 (an empty cell)           missing
 anything else             that value
 ========================  =================================================================================
+
+Numbers of a numeric column are compared exactly, as the decimal numbers that they are written as: ``0.1`` of single
+precision is the label ``0.1``, and numbers of twenty digits are apart when their last one differs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,12 +31,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.cells import Containing
-from sfumato.audit.values import is_text, meanings_beside, numbers_in
+from sfumato.audit.values import is_text, meanings_beside
 from sfumato.schema import Kind
 
 Flags = NDArray[np.bool_]
 
-_ANY = "*"
+_ANY, _MISSING = "*", ""
+_NOT_A_NUMBER = meanings_beside(pa.array([float("nan")]), pa.string())[0]
 _INTERVAL = re.compile(r"\[([^\[\],]+), ([^\[\],]+)([\[\]])")
 _MASK = re.compile(r"([^*]*)(\*+)")
 _DATE_PREFIX = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
@@ -57,10 +66,15 @@ def contained_in_labels(
     """
     labels = (released if is_text(released.type) else pc.cast(released, pa.string())).to_pylist()
     values = _Values(original, kind, domain)
-    rows = [values.standing_for(label, listed) for label in labels]
-    runs = [(i, *run) for i, row in enumerate(rows) if row is not None for run in _runs(row)]
+    runs: list[tuple[int, int, int]] = []
+    n_unreadable = 0
+    for i, label in enumerate(labels):
+        row = values.standing_for(label, listed)
+        if row is None:
+            n_unreadable += 1
+        else:
+            runs.extend((i, *run) for run in _runs(row))
     cells, starts, stops = np.array(runs, dtype=np.int64).reshape(-1, 3).T
-    n_unreadable = sum(row is None for row in rows)
     places = np.arange(len(original), dtype=np.int64)
     return Containing(places, len(original), cells, starts, stops, len(labels), n_unreadable)
 
@@ -74,12 +88,13 @@ class _Values:
     """Distinct values of the original column, with every way in which a label may speak of them."""
 
     def __init__(self, original: pa.Array, kind: Kind, domain: tuple[str, ...] | None) -> None:
-        self._kind, self._type = kind, original.type
+        self._original, self._kind, self._domain = original, kind, domain
         self._is_missing: Flags = np.asarray(original.is_null().to_numpy(zero_copy_only=False))
         self._texts = [None if text is None else text.strip() for text in pc.cast(original, pa.string()).to_pylist()]
-        self._meanings = self._read(original)
-        self._positions = self._placed(original, domain)
-        self._domain = domain
+        self._spelled = {*self._texts, *(level.strip() for level in domain or ())}
+        self._places: defaultdict[Hashable, list[int]] = defaultdict(list)
+        for place, meaning in enumerate(self._read(original)):
+            self._places[meaning].append(place)
 
     def standing_for(self, label: str | None, listed: Mapping[str, Sequence[str]]) -> Flags | None:
         """Which values a label stands for; ``None`` where its text cannot be read."""
@@ -88,9 +103,12 @@ class _Values:
         if label == _ANY:
             return np.ones(len(self._texts), dtype=np.bool_)
         if label in listed:
-            return self._one_of(listed[label])
+            found = self._one_of(listed[label])
+            return found | self._is_missing if _MISSING in listed[label] else found
+        if label.strip() in self._spelled:
+            return self._one_of([label])
         interval = _INTERVAL.fullmatch(label)
-        if interval and self._positions is not None:
+        if interval and self._ranked is not None:
             return self._between(interval[1], interval[2], closed=interval[3] == "]")
         mask = _MASK.fullmatch(label)
         if mask:
@@ -101,36 +119,53 @@ class _Values:
         return self._one_of([label])
 
     def _one_of(self, values: Sequence[str]) -> Flags:
-        wanted = set(self._read(pa.array(list(values), pa.string())))
-        return np.array([m is not None and m in wanted for m in self._meanings], dtype=np.bool_)
+        found = np.zeros(len(self._texts), dtype=np.bool_)
+        for meaning in self._read(pa.array(list(values), pa.string())):
+            found[self._places.get(meaning, [])] = True
+        return found
 
     def _between(self, low: str, high: str, *, closed: bool) -> Flags | None:
-        ends = self._placed(pa.array([low, high]), self._domain)
-        if ends is None or np.isnan(ends).any() or self._positions is None:
+        ends = self._positions(pa.array([low, high]))
+        if ends is None or None in ends or self._ranked is None:
             return None
-        with np.errstate(invalid="ignore"):
-            below = self._positions <= ends[1] if closed else self._positions < ends[1]
-            return np.asarray((self._positions >= ends[0]) & below)
+        ascending, ranks = self._ranked
+        stop = bisect_right(ascending, ends[1]) if closed else bisect_left(ascending, ends[1])
+        return np.asarray((ranks >= bisect_left(ascending, ends[0])) & (ranks < stop))
 
-    def _read(self, values: pa.Array) -> list[Any]:
+    def _read(self, values: pa.Array) -> list[Hashable]:
+        if self._kind is Kind.NUMERIC:
+            return meanings_beside(pc.utf8_trim_whitespace(pc.cast(values, pa.string())), pa.decimal128(1))
         if is_text(values.type):
-            values = pc.utf8_trim_whitespace(values)
-            return meanings_beside(values, pa.float64() if self._kind is Kind.NUMERIC else self._type)
+            return meanings_beside(pc.utf8_trim_whitespace(values), self._original.type)
         return meanings_beside(values, pa.string())
 
-    def _placed(self, values: pa.Array, domain: tuple[str, ...] | None) -> NDArray[np.float64] | None:
+    @cached_property
+    def _ranked(self) -> tuple[list[Any], NDArray[np.int64]] | None:
+        """Positions that occur, ascending, and the number of each value's among them (-1 for none)."""
+        positions = self._positions(self._original)
+        if positions is None:
+            return None
+        ascending = sorted({position for position in positions if position is not None})
+        number = {position: i for i, position in enumerate(ascending)}
+        return ascending, np.array([number.get(position, -1) for position in positions], dtype=np.int64)
+
+    def _positions(self, values: pa.Array) -> list[Any] | None:
+        """Where values lie in the order of the column; ``None`` where one has no place, or there is no order."""
         if self._kind is Kind.NUMERIC:
-            numbers, wrong = numbers_in(values)
-            return None if wrong.any() else numbers
+            meanings = [None if meaning == _NOT_A_NUMBER else meaning for meaning in self._read(values)]
+            return meanings if all(meaning is None or _is_number(meaning) for meaning in meanings) else None
         if self._kind is Kind.DATE:
             try:
                 moments = pc.cast(pc.cast(values, pa.timestamp("us")), pa.int64())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 return None
-            cells = pc.cast(moments, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            return np.asarray(cells, dtype=np.float64)
-        if self._kind is Kind.ORDERED and domain:
-            level = {text: float(i) for i, text in enumerate(domain)}
+            return list(moments.to_pylist())
+        if self._kind is Kind.ORDERED and self._domain:
+            level = {text.strip(): i for i, text in enumerate(self._domain)}
             texts = pc.cast(values, pa.string()).to_pylist()
-            return np.array([np.nan if text is None else level.get(text.strip(), np.nan) for text in texts])
+            return [None if text is None else level.get(text.strip()) for text in texts]
         return None
+
+
+def _is_number(meaning: Hashable) -> bool:
+    return isinstance(meaning, int | float | Decimal) and not isinstance(meaning, bool)

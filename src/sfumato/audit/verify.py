@@ -12,7 +12,7 @@ from sfumato.audit.checks import AuditReport, Check, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.construction import check_construction
-from sfumato.audit.evidence import check_stated_risk
+from sfumato.audit.evidence import check_listed_labels, check_stated_risk, check_suppression
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
 from sfumato.audit.levels import LEVELS_BESIDE_ORIGINAL, is_measurable, measured_level, needs_original
@@ -25,7 +25,8 @@ from sfumato.table.coding import Table
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
 _PARAMETERS = ("k", "l", "t", "c", "max_unique_fraction")
-"""Fields of guarantees that a mechanism may have as parameters of the same name."""
+_CHOICES = ("variant", "distance")
+"""Fields of guarantees, numbers and words, that a mechanism may have as parameters of the same name."""
 
 
 def audit_release(
@@ -72,7 +73,9 @@ def audit_release(
         levels.append(next((c.found for c in own if c.name == _level_name(promise)), None))
     if beside is not None and any(needs_original(promise.guarantee) for promise in claims.promises):
         checks.extend(beside.check_what_holds())
-    checks.extend(check_stated_risk(described, claims.stated_risk))
+    checks.extend(check_stated_risk(described, claims))
+    checks.extend(check_suppression(claims))
+    checks.extend(check_listed_labels(described, claims))
     checks.extend(beside.check_stated_penalty() if beside is not None else ())
     if original is not None:
         checks.extend(check_fidelity(columns, Columns(original), claims, check_roles=check_roles))
@@ -191,6 +194,15 @@ def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
         shown = f"{used:g}" if is_number(used) else "not a number"
         message = f"{kind}: {name} = {promised:g} is promised, the mechanism's {name} is {shown}"
         yield Check(f"{kind}: parameter {name}", passed, message, promised, used if is_number(used) else None)
+    for name in _CHOICES:
+        promised = getattr(promise.guarantee, name, None)
+        if promised is None or name not in claims.parameters:
+            continue
+        passed = claims.parameters[name] == promised
+        said = "the same" if passed else "another one"
+        yield Check(
+            f"{kind}: parameter {name}", passed, f"{kind}: {name} '{promised}' is promised, the mechanism's is {said}"
+        )
 
 
 def _check_audited(promise: Promise, found: float) -> Check:

@@ -28,21 +28,23 @@ def command() -> None:
     \b
     Examples:
       sfumato hierarchy build admissions.csv --column age -o age.csv
-      sfumato hierarchy build admissions.csv --column age --method cuts --cuts 0,18,40,65 -o age.csv
+      sfumato hierarchy build admissions.csv --column age --method cuts --cuts 0,18,40,65 -o age.csv --force
       sfumato hierarchy check age.csv --data admissions.csv --column age
       sfumato hierarchy show age.csv
+      sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
     """
 
 
 @command.command("show")
 @click.argument("file")
 @click.option("--delimiter", default=";", show_default=True, help="Between the labels of a line.")
-def show(file: str, delimiter: str) -> None:
+@click.option("--encoding", help="Of FILE; by default UTF-8 (or as its byte-order mark says).")
+def show(file: str, delimiter: str, encoding: str | None) -> None:
     """Show the levels of the hierarchy in FILE: how many labels each has, and the first of them."""
     from sfumato.errors import on_one_line
     from sfumato.recoding.hierarchy_files import read_hierarchy
 
-    hierarchy = read_hierarchy(file, delimiter=delimiter)
+    hierarchy = read_hierarchy(file, delimiter=delimiter, encoding=encoding)
     click.echo(f"{_counted(hierarchy.n_values, 'value')}, {_counted(hierarchy.n_levels, 'level')}")
     for level, labels in enumerate(hierarchy.labels):
         shown = "  ".join(on_one_line(label) for label in labels[:_LABELS_SHOWN])

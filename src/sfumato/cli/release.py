@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.table.describe import ColumnGuess
 
 PROJECT_NAME = "sfumato.toml"
+HIERARCHIES = "hierarchies"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,13 @@ class Order:
 @click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: greedy-containment.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
 @click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism.")
+@click.option(
+    "--hierarchy",
+    "hierarchies",
+    multiple=True,
+    metavar="COLUMN=FILE",
+    help="Hierarchy file of a column; repeat for several. Shorthand for -p hierarchies.COLUMN=FILE",
+)
 @click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
@@ -56,12 +65,16 @@ def command(data: str | None, project: str | None, force: bool, dry_run: bool, a
     Nothing is written unless an independent audit confirms every guarantee. The manifest stands beside the table as
     OUTPUT.manifest.json.
 
+    A parameter that is a table is given entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are
+    looked up in the working folder, those that a project file names in the folder of that file.
+
     \b
     Examples:
       sfumato release                                   # what sfumato.toml says
       sfumato release -k 10 -p on_infeasible=skip --dry-run
       sfumato release mail.svm -k 5 -o mail-release.csv
       sfumato release admissions.csv --target readmitted --sensitive diagnosis -o release.parquet
+      sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
     """
     from sfumato.cli.summary import show_guesses, show_release
     from sfumato.errors import InvalidParameterError
@@ -130,18 +143,51 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
 
 def _parameters(written: Any, binarize: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """Merge the project's parameters with flags; flags win."""
-    from sfumato.errors import InvalidParameterError
-
     parameters = dict(written)
     if binarize:
         parameters["binarize"] = dict(binarize)
     if settings["binarize"]:
         parameters["binarize"] = {"recipe": settings["binarize"]}
     for text in settings["params"]:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise InvalidParameterError("--param", "got a text without '='", allowed="NAME=VALUE")
-        parameters[name] = value
+        _set_parameter(parameters, *_halves(text, "--param", "NAME=VALUE"))
+    for text in settings["hierarchies"]:
+        column, file = _halves(text, "--hierarchy", "COLUMN=FILE")
+        _set_parameter(parameters, f"{HIERARCHIES}.{column}", file)
     if settings["k"] is not None:
         parameters["k"] = settings["k"]
     return parameters
+
+
+def _halves(text: str, option: str, form: str) -> tuple[str, str]:
+    from sfumato.errors import InvalidParameterError
+
+    name, equals, value = text.partition("=")
+    has_entry = "." in name or option == "--hierarchy"
+    if not equals or not name or (has_entry and not value):
+        problem = "got nothing before or after '='" if equals else "got a text without '='"
+        raise InvalidParameterError(option, problem, allowed=form)
+    return name, value
+
+
+def _set_parameter(parameters: dict[str, Any], name: str, value: str) -> None:
+    """Set a parameter, or one entry of a parameter that is a table; other entries stay."""
+    from sfumato.errors import InvalidParameterError
+
+    table, dot, entry = name.partition(".")
+    if not dot:
+        parameters[name] = value
+        return
+    if not table or not entry:
+        raise InvalidParameterError("--param", "got a name that begins or ends with '.'", allowed="NAME.ENTRY=VALUE")
+    others = parameters.get(table)
+    entries = dict(others) if isinstance(others, Mapping) else {}
+    parameters[table] = entries | {entry: value if table == HIERARCHIES else _number_or_text(value)}
+
+
+def _number_or_text(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sfumato.contract import MechanismInfo, Parameter
-from sfumato.counting.classes import class_value_counts, equivalence_classes
+from sfumato.counting.cells import cell_table
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
 from sfumato.measures.anonymity import anonymity_level
-from sfumato.measures.diversity import distinct_diversity_level
 from sfumato.recoding.base import check_truth_value
 from sfumato.recoding.global_recoding import GlobalRecoder, recoder_parameters
 from sfumato.recoding.lattice_class_losses import CLASS_LOSSES, LOSSES
 from sfumato.recoding.level_recoding import LevelRecoding
+from sfumato.recoding.privacy_goal import PrivacyGoal
 from sfumato.recoding.weights import information_gains, weights_by_gain
 from sfumato.schema import Role
 from sfumato.table.coding import Table
@@ -131,12 +133,14 @@ class GainRecoder(GlobalRecoder):
         """Measure k and distinct l over all quasi-identifiers, which slicing does not protect."""
         if not self.slicing:
             return {}
-        names = released.schema.names(Role.QUASI_IDENTIFIER)
-        found: dict[str, Any] = {"anonymity_level": anonymity_level(equivalence_classes(released, names).sizes)}
-        sensitive = released.schema.names(Role.SENSITIVE)
-        if sensitive:
-            levels = [distinct_diversity_level(class_value_counts(released, names, name)) for name in sensitive]
-            found["least_different_sensitive_values"] = min(levels)
+        classes = cell_table(released, released.schema.names(Role.QUASI_IDENTIFIER))
+        found: dict[str, Any] = {"anonymity_level": anonymity_level(classes.counts)}
+        goal = PrivacyGoal(int(self.k), sensitive=released.schema.names(Role.SENSITIVE))
+        if goal.sensitive:
+            of_row = classes.find(released.codes(classes.columns))
+            ranks = zip(goal.sensitive, goal.sensitive_ranks(released), strict=True)
+            values = [np.unique(np.column_stack([of_row, rank[released[name].codes]]), axis=0) for name, rank in ranks]
+            found["least_different_sensitive_values"] = min(int(np.bincount(pairs[:, 0]).min()) for pairs in values)
         return found
 
     def utility(self, table: Table, recoding: LevelRecoding) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -32,7 +33,8 @@ from sfumato.table.coding import Table
 
 VARIANTS = ("distinct", "entropy", "recursive")
 DISTANCES = ("equal", "ordered")
-WEIGHTINGS = ("equal", "gain")
+SEARCH_SHARE = 0.8
+"""Share of the time for the levels; the rest is for suppressed rows, which gain more by it."""
 
 
 class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
@@ -160,7 +162,8 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         problem, cells = self._problem(table, names, goal, fitted)
         if progress:
             progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
-        found = search_lattice(problem, self.max_seconds)
+        share = SEARCH_SHARE if self.regroup and self.t is None else 1.0
+        found = search_lattice(problem, self.max_seconds * share)
         levels, setting_of_cell = self._settings(problem, found)
         setting_of_row = setting_of_cell[cells.find(table.codes(cells.columns))]
         self.search_, self.loss_ = found, found.loss
@@ -199,7 +202,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; of hierarchies only which columns were given one."""
-        given = dict(self.get_params(deep=False)) | {"k": int(self.k)}
+        given = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
 
     def risk(self, released: Table) -> dict[str, Any]:
@@ -232,9 +235,15 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         check_group_size(self.k, table.n_rows)
         check_choices(self, variant=VARIANTS, distance=DISTANCES, loss=LOSSES)
         check_truth_value("regroup", self.regroup)
-        seconds = self.max_seconds
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-            raise InvalidParameterError("max_seconds", f"got {seconds!r}", allowed="above 0")
+        for name in ("max_suppressed_fraction", "max_seconds"):
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, Real):
+                raise InvalidParameterError(name, f"got {given!r}", allowed="a number")
+        if self.hierarchies is not None and not isinstance(self.hierarchies, Mapping):
+            got = f"got a {type(self.hierarchies).__name__}"
+            raise InvalidParameterError("hierarchies", got, allowed="hierarchies or paths by column")
+        if not self.max_seconds > 0:
+            raise InvalidParameterError("max_seconds", f"got {self.max_seconds!r}", allowed="above 0")
         if not table.schema.names(Role.QUASI_IDENTIFIER):
             problem = "the table has no quasi-identifier to coarsen"
             raise SchemaError(problem, hint="give a column the role quasi-identifier")
@@ -269,9 +278,16 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
     def _settings(self, problem: LatticeProblem, found: LatticeResult) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Level combinations and which one each cell is released at, -1 where it is suppressed."""
         if self.regroup and found.n_suppressed and self.t is None:
-            again = regroup(problem, found, self.max_seconds)
+            again = regroup(problem, found, self.max_seconds - found.seconds)
             return np.array(again.levels), again.rounds
         return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
+
+
+def _plain(value: Any) -> Any:
+    """Write numbers of NumPy as those of Python, which a manifest can hold."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def recoder_parameters() -> tuple[Parameter, ...]:

@@ -97,6 +97,25 @@ class Hierarchy:
         top = np.zeros((1, self.n_values), dtype=np.int32)
         return Hierarchy((*self.labels, (ROOT,)), np.vstack([self.codes, top]))
 
+    def joining_levels(self) -> Hierarchy:
+        """Leave out levels that join nothing, and end in one label; for built hierarchies, whose levels nobody named.
+
+        A level joins nothing if it has as many labels as the level below. Of several levels with one label the highest
+        stays.
+
+        Examples
+        --------
+        >>> rows = [("m", "man", "adult"), ("w", "woman", "adult"), ("b", "boy", "minor")]
+        >>> Hierarchy.from_rows(rows).joining_levels().labels
+        (('m', 'w', 'b'), ('adult', 'minor'), ('*',))
+        """
+        whole = self.with_root()
+        sizes = [len(level) for level in whole.labels]
+        kept = [0, *(level for level in range(1, whole.n_levels) if 1 < sizes[level] < sizes[level - 1])]
+        if whole.n_levels > 1:
+            kept.append(whole.n_levels - 1)
+        return Hierarchy(tuple(whole.labels[level] for level in kept), whole.codes[kept])
+
 
 @dataclass(frozen=True)
 class Fault:

@@ -79,14 +79,36 @@ def hierarchy_for(table: Table, name: str, *, target: str | None = None) -> Hier
         n_classes = int(classes.max(initial=0)) + 1
         cells = column.codes.astype(np.int64) * n_classes + classes
         counted = np.bincount(cells, minlength=column.n_distinct * n_classes)
-        contingency = counted.reshape(column.n_distinct, n_classes)[: len(texts)]
+        contingency = _summed(counted.reshape(column.n_distinct, n_classes), _trimmed(column))
     return automatic_hierarchy(texts, counts, described.kind, contingency=contingency, order=described.domain)
 
 
 def distinct_texts(column: CodedColumn) -> tuple[list[str], Counts]:
-    """Distinct values of a column as trimmed texts, missing left out, and how many rows hold each."""
-    texts = [text.strip() for text in as_text(column.values.drop_null()).to_pylist()]
-    return texts, column.counts[: len(texts)]
+    """Distinct values of a column as trimmed texts, missing left out, and how many rows hold each.
+
+    Texts that differ only in blanks around them are one value.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> texts, counts = distinct_texts(CodedColumn.encode(pa.array(["a", "a ", "b", None])))
+    >>> texts, counts.tolist()
+    (['a', 'b'], [2, 1])
+    """
+    texts = _trimmed(column)
+    return list(dict.fromkeys(texts)), _summed(column.counts, texts)
+
+
+def _trimmed(column: CodedColumn) -> list[str]:
+    return [text.strip() for text in as_text(column.values.drop_null()).to_pylist()]
+
+
+def _summed(counts: Counts, texts: Sequence[str]) -> Counts:
+    """Sum the counts of equal texts, in the order in which they first occur; counts beyond the texts are left out."""
+    place_of = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    summed = np.zeros((len(place_of), *counts.shape[1:]), dtype=np.int64)
+    np.add.at(summed, [place_of[text] for text in texts], counts[: len(texts)])
+    return summed
 
 
 def _classes(target: CodedColumn) -> Counts:
@@ -196,7 +218,7 @@ def _levels_of(values: Sequence[str], counts: Counts, pairs: Iterator[Pair]) -> 
         if len(members) == wanted:
             levels.append(_written(values, counts, members))
             wanted = (wanted + 1) // 2
-    return Hierarchy.from_rows(list(zip(values, *levels, [ROOT] * len(values), strict=True)))
+    return Hierarchy.from_rows(list(zip(values, *levels, [ROOT] * len(values), strict=True))).joining_levels()
 
 
 def _written(values: Sequence[str], counts: Counts, members: dict[int, list[int]]) -> list[str]:

@@ -1,6 +1,7 @@
 """Hierarchies of codes, dates and ordered values: masked characters, months and years, groups of neighbours.
 
-Builders take a column's distinct values as texts, never rows. The highest level is ``*`` always.
+Builders take a column's distinct values as texts, never rows. The highest level is ``*`` always, and a level that would
+join nothing is left out.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def masked_characters(values: Sequence[str], *, step: int = 1) -> Hierarchy:
 
     Examples
     --------
-    >>> masked_characters(["101", "102", "231"]).labels[1:]
-    (('10*', '23*'), ('1**', '2**'), ('*',))
+    >>> masked_characters(["101", "102", "113", "231"]).labels[1:]
+    (('10*', '11*', '23*'), ('1**', '2**'), ('*',))
     """
     _check_some(values)
     if step < 1:
@@ -53,7 +54,7 @@ def calendar_levels(values: Sequence[str]) -> Hierarchy:
 
     Examples
     --------
-    >>> calendar_levels(["2024-02-29", "2024-03-01", "2023-12-24"]).labels[1:]
+    >>> calendar_levels(["2024-02-28", "2024-02-29", "2024-03-01", "2023-12-24"]).labels[1:]
     (('2024-02', '2024-03', '2023-12'), ('2024', '2023'), ('*',))
     """
     _check_some(values)
@@ -122,6 +123,5 @@ def _check_some(values: Sequence[str]) -> None:
 
 
 def _below_root(values: Sequence[str], levels: list[list[str]]) -> Hierarchy:
-    """Put ``*`` in place of all levels that have one label only."""
-    kept = [level for level in levels if len(set(level)) > 1]
-    return Hierarchy.from_rows(list(zip(values, *kept, [ROOT] * len(values), strict=True)))
+    """Put ``*`` in place of all levels that have one label only, and leave out those that join nothing."""
+    return Hierarchy.from_rows(list(zip(values, *levels, [ROOT] * len(values), strict=True))).joining_levels()

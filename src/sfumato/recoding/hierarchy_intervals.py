@@ -159,18 +159,15 @@ def _intervals(
     """Join intervals, given by their places, level by level."""
     _check_merge(merge)
     levels: list[list[str]] = []
-    n_before = len(numbers) + 1
     for joined in accumulate([1, *(_PAIRWISE if merge is None else merge)], mul):
         level = {number: place // joined for number, place in places.items()}
-        n_groups = len(set(level.values()))
-        if n_groups == 1:
+        groups = set(level.values())
+        if len(groups) == 1:
             break
-        if n_groups < n_before:
-            label_of = {place: _label(place * joined, joined, bound, scale) for place in set(level.values())}
-            levels.append([label_of[place] for place in level.values()])
-        n_before = n_groups
+        label_of = {place: _label(place * joined, joined, bound, scale) for place in groups}
+        levels.append([label_of[place] for place in level.values()])
     rows = zip(numbers.values(), *levels, [ROOT] * len(numbers), strict=True)
-    return Hierarchy.from_rows(list(rows))
+    return Hierarchy.from_rows(list(rows)).joining_levels()
 
 
 def _label(place: int, joined: int, bound: Callable[[int], Decimal | None], scale: _Scale) -> str:

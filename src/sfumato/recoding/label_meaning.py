@@ -1,21 +1,30 @@
 """Which labels of a hierarchy tell by themselves what they stand for; the others are listed in the manifest.
 
 A label that is an interval (``[17, 25[``), a mask (``0213*``) or the beginning of a date (``2024-03``) needs no list,
-provided that it stands for just the values that the hierarchy gives it. A list names the hierarchy's values, whether
-they occur in the data or not.
+provided that it stands for just the values that the hierarchy gives it and is not itself a value, which it would be
+read as. A list names the hierarchy's values, whether they occur in the data or not; missing is the empty text there,
+however the hierarchy writes it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.recoding.axes import positions_of
+from sfumato.recoding.covering import Covered
 from sfumato.recoding.hierarchy import ROOT, Hierarchy
-from sfumato.schema import Column, Kind
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind
+
+MISSING = ""
+"""Missing in a list of values."""
 
 _INTERVAL = re.compile(r"\[([^\[\],]+), ([^\[\],]+)([\[\]])")
 _MASK = re.compile(r"[^*]*\*+")
@@ -24,20 +33,35 @@ _DATE_PREFIX = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
 Test = Callable[[Sequence[str]], Sequence[bool]]
 
 
-def listed_labels(hierarchy: Hierarchy, used: Mapping[str, set[int]], described: Column) -> dict[str, list[str]]:
+def listed_labels(
+    hierarchy: Hierarchy,
+    used: Mapping[str, set[int]],
+    described: Column,
+    fitted: Covered,
+    missing: Sequence[str] = DEFAULT_MISSING_TOKENS,
+) -> dict[str, list[str]]:
     """Values of the labels that do not tell them, by label, in the order of the hierarchy.
 
     Parameters
     ----------
     used : mapping of str to set of int
         Labels that are released and the levels that they are released from; level 0 and ``*`` need no list.
+    fitted : Covered
+        The hierarchy fitted to the column: how the column spells its values, which a mask is read by.
+    missing : sequence of str
+        Texts by which the hierarchy may name missing.
 
     Examples
     --------
+    >>> from sfumato.recoding.covering import covered
+    >>> from sfumato.table.coding import CodedColumn
     >>> ages = Hierarchy.from_rows([("17", "[17, 25[", "young", "*"), ("24", "[17, 25[", "young", "*")])
-    >>> listed_labels(ages, {"[17, 25[": {1}, "young": {2}, "*": {3}}, Column("age", kind=Kind.NUMERIC))
+    >>> fitted = covered(ages, CodedColumn.encode(pa.array(["24", "17"])), "age", Kind.NUMERIC)
+    >>> listed_labels(ages, {"[17, 25[": {1}, "young": {2}, "*": {3}}, Column("age", kind=Kind.NUMERIC), fitted)
     {'young': ['17', '24']}
     """
+    values = tuple(MISSING if value.strip() in missing else value.strip() for value in hierarchy.values)
+    reading = _Reading(described, values, _spells_as(values, fitted))
     listed = {}
     for label, levels in sorted(used.items()):
         higher = sorted(level for level in levels if level > 0)
@@ -46,47 +70,71 @@ def listed_labels(hierarchy: Hierarchy, used: Mapping[str, set[int]], described:
         is_member = np.zeros(hierarchy.n_values, dtype=np.bool_)
         for level in higher:
             is_member |= hierarchy.codes[level] == hierarchy.labels[level].index(label)
-        if 0 in levels and label in hierarchy.values:
-            is_member[hierarchy.values.index(label)] = True
-        members = [value for value, member in zip(hierarchy.values, is_member, strict=True) if member]
-        if members != [label] and not _tells(label, hierarchy.values, is_member.tolist(), described):
+        if 0 in levels and label in values:
+            is_member[values.index(label)] = True
+        members = [value for value, member in zip(values, is_member, strict=True) if member]
+        if 0 in levels and label not in members:
+            members.append(label)
+        if members != [label] and not reading.tells(label, is_member):
             listed[label] = members
     return listed
 
 
-def _tells(label: str, values: Sequence[str], is_member: Sequence[bool], described: Column) -> bool:
-    test = _test_of(label, described)
-    return test is not None and list(test(values)) == list(is_member)
+def _spells_as(values: Sequence[str], fitted: Covered) -> bool:
+    """Whether a column writes each of its values in one way, that of the hierarchy."""
+    written = fitted.labels[0]
+    return len(written) == fitted.level_codes.shape[1] and set(written) - {None} <= set(values)
 
 
-def _test_of(label: str, described: Column) -> Test | None:
-    interval = _INTERVAL.fullmatch(label)
-    if interval and described.kind is not Kind.CATEGORICAL:
-        return _between(interval[1], interval[2], interval[3] == "]", described)
-    if _MASK.fullmatch(label):
-        begins = label.rstrip("*")
-        return lambda values: [len(value) == len(label) and value.startswith(begins) for value in values]
-    if described.kind is Kind.DATE and _DATE_PREFIX.fullmatch(label):
-        return lambda values: [value.startswith(label) for value in values]
-    return None
+@dataclass(frozen=True)
+class _Reading:
+    """How the labels of a column are read by their text alone, with the values that its hierarchy has."""
 
+    described: Column
+    values: tuple[str, ...]
+    is_spelled_so: bool
 
-def _between(low: str, high: str, is_closed: bool, described: Column) -> Test | None:
-    ends = _places([low, high], described)
-    if ends is None:
+    def tells(self, label: str, is_member: NDArray[np.bool_]) -> bool:
+        """Whether a label is read as just the values that are its members."""
+        if label in self.values or label in (self.described.domain or ()):
+            return False
+        test = self._test_of(label)
+        known = np.array([value != MISSING for value in self.values])
+        if test is None or is_member[~known].any():
+            return False
+        read = test([value for value in self.values if value != MISSING])
+        return bool(list(read) == is_member[known].tolist())
+
+    def _test_of(self, label: str) -> Test | None:
+        kind = self.described.kind
+        interval = _INTERVAL.fullmatch(label)
+        if interval and kind is not Kind.CATEGORICAL:
+            return self._between(interval[1], interval[2], interval[3] == "]")
+        if _MASK.fullmatch(label) and (self.is_spelled_so or kind is not Kind.NUMERIC):
+            begins = label.rstrip("*")
+            return lambda values: [len(value) == len(label) and value.startswith(begins) for value in values]
+        if kind is Kind.DATE and _DATE_PREFIX.fullmatch(label):
+            return lambda values: [value.startswith(label) for value in values]
         return None
 
-    def test(values: Sequence[str]) -> Sequence[bool]:
-        places = _places(values, described)
-        if places is None:
-            return []
-        return ((places >= ends[0]) & ((places <= ends[1]) if is_closed else (places < ends[1]))).tolist()  # type: ignore[no-any-return]
+    def _between(self, low: str, high: str, is_closed: bool) -> Test | None:
+        ends = _places([low, high], self.described)
+        if ends is None:
+            return None
 
-    return test
+        def test(values: Sequence[str]) -> Sequence[bool]:
+            places = _places(values, self.described) or ()
+            return [ends[0] <= place and (place <= ends[1] if is_closed else place < ends[1]) for place in places]
+
+        return test
 
 
-def _places(values: Sequence[str], described: Column) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
+def _places(values: Sequence[str], described: Column) -> list[Any] | None:
+    """Where values lie in the order of a column, numbers exactly; ``None`` where one has no place."""
     try:
-        return positions_of(described, pa.array(list(values), pa.string()))
-    except ValueError:
+        positions = positions_of(described, pa.array(list(values), pa.string()))
+        if described.kind is Kind.NUMERIC:
+            return [Decimal(value) for value in values]
+    except (ValueError, InvalidOperation):
         return None
+    return None if positions is None else list(positions.tolist())

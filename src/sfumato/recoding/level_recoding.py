@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,13 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.recoding.axes import positions_of
-from sfumato.recoding.covering import Covered
+from sfumato.recoding.covering import Covered, covered
 from sfumato.recoding.hierarchy import ROOT, Hierarchy
 from sfumato.recoding.label_meaning import listed_labels
 from sfumato.schema import Column, Kind
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.generalized import write_value
+from sfumato.table.generalized import read_cell, write_value
 
 SUPPRESSED = -1
 HIERARCHY = "hierarchy"
@@ -71,13 +74,24 @@ class LevelRecoding:
 
     def recoded(self, table: Table) -> Table:
         """Put the labels into the table that was recoded; a suppressed row is ``*`` in every quasi-identifier."""
-        labels = [self._labels(j, table[name], self.setting_of_row) for j, name in enumerate(self.names)]
+        labels = []
+        for j, name in enumerate(self.names):
+            places = range(table[name].n_distinct)
+            labels.append(self._labels(j, table[name], self.covered[j], places, self.setting_of_row))
         return _with_labels(table, self.names, labels)
 
     def generalized(self, table: Table) -> Table:
-        """Take the rows of another table to the first level combination; values that are not covered become ``*``."""
-        setting = np.zeros(table.n_rows, dtype=np.intp)
-        labels = [self._labels(j, table[name], setting) for j, name in enumerate(self.names)]
+        """Take the rows of another table to the first level combination.
+
+        Values are looked up in the hierarchies. A number (a date, a level) that a hierarchy does not list goes with the
+        neighbour whose interval holds it, else with the lower one (the lowest if there is none); all else becomes
+        ``*``.
+        """
+        labels = []
+        for j, name in enumerate(self.names):
+            missing = table.schema.missing_tokens(name)
+            fitted, places = _fitted_to(table[name], self.hierarchies[j], self.covered[j], self.described[j], missing)
+            labels.append(self._labels(j, table[name], fitted, places, np.zeros(table.n_rows, dtype=np.intp)))
         return _with_labels(table, self.names, labels)
 
     def as_cells(self, table: Table) -> Table:
@@ -104,7 +118,13 @@ class LevelRecoding:
             "rule": HIERARCHY,
             "kind": str(described.kind),
             "levels": sorted({int(level) for level in self.levels[:, j]}),
-            "labels": listed_labels(self.hierarchies[j], self._used(j, released), described),
+            "labels": listed_labels(
+                self.hierarchies[j],
+                self._used(j, released),
+                described,
+                self.covered[j],
+                released.schema.missing_tokens(described.name),
+            ),
         }
         return entry | ({"domain": list(described.domain)} if described.domain else {})
 
@@ -117,15 +137,16 @@ class LevelRecoding:
     def _labels_of(self, j: int, level: int) -> set[str | None]:
         return set(self.covered[j].labels[level])
 
-    def _labels(self, j: int, column: CodedColumn, setting_of_row: NDArray[np.intp]) -> CodedColumn:
-        covered = self.covered[j]
-        code_of = _codes_in(covered, column, self.described[j])
+    def _labels(
+        self, j: int, column: CodedColumn, fitted: Covered, places: Sequence[int | None], setting: NDArray[np.intp]
+    ) -> CodedColumn:
+        """Label of each row of a column, given the place of each distinct value among those that were fitted."""
         texts: dict[str | None, int] = {}
         table = np.empty((len(self.levels) + 1, column.n_distinct), dtype=np.int32)
-        for setting, level in enumerate([*self.levels[:, j].tolist(), None]):
-            labels = [_label(covered, level, code) for code in code_of]
-            table[setting] = [texts.setdefault(label, len(texts)) for label in labels]
-        codes = table[setting_of_row, column.codes]  # the last row is that of suppressed rows
+        for row, level in enumerate([*self.levels[:, j].tolist(), None]):
+            labels = [_label(fitted, level, place) for place in places]
+            table[row] = [texts.setdefault(label, len(texts)) for label in labels]
+        codes = table[setting, column.codes]  # the last row is that of suppressed rows
         values = pa.array(list(texts), pa.string())
         return CodedColumn(codes, values).recode(values)
 
@@ -147,36 +168,96 @@ def penalty_of(
     return float(np.mean(means)) if means else 0.0
 
 
-def _codes_in(covered: Covered, column: CodedColumn, described: Column) -> list[int | None]:
-    """Place of each distinct value of a column among those that a hierarchy was fitted to; ``None`` where it has none.
+def _fitted_to(
+    column: CodedColumn, hierarchy: Hierarchy, trained: Covered, described: Column, missing: Sequence[str]
+) -> tuple[Covered, list[int | None]]:
+    """Fit a hierarchy to a column other than the one it was first fitted to, whose spellings of values are kept.
 
-    A number (a date, a level) between two of them goes with the lower one, one below all with the lowest.
+    Gives the place of each distinct value of the column as well; ``None`` for one that the hierarchy does not cover.
     """
-    first = {code: place for place, code in reversed(list(enumerate(covered.level_codes[0].tolist())))}
-    place_of = {label: first[code] for code, label in enumerate(covered.labels[0]) if code in first}
+    own = [text for text in trained.labels[0] if text is not None and text not in missing]
     texts = [None if text is None else text.strip() for text in as_text(column.values).to_pylist()]
-    known = {label: place for label, place in place_of.items() if label is not None}
-    positions = _positions(list(known), described)
-    new = _positions([text for text in texts if text is not None and text not in known], described)
-    if positions is None or new is None or not known:
-        return [place_of.get(text) for text in texts]
-    order = np.argsort(positions)
-    nearest = np.maximum(np.searchsorted(positions[order], new, side="right") - 1, 0)
-    placed = iter([list(known.values())[i] for i in order[nearest].tolist()])
-    return [place_of[text] if text in place_of else (next(placed) if text is not None else None) for text in texts]
+    known = {value.strip(): row for row, value in enumerate(hierarchy.values) if value.strip() not in missing}
+    listed = {None, *own, *known}
+    scale = _Scale(hierarchy, described, known, [text for text in texts if text is not None and text not in listed])
+    stand_ins = [text if text is None or text in listed else scale.nearest(text) for text in texts]
+    values = pa.array([*own, *stand_ins], pa.string())
+    places = np.arange(len(values), dtype=np.int32)
+    fitted = covered(hierarchy, CodedColumn(places, values), described.name, described.kind, missing=missing)
+    is_covered = [text is None or stand_in is not None for text, stand_in in zip(texts, stand_ins, strict=True)]
+    return fitted, [len(own) + i if is_one else None for i, is_one in enumerate(is_covered)]
 
 
-def _positions(texts: list[str], described: Column) -> NDArray[np.float64] | None:
+class _Scale:
+    """Values of a hierarchy, and new ones that it does not list, in their order, if their column has one."""
+
+    def __init__(self, hierarchy: Hierarchy, described: Column, row_of: Mapping[str, int], new: Sequence[str]) -> None:
+        self._hierarchy = hierarchy
+        self._described = described
+        self._row_of = row_of
+        self._positions: dict[str, float | None] = {**_positions([*row_of, *new], described)} if new else {}
+
+    @cached_property
+    def _placed(self) -> list[tuple[float, str]]:
+        found = [(self._position(text), text) for text in self._row_of]
+        return sorted((position, text) for position, text in found if position is not None)
+
+    def nearest(self, text: str) -> str | None:
+        """Value that a value between two others goes with; ``None`` if it has no place in an order.
+
+        That is the one whose interval (month, year) holds it on the lowest level where one does, else the lower one.
+        """
+        position = self._position(text)
+        if position is None or not self._placed:
+            return None
+        above = bisect_right(self._placed, position, key=itemgetter(0))
+        neighbours = self._placed[max(above - 1, 0) : above + 1]
+        if neighbours[0][0] == position:
+            return neighbours[0][1]
+        for level in range(1, self._hierarchy.n_levels):
+            for _, value in neighbours:
+                code = self._hierarchy.codes[level, self._row_of[value]]
+                if self._holds(self._hierarchy.labels[level][code], text, position):
+                    return value
+        return neighbours[0][1]
+
+    def _holds(self, label: str, text: str, position: float) -> bool:
+        """Whether a label is an interval, closed or open at its end, or the beginning of a date, that holds a value."""
+        if self._described.kind is Kind.DATE and text.startswith(label):
+            return True
+        try:
+            bounds = read_cell(label[:-1] + "]").bounds
+        except ValueError:
+            return False
+        low, high = map(self._position, bounds or ("", ""))
+        if low is None or high is None:
+            return False
+        return low <= position <= high if label.endswith("]") else low <= position < high
+
+    def _position(self, text: str) -> float | None:
+        if text not in self._positions:
+            self._positions[text] = _positions([text], self._described).get(text)
+        return self._positions[text]
+
+
+def _positions(texts: Sequence[str], described: Column) -> dict[str, float]:
+    """Place texts in the order of their column; those that have no place in it are left out."""
     try:
-        return positions_of(described, pa.array(texts, pa.string()))
+        found = positions_of(described, pa.array(texts, pa.string()))
     except ValueError:
-        return None
+        found = None
+    if found is not None:
+        return dict(zip(texts, found.tolist(), strict=True))
+    if len(texts) < 2 or described.kind is Kind.CATEGORICAL:
+        return {}
+    middle = len(texts) // 2
+    return _positions(texts[:middle], described) | _positions(texts[middle:], described)
 
 
-def _label(covered: Covered, level: int | None, code: int | None) -> str | None:
-    if level is None or code is None:
+def _label(fitted: Covered, level: int | None, place: int | None) -> str | None:
+    if level is None or place is None:
         return ROOT
-    return covered.labels[level][int(covered.level_codes[level][code])]
+    return fitted.labels[level][int(fitted.level_codes[level][place])]
 
 
 def _with_labels(table: Table, names: Sequence[str], labels: Sequence[CodedColumn]) -> Table:

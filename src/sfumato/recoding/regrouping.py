@@ -55,7 +55,7 @@ def regroup(problem: LatticeProblem, first: LatticeResult, max_seconds: float | 
     first : LatticeResult
         Of the problem.
     max_seconds : float or None
-        Begin no further round then. ``None``: no limit.
+        Stop then: a round under way ends with the best node it found, and no further one begins. ``None``: no limit.
 
     Raises
     ------
@@ -67,11 +67,12 @@ def regroup(problem: LatticeProblem, first: LatticeResult, max_seconds: float | 
         got = f"got {next(m.describe() for m in problem.models if m.depends_on_kept)}"
         raise InvalidParameterError("models", got, allowed="conditions on single classes to regroup rows")
     began = time.monotonic()
+    deadline = None if max_seconds is None else began + max_seconds
     levels, classes = [first.levels], first.classes.copy()
     rounds = np.where(classes >= 0, 0, -1)
-    while max_seconds is None or time.monotonic() - began < max_seconds:
+    while True:
         left = np.flatnonzero(rounds < 0)
-        found = _round(problem, left)
+        found = _round(problem, left, deadline)
         if found is None:
             break
         released = found.classes >= 0
@@ -82,8 +83,8 @@ def regroup(problem: LatticeProblem, first: LatticeResult, max_seconds: float | 
     return Regrouping(tuple(levels), rounds, classes, n_suppressed, time.monotonic() - began)
 
 
-def _round(problem: LatticeProblem, cells: Places) -> LatticeResult | None:
-    """Least lossy node of some cells that releases half of their rows, or else any of them."""
+def _round(problem: LatticeProblem, cells: Places, deadline: float | None) -> LatticeResult | None:
+    """Least lossy node of some cells that releases half of their rows, or else any of them; none if time is up."""
     n_rows = int(problem.counts[cells].sum())
     if n_rows < problem.k:
         return None
@@ -95,8 +96,11 @@ def _round(problem: LatticeProblem, cells: Places) -> LatticeResult | None:
         target=None if problem.target is None else problem.target[cells],
     )
     for max_suppressed_fraction in (0.5, (n_rows - 0.5) / n_rows):
+        seconds = None if deadline is None else deadline - time.monotonic()
+        if seconds is not None and seconds <= 0:
+            return None
         try:
-            return search_lattice(replace(part, max_suppressed_fraction=max_suppressed_fraction))
+            return search_lattice(replace(part, max_suppressed_fraction=max_suppressed_fraction), seconds)
         except PrivacyNotAchievableError:
             continue
     return None

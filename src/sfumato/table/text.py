@@ -29,6 +29,9 @@ _OTHER_FORMATS = (
 _HEAD_BYTES = 8
 
 
+_NAME_ENCODING = "name its encoding with --encoding, for instance latin-1, cp1252 or utf-16"
+
+
 @dataclass(frozen=True, repr=False)
 class Text:
     """A text file that was checked once and can be read as UTF-8 as often as needed."""
@@ -60,19 +63,21 @@ class Text:
         return iter(io.TextIOWrapper(self.open(), encoding="utf-8", newline=""))
 
 
-def check_text(stored: StoredBytes, encoding: str | None) -> Text:
+def check_text(stored: StoredBytes, encoding: str | None, *, hint: str = _NAME_ENCODING) -> Text:
     """Pass over the stored bytes once and refuse what is no text.
 
     Parameters
     ----------
     encoding : str or None
         ``None`` takes what a byte order mark says, else UTF-8; nothing is ever guessed.
+    hint : str
+        What to do about a text in another encoding.
     """
     head, chunks = with_head(unzipped(stored.first_pass(), stored.name), _HEAD_BYTES)
     _refuse_other_formats(head, stored.name)
     chosen = _known_encoding(encoding) if encoding is not None else _encoding_by_mark(head)
     checks = _TextChecks(stored.name)
-    for chunk in _utf8(chunks, chosen, stored.name):
+    for chunk in _utf8(chunks, chosen, stored.name, hint):
         checks.take(chunk)
     if checks.n_bytes == 0:
         problem = "is empty"
@@ -103,7 +108,7 @@ def _refuse_other_formats(head: bytes, name: str) -> None:
             raise InputError(problem, path=name, hint=f"read it with --format {format_name} (format='{format_name}')")
 
 
-def _utf8(chunks: Iterable[bytes], encoding: str, name: str) -> Iterator[bytes]:
+def _utf8(chunks: Iterable[bytes], encoding: str, name: str, hint: str = _NAME_ENCODING) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)()
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
     counter = LineCounter()
@@ -113,18 +118,17 @@ def _utf8(chunks: Iterable[bytes], encoding: str, name: str) -> Iterator[bytes]:
             text = decoder.decode(chunk, final=not chunk)
             piece = chunk if is_utf8 else text.encode()
         except UnicodeError as error:
-            raise _wrong_encoding(error, encoding, name, counter) from None
+            raise _wrong_encoding(error, encoding, name, counter, hint) from None
         piece = piece.removeprefix(mark)
         mark = mark if not piece else b""
         counter.take(piece)
         yield piece
 
 
-def _wrong_encoding(error: UnicodeError, encoding: str, name: str, counter: LineCounter) -> InputError:
+def _wrong_encoding(error: UnicodeError, encoding: str, name: str, counter: LineCounter, hint: str) -> InputError:
     if isinstance(error, UnicodeDecodeError):
         with suppress(UnicodeError, LookupError):
             counter.take(error.object[: error.start].decode(error.encoding, errors="ignore").encode())
-    hint = "name its encoding with --encoding, for instance latin-1, cp1252 or utf-16"
     return InputError(f"is not {encoding} text", path=name, line=counter.n_breaks + 1, hint=hint)
 
 

@@ -1,4 +1,6 @@
-"""``sfumato hierarchy`` as a user types it."""
+"""``sfumato hierarchy``, and releases over hierarchies, as a user types them."""
+
+import json
 
 import pytest
 
@@ -30,15 +32,15 @@ def hierarchy(capsys, *arguments):
 @pytest.mark.parametrize(
     ("column", "options", "first"),
     [
-        ("age", ["-m", "width", "--width", "10"], "17;[10, 19];[0, 19];[0, 39];[0, 79];*"),
+        ("age", ["-m", "width", "--width", "10"], "17;[0, 19];[0, 39];[0, 79];*"),
         ("age", ["-m", "width", "--width", "10", "--start", "7", "--merge", "5"], "17;[17, 26];[7, 56];*"),
         ("age", ["-m", "cuts", "--cuts", "0,18,65", "--merge", "2"], "17;[0, 17];[0, 64];*"),
         ("age", ["-m", "quantile", "--intervals", "2"], "17;[17, 39];*"),
-        ("postcode", ["-m", "mask", "--step", "2"], "02139;021**;0****;*"),
-        ("day", ["-m", "dates"], "2022-12-24;2022-12;2022;*"),
-        ("day", [], "2022-12-24;2022-12;2022;*"),
+        ("postcode", ["-m", "mask", "--step", "2"], "02139;021**;*"),
+        ("day", ["-m", "dates"], "2022-12-24;2022;*"),
+        ("day", [], "2022-12-24;2022;*"),
         ("size", ["-m", "groups", "--order", "small,medium,large"], "small;[small, medium];*"),
-        ("size", ["-m", "groups", "--order", "small,medium,large", "--sizes", "1,2"], "small;small;[small, medium];*"),
+        ("size", ["-m", "groups", "--order", "small,medium,large", "--sizes", "1,2"], "small;[small, medium];*"),
         ("job", ["--target", "ill"], "cook;{cook|driver|waiter};{cook|driver|waiter};*"),
         ("job", [], "cook;{cook|doctor};{cook|doctor|waiter};*"),
     ],
@@ -75,6 +77,17 @@ def test_show_lists_levels_and_labels(folder, capsys):
         "  *",
         "for instance: nurse → health → *",
     ]
+
+
+def test_the_hint_about_an_encoding_can_be_followed(folder, capsys):
+    (folder / "h.csv").write_bytes("café;place;*\nbar;place;*\n".encode("latin-1"))
+
+    code, _, err = hierarchy(capsys, "show", "h.csv")
+    assert code == 3
+    assert "--encoding" in err
+    code, out, _ = hierarchy(capsys, "show", "h.csv", "--encoding", "latin-1")
+    assert code == 0
+    assert "for instance: café → place → *" in out
 
 
 def test_check_says_what_will_happen(folder, capsys):
@@ -160,3 +173,108 @@ def test_features_need_no_hierarchy(folder, capsys):
 
     assert code == 3
     assert "need no hierarchy" in err
+
+
+JOBS = "job,age,ill\n" + "".join(
+    f"{job},{age},{ill}\n" for job in ("cook", "waiter", "nurse", "doctor") for age in (20, 21, 40, 41) for ill in "yn"
+)
+BY_PLACE = "cook;kitchen;*\nwaiter;kitchen;*\nnurse;ward;*\ndoctor;ward;*\n"
+BY_SHIFT = "cook;early;*\nwaiter;late;*\nnurse;early;*\ndoctor;late;*\n"
+
+
+@pytest.fixture
+def jobs(tmp_path, monkeypatch):
+    """Make a working folder with jobs and, in a folder within, a project that names the data and a hierarchy."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for name in ("jobs.csv", "sub/jobs.csv"):
+        (tmp_path / name).write_text(JOBS)
+    (tmp_path / "job.csv").write_text(BY_PLACE)
+    (tmp_path / "sub" / "job.csv").write_text(BY_SHIFT)
+    (tmp_path / "sub" / "age.csv").write_text("20;young;*\n21;young;*\n40;old;*\n41;old;*\n")
+    (tmp_path / "sub" / "sfumato.toml").write_text(
+        '[data]\npath = "jobs.csv"\n[columns]\njob = { role = "quasi-identifier" }\n'
+        'age = { role = "quasi-identifier" }\nill = { role = "target" }\n[release]\nmechanism = "global-recoding"\n'
+        "[release.parameters]\nk = 8\nmax_suppressed_fraction = 0\n"
+        'hierarchies = { job = "job.csv", age = "age.csv" }\n'
+    )
+    return tmp_path
+
+
+GLOBAL = [
+    "release",
+    "jobs.csv",
+    "--target",
+    "ill",
+    "--quasi-identifiers",
+    "job",
+    "--other",
+    "age",
+    "-m",
+    "global-recoding",
+]
+
+
+def released_cells(path, column):
+    header, *rows = path.read_text().splitlines()
+    return {row.split(",")[header.split(",").index(column)] for row in rows}
+
+
+@pytest.mark.parametrize("option", [["--hierarchy", "job=job.csv"], ["-p", "hierarchies.job=job.csv"]])
+def test_a_hierarchy_is_given_on_the_command_line(jobs, option):
+    assert run([*GLOBAL, "-k", "16", "-p", "weights.job=2", *option, "-o", "out.csv"]) == 0
+
+    assert released_cells(jobs / "out.csv", "job") == {"kitchen", "ward"}
+    manifest = json.loads((jobs / "out.csv.manifest.json").read_text())
+    assert manifest["mechanism"]["parameters"]["hierarchies"] == ["job"]
+
+
+def test_hierarchies_of_a_project_are_found_beside_it_and_flags_replace_single_ones(jobs):
+    project = ["release", "--project", "sub/sfumato.toml", "-o", "out.csv", "--force"]
+
+    assert run(project) == 0
+    assert released_cells(jobs / "out.csv", "job") == {"early", "late"}
+    assert released_cells(jobs / "out.csv", "age") == {"young", "old"}
+
+    assert run([*project, "--hierarchy", "job=job.csv"]) == 0
+    assert released_cells(jobs / "out.csv", "job") == {"kitchen", "ward"}
+    assert released_cells(jobs / "out.csv", "age") == {"young", "old"}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--hierarchy", "job.csv"], 2, "--hierarchy must be COLUMN=FILE"),
+        (["--hierarchy", "=job.csv"], 2, "--hierarchy must be COLUMN=FILE"),
+        (["--hierarchy", "job="], 2, "--hierarchy must be COLUMN=FILE"),
+        (["-p", "hierarchies.job="], 2, "--param must be NAME=VALUE"),
+        (["-p", "hierarchies.=job.csv"], 2, "--param must be NAME.ENTRY=VALUE"),
+        (["-p", ".job=job.csv"], 2, "--param must be NAME.ENTRY=VALUE"),
+        (["-p", 'hierarchies={job="job.csv"}'], 2, "as -p hierarchies.NAME=VALUE"),
+        (["--hierarchy", "jbo=job.csv"], 3, "did you mean 'job'"),
+        (["--hierarchy", "job=nowhere.csv"], 3, "nowhere.csv: does not exist"),
+        (["--hierarchy", "job=job.csv", "-m", "mondrian"], 2, "(-m): gain-recoding, global-recoding"),
+    ],
+)
+def test_mistakes_about_hierarchies_are_named(jobs, capsys, options, code, said):
+    assert run([*GLOBAL, *options, "-o", "out.csv"]) == code
+
+    assert said in capsys.readouterr().err
+    assert not (jobs / "out.csv").exists()
+
+
+def test_the_order_of_a_recoded_column_is_audited_with_the_project_as_the_help_says(jobs, capsys):
+    path = jobs / "sub" / "sfumato.toml"
+    ordered = 'age = { role = "quasi-identifier", kind = "ordered", domain = ["20", "21", "40", "41"] }'
+    path.write_text(path.read_text().replace('age = { role = "quasi-identifier" }', ordered))
+    assert run(["release", "--project", "sub/sfumato.toml", "-o", "out.csv"]) == 0
+    audit = ["audit", "out.csv", "--manifest", "out.csv.manifest.json"]
+    capsys.readouterr()
+
+    assert run([*audit, "--project", "sub/sfumato.toml"]) == 0
+    assert "NOT CHECKED" not in capsys.readouterr().out
+    assert run([*audit, "--original", "jobs.csv"]) == 5
+    assert "NOT CHECKED (give --project" in capsys.readouterr().out
+    run(["audit", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "where an ordered column was recoded, --original fails with NOT CHECKED" in said

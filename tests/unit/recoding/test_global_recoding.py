@@ -173,7 +173,9 @@ def test_the_paper_s_slicing_says_what_it_leaves_open(tmp_path):
     entries = done.release.manifest.guarantees
     assert all("NOT PROTECTED" in entry["statement"] for entry in entries)
     assert set(entries[0]["protected"]) == {"job", "town"}
-    assert done.release.manifest.evidence["risk"]["anonymity_level"] < 4  # over all quasi-identifiers
+    risk = done.release.manifest.evidence["risk"]  # over all quasi-identifiers
+    assert risk["anonymity_level"] < 4
+    assert risk["least_different_sensitive_values"] == 1
     assert entries[0]["audited"] >= 4
     assert audit_published(done.table_path, done.manifest_path, original=table, check_roles=True).passed
     kept = [

@@ -62,11 +62,30 @@ def test_a_row_that_leaves_its_group_is_found(rows, data):
 
 
 def test_root_is_added_once():
-    flat = Hierarchy.from_rows([("a", "x"), ("b", "y")])
+    flat = Hierarchy.from_rows([("a", "x"), ("b", "y"), ("c", "y")])
 
     assert flat.with_root().labels[-1] == ("*",)
     assert flat.with_root().codes.dtype == np.int32
     assert flat.with_root().with_root().n_levels == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels"),
+    [
+        ([("a", "x"), ("b", "y")], (("a", "b"), ("*",))),
+        ([("a", "x", "*"), ("b", "y", "*")], (("a", "b"), ("*",))),
+        ([("a", "x", "x"), ("b", "y", "y"), ("c", "y", "y")], (("a", "b", "c"), ("x", "y"), ("*",))),
+        ([("a", "all", "*"), ("b", "all", "*")], (("a", "b"), ("*",))),
+        ([("a", "all"), ("b", "all")], (("a", "b"), ("all",))),
+        ([("a", "x", "*")], (("a",), ("*",))),
+        ([("a",)], (("a",),)),
+    ],
+)
+def test_levels_that_join_nothing_are_left_out(rows, labels):
+    hierarchy = Hierarchy.from_rows(rows).joining_levels()
+
+    assert hierarchy.labels == labels
+    assert list(Hierarchy.from_rows(list(hierarchy.rows())).rows()) == list(hierarchy.rows())
 
 
 @pytest.mark.parametrize(

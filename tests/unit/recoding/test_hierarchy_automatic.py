@@ -13,6 +13,7 @@ from sfumato.recoding import hierarchy_automatic
 from sfumato.recoding.covering import covered
 from sfumato.recoding.hierarchy_automatic import (
     automatic_hierarchy,
+    distinct_texts,
     groups_of_rare_values,
     groups_of_similar_values,
     hierarchy_for,
@@ -163,3 +164,24 @@ def test_every_column_of_adult_gets_levels_that_cover_it(shared_data):
         assert found.labels[-1] == ("*",)
     marital = hierarchy_for(adult, "marital-status", target="salary")
     assert "{Married-AF-spouse|Married-civ-spouse}" in marital.labels[-2]
+
+
+def test_two_numbers_have_no_level_between_them_and_the_star():
+    assert automatic_hierarchy(["0", "1"], np.array([3, 4]), Kind.NUMERIC).labels == (("0", "1"), ("*",))
+
+
+@pytest.mark.parametrize(("target", "groups"), [(None, ("{a|b|c}", "d")), ("y", ("{a|b}", "{c|d}"))])
+def test_texts_that_differ_in_outer_blanks_are_one_value(target, groups):
+    """They are built into one row, with the rows of all their spellings, and are covered."""
+    cells = ["a", "a ", " a", "b", "c", "c", "d ", "d ", "d ", None]
+    classes = ["1", "0", "0", "0", "1", "1", "1", "1", "1", "1"]
+    schema = Schema.of([Column("x"), Column("y", Role.TARGET)])
+    table = Table.from_arrow(pa.table({"x": cells, "y": classes}), schema)
+
+    hierarchy = hierarchy_for(table, "x", target=target)
+
+    assert distinct_texts(table["x"])[1].tolist() == [3, 1, 2, 3]
+    assert hierarchy.values == ("a", "b", "c", "d")
+    assert hierarchy.labels[1] == groups
+    found = covered(hierarchy, table["x"], "x", Kind.CATEGORICAL)
+    assert len(found.labels[0]) == 5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
-from sfumato.recoding import lattice_search
+from sfumato.recoding import lattice_search, regrouping
 from sfumato.recoding.hierarchy import Hierarchy
 from sfumato.recoding.lattice import LatticeProblem
 from sfumato.recoding.lattice_checks import NodeChecker
@@ -275,3 +275,30 @@ def test_reprs_show_counts_only():
     assert repr(problem) == "LatticeProblem(4 cells, 3 nodes, k=2, loss='loss')"
     assert repr(result).startswith("LatticeResult(levels=[1], loss=0.333333 (the optimum), 0 rows suppressed")
     assert repr(regroup(problem, result)) == "Regrouping(1 rounds, 0 rows suppressed)"
+
+
+@pytest.mark.parametrize(("seconds_a_search", "limits"), [(3.0, [5.0, 2.0]), (5.0, [5.0])])
+def test_regrouping_shares_one_time_limit_among_all_its_searches(seconds_a_search, limits):
+    problem = ages([2, 2, 30, 30], k=3, max_suppressed_fraction=0.1)
+    first, now, given = search_lattice(problem), [100.0], []
+
+    def searched(part, max_seconds=None):
+        given.append(max_seconds)
+        now[0] += seconds_a_search
+        raise PrivacyNotAchievableError("k", best_level=None)
+
+    with patch.object(regrouping, "search_lattice", searched), patch.object(regrouping, "time") as clock:
+        clock.monotonic.side_effect = lambda: now[0]
+        result = regroup(problem, first, max_seconds=5.0)
+
+    assert given == limits
+    assert result.levels == (first.levels,)
+    assert result.n_suppressed == first.n_suppressed == 4
+
+
+def test_regrouping_without_time_left_changes_nothing():
+    problem = ages([2, 2, 30, 30], k=3, max_suppressed_fraction=0.1)
+    first = search_lattice(problem)
+
+    assert regroup(problem, first).n_suppressed == 0
+    assert regroup(problem, first, max_seconds=-1.0).n_suppressed == 4
