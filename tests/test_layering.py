@@ -12,6 +12,7 @@ LAYERS = [
     "atomic",
     "schema",
     "bucket_guarantees",
+    "estimated_guarantees",
     "guarantees",
     "table",
     "counting",
@@ -32,7 +33,7 @@ LAYERS = [
     "evaluation",
     "cli",
 ]
-AUDIT_MAY_USE = {"errors", "schema", "bucket_guarantees", "guarantees", "table", "audit"}
+AUDIT_MAY_USE = {"errors", "schema", "bucket_guarantees", "estimated_guarantees", "guarantees", "table", "audit"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sfumato.audit.profile import risk_profile
     from sfumato.audit.verify import AuditReport, audit_release
     from sfumato.contract import Release
+    from sfumato.estimated_guarantees import BreachBound
     from sfumato.evaluation.encoding import GeneralizedEncoder
     from sfumato.evaluation.utility import cross_validated_utility
     from sfumato.guarantees import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from sfumato.recoding.slicing import Slicer
     from sfumato.recoding.tree import ErrorRiskTree
     from sfumato.schema import Column, Kind, Role, Schema
+    from sfumato.selection.breach_selector import BreachAwareSelector
     from sfumato.selection.containment import GreedyContainmentSelector
     from sfumato.selection.exact import ExactContainmentSelector
     from sfumato.selection.maximal import MaximalContainmentSelector
@@ -54,6 +56,8 @@ _HOMES = {
     "AuditReport": "sfumato.audit.verify",
     "BinarizePlan": "sfumato.table.binarize",
     "BinaryTable": "sfumato.table.binary",
+    "BreachAwareSelector": "sfumato.selection.breach_selector",
+    "BreachBound": "sfumato.estimated_guarantees",
     "C45Classifier": "sfumato.learning.c45",
     "C45Regressor": "sfumato.learning.c45",
     "Column": "sfumato.schema",
@@ -102,6 +106,8 @@ __all__ = [
     "AuditReport",
     "BinarizePlan",
     "BinaryTable",
+    "BreachAwareSelector",
+    "BreachBound",
     "C45Classifier",
     "C45Regressor",
     "Column",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.errors import InvalidParameterError, ManifestError
+from sfumato.estimated_guarantees import BreachBound
 
 DiversityVariant = Literal["distinct", "entropy", "recursive"]
 ClosenessDistance = Literal["equal", "ordered"]
@@ -312,6 +313,7 @@ _KNOWN = (
     TCloseness,
     BucketSize,
     BucketDiversity,
+    BreachBound,
     DifferentialPrivacy,
 )
 

@@ -27,7 +27,7 @@ class Beside:
 
     def __init__(self, released: Columns, original: Columns, claims: Claims) -> None:
         self._released = released
-        self._original = original
+        self.original = original
         self._claims = claims
         self._measured: dict[frozenset[str], Consistency] = {}
 
@@ -35,8 +35,8 @@ class Beside:
     def rows(self) -> NDArray[np.intp]:
         """Rows of the original that may be released: all, or those in which nothing is missing."""
         if not self._claims.drops_incomplete_rows:
-            return np.arange(self._original.n_rows)
-        return np.flatnonzero(~self._original.incomplete_rows())
+            return np.arange(self.original.n_rows)
+        return np.flatnonzero(~self.original.incomplete_rows())
 
     @cached_property
     def generalized(self) -> dict[str, Column]:
@@ -59,7 +59,7 @@ class Beside:
         key = frozenset(names)
         if key not in self._measured:
             self._measured[key] = consistency(
-                self._released, self._original, names, generalized=self.generalized, rows=self.rows
+                self._released, self.original, names, generalized=self.generalized, rows=self.rows
             )
         return self._measured[key]
 
@@ -94,9 +94,9 @@ class Beside:
         yield Check(name, passed, said, stated, found)
 
     def _penalty_of(self, column: Column) -> float | None:
-        if column.name not in self._released or column.name not in self._original:
+        if column.name not in self._released or column.name not in self.original:
             return None
-        before, after = self._original.coded(column.name), self._released.coded(column.name)
+        before, after = self.original.coded(column.name), self._released.coded(column.name)
         read = contained(after.values, before.values, column.kind, column.domain)
         penalties = cell_penalties(read, before, column, self.rows)
         return None if penalties is None or not len(after.codes) else float(penalties[after.codes].mean())

@@ -15,7 +15,7 @@ KNOWN_VERSION = 1
 FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
-_NUMBER_FIELDS = ("l", "t", "c", "above", "upto", "max_unique_fraction", "epsilon")
+_NUMBER_FIELDS = ("l", "t", "c", "above", "upto", "max_unique_fraction", "epsilon", "max_breach_increase", "confidence")
 
 
 @dataclass(frozen=True)
@@ -273,6 +273,10 @@ def _promise(entry: _Entry) -> Promise:
         ("neighbours", entry.text),
         ("bucket", entry.text),
         ("beside", entry.texts),
+        ("baseline", entry.texts),
+        ("numeric", entry.texts),
+        ("attacker", entry.text),
+        ("metric", entry.text),
     ):
         if key in fields:
             read(key)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sfumato.audit import anonymity, buckets, closeness, containment, diversity
+from sfumato.audit import anonymity, breach, buckets, closeness, containment, diversity
+from sfumato.audit.beside import Beside
 from sfumato.audit.columns import AnyTable
-from sfumato.audit.consistency import Consistency
 from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.errors import InvalidParameterError
+from sfumato.estimated_guarantees import BreachBound
 from sfumato.guarantees import (
     Containment,
     DifferentialPrivacy,
@@ -32,9 +33,10 @@ LEVELS: Mapping[str, Callable[[Any, AnyTable], float]] = {
     BucketDiversity.kind: buckets.measure_diversity,
 }
 
-LEVELS_BESIDE_ORIGINAL: Mapping[str, Callable[[Consistency], float]] = {
-    KKAnonymity.kind: lambda found: found.level_kk,
-    GlobalAnonymity.kind: lambda found: found.level_global,
+LEVELS_BESIDE_ORIGINAL: Mapping[str, Callable[[Any, Beside], float]] = {
+    KKAnonymity.kind: lambda promised, beside: beside.consistency(promised.columns).level_kk,
+    GlobalAnonymity.kind: lambda promised, beside: beside.consistency(promised.columns).level_global,
+    BreachBound.kind: breach.measure,
 }
 """Guarantees that compare a release with its original."""
 
@@ -42,6 +44,11 @@ LEVELS_BESIDE_ORIGINAL: Mapping[str, Callable[[Consistency], float]] = {
 def needs_original(guarantee: Guarantee) -> bool:
     """Whether a guarantee can be measured only beside the original."""
     return guarantee.kind in LEVELS_BESIDE_ORIGINAL
+
+
+def is_about_fitting_rows(guarantee: Guarantee) -> bool:
+    """Whether a guarantee is about which released rows fit which original ones."""
+    return guarantee.kind in (KKAnonymity.kind, GlobalAnonymity.kind)
 
 
 def is_measurable(guarantee: Guarantee) -> bool:

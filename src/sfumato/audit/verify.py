@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.audit.beside import Beside
+from sfumato.audit.breach import check_breach_promises
 from sfumato.audit.buckets import check_bucket_promises
 from sfumato.audit.checks import AuditReport, Check, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
@@ -15,7 +16,13 @@ from sfumato.audit.construction import check_construction
 from sfumato.audit.evidence import check_listed_labels, check_stated_risk, check_suppression
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
-from sfumato.audit.levels import LEVELS_BESIDE_ORIGINAL, is_measurable, measured_level, needs_original
+from sfumato.audit.levels import (
+    LEVELS_BESIDE_ORIGINAL,
+    is_about_fitting_rows,
+    is_measurable,
+    measured_level,
+    needs_original,
+)
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Role, Schema
@@ -24,8 +31,8 @@ from sfumato.table.coding import Table
 
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
-_PARAMETERS = ("k", "l", "t", "c", "max_unique_fraction")
-_CHOICES = ("variant", "distance")
+_PARAMETERS = ("k", "l", "t", "c", "max_unique_fraction", "max_breach_increase")
+_CHOICES = ("variant", "distance", "attacker", "metric")
 """Fields of guarantees, numbers and words, that a mechanism may have as parameters of the same name."""
 
 
@@ -66,12 +73,13 @@ def audit_release(
     checks.extend(_check_bucket_promises(claims))
     described = _described(released, claims)
     beside = Beside(Columns(described), Columns(original), claims) if original is not None else None
+    checks.extend(check_breach_promises(claims, beside.original if beside is not None else None, check_roles))
     levels = []
     for promise in claims.promises:
         own = list(_check_promise(promise, described, claims, check_audited_values, beside))
         checks.extend(own)
         levels.append(next((c.found for c in own if c.name == _level_name(promise)), None))
-    if beside is not None and any(needs_original(promise.guarantee) for promise in claims.promises):
+    if beside is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         checks.extend(beside.check_what_holds())
     checks.extend(check_stated_risk(described, claims))
     checks.extend(check_suppression(claims))
@@ -165,7 +173,7 @@ def _level_name(promise: Promise) -> str:
 
 def _level(promise: Promise, released: AnyTable, beside: Beside | None) -> float:
     if beside is not None and needs_original(promise.guarantee):
-        return LEVELS_BESIDE_ORIGINAL[promise.guarantee.kind](beside.consistency(promise.columns))
+        return LEVELS_BESIDE_ORIGINAL[promise.guarantee.kind](promise.guarantee, beside)
     return measured_level(promise.guarantee, released)
 
 

@@ -71,6 +71,11 @@ def _not_promised(release: Release) -> Iterator[str]:
             "not promised: that other columns stay unknown where all rows of a group agree on them; "
             "'sfumato attack' counts of whom they are learned"
         )
+    if "breach-bound" in kinds:
+        yield (
+            "not promised: k-anonymity, or safety from attackers of another kind; the smallest class of equal released "
+            f"rows has {risk['anonymity_level']:,}"
+        )
     if {"bucket-size", "bucket-diversity"} & kinds:
         yield (
             "not promised: k-anonymity, or that somebody's being in the table stays unknown: quasi-identifiers are "
@@ -117,5 +122,7 @@ def _number(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_number(part)}" for name, part in value.items())
     if isinstance(value, list | tuple):
+        if any(isinstance(item, Mapping) for item in value):
+            return "; ".join(_number(item) for item in value)
         return ", ".join(str(item) for item in value)
     return str(value)

@@ -1,0 +1,150 @@
+"""A table or a data frame as what a recipient predicts from, what an attacker wants, and the columns of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
+from sfumato.learning.columns import cells_by_name, numeric_column, tree_columns
+from sfumato.learning.tree import MISSING, TreeColumn
+from sfumato.schema import Kind, Role
+from sfumato.selection.breach import leaking_columns
+from sfumato.selection.tradeoff import majority_fraction
+from sfumato.table.coding import CodedColumn, Table
+
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BreachProblem:
+    """Columns to choose from, the target, and the sensitive column.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the columns.
+    columns : tuple of TreeColumn
+    target, sensitive : array of int
+        Codes; the same where the sensitive column is the target (C = SA).
+    sensitive_name : str
+    is_target_sensitive : bool
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[TreeColumn, ...]
+    target: Codes
+    sensitive: Codes
+    sensitive_name: str
+    is_target_sensitive: bool
+
+    @property
+    def majority_fraction(self) -> float:
+        """Share of the most frequent sensitive value."""
+        return majority_fraction(self.sensitive, self.sensitive_name)
+
+    def in_order_of_values(self) -> BreachProblem:
+        """Sort the rows by their values, so that folds do not depend on the order in which rows were given."""
+        order = np.lexsort(np.stack([self.sensitive, self.target, *(column.codes for column in self.columns)]))
+        columns = tuple(replace(column, codes=column.codes[order]) for column in self.columns)
+        return replace(self, columns=columns, target=self.target[order], sensitive=self.sensitive[order])
+
+    def check(self) -> None:
+        """Refuse what has nothing to predict or to choose from, and columns that give the sensitive one away."""
+        if not self.columns:
+            problem = "there is no quasi-identifying column to choose"
+            raise SchemaError(problem, hint="give columns the role quasi-identifier")
+        if self.target.min() == self.target.max():
+            problem = "the target has one class only; a selection for classification needs at least two"
+            raise SchemaError(problem, hint="choose another target column")
+        majority_fraction(self.sensitive, self.sensitive_name)
+        codes = {name: column.codes for name, column in zip(self.names, self.columns, strict=True)}
+        refuse_leaks(leaking_columns(codes, self.sensitive), self.sensitive_name)
+
+
+def refuse_leaks(leaks: Sequence[str], sensitive: str) -> None:
+    """Refuse columns that equal the sensitive one: beside them every release would look safe, or they would be in it.
+
+    Raises
+    ------
+    SchemaError
+        Naming the first.
+    """
+    for name in leaks:
+        problem = f"equals the sensitive column '{sensitive}' (under its labels or others), which it would give away"
+        raise SchemaError(problem, column=name, hint="give it the role sensitive, with which it is not released")
+
+
+def problem_of_table(table: Table, sensitive: str | None) -> BreachProblem:
+    """Read columns by their roles; ``sensitive`` decides among several sensitive columns, or names the target."""
+    schema = table.schema
+    if schema.target is None:
+        problem = "the table has no target, for which columns could be chosen"
+        raise SchemaError(problem, hint="give a column the role target")
+    wanted = _sensitive_name(table, schema.target, sensitive)
+    if wanted != schema.target:
+        beside = {name: table[name].codes for name in schema.names(Role.OTHER, Role.TARGET)}
+        leaks = leaking_columns(beside, table[wanted].codes)
+        refuse_leaks(leaks, wanted)
+    names = schema.names(Role.QUASI_IDENTIFIER)
+    return BreachProblem(
+        names,
+        tuple(_tree_column(table[name], schema[name].kind) for name in names),
+        table[schema.target].codes.astype(np.intp),
+        table[wanted].codes.astype(np.intp),
+        wanted,
+        wanted == schema.target,
+    )
+
+
+def _sensitive_name(table: Table, target: str, named: str | None) -> str:
+    known = (*table.schema.names(Role.SENSITIVE), target)
+    if named is None:
+        if len(known) == 2:
+            return known[0]
+        problem = f"the table has {len(known) - 1} columns with that role"
+        hint = "name one of them, or the target if that is what an attacker wants"
+        raise InvalidParameterError("sensitive", problem, allowed="the name of a sensitive column", hint=hint)
+    if table.schema[named].name not in known:
+        problem = "is neither a sensitive column nor the target"
+        raise SchemaError(problem, column=named, hint="give it the role sensitive, with which it is not released")
+    return named
+
+
+def _tree_column(column: CodedColumn, kind: Kind) -> TreeColumn:
+    if kind is Kind.NUMERIC:
+        return numeric_column(column.numbers()[column.codes])
+    if column.missing_code is None:
+        return TreeColumn(column.codes, column.n_distinct)
+    codes = np.where(column.codes == column.missing_code, MISSING, column.codes).astype(np.int32)
+    return TreeColumn(codes, column.n_distinct - 1)
+
+
+def problem_of_frame(X: Any, y: Any, sensitive: Any, sensitive_name: str | None) -> BreachProblem:
+    """Read a data frame or an array; the sensitive values are given, a column of the frame, or the target."""
+    cells = cells_by_name(X)
+    names = list(cells)
+    columns = dict(zip(names, tree_columns(X), strict=True))
+    target = _codes(y)
+    if sensitive is not None:
+        attacked, name = _codes(sensitive), sensitive_name or "sensitive"
+        columns.pop(name, None)
+    elif sensitive_name is not None:
+        if sensitive_name not in cells:
+            raise ColumnNotFoundError(sensitive_name, names)
+        attacked, name = CodedColumn.encode(cells[sensitive_name]).codes.astype(np.intp), sensitive_name
+        del columns[sensitive_name]
+    else:
+        attacked, name = target, "y"
+    if not len(target) == len(attacked) == len(next(iter(cells.values()), ())):
+        raise InvalidParameterError("y and sensitive", "the numbers differ", allowed="one value for each row of X")
+    return BreachProblem(tuple(columns), tuple(columns.values()), target, attacked, name, attacked is target)
+
+
+def _codes(values: Any) -> Codes:
+    (cells,) = cells_by_name(np.asarray(values).reshape(-1, 1)).values()
+    return CodedColumn.encode(cells).codes.astype(np.intp)
