@@ -11,6 +11,7 @@ LAYERS = [
     "errors",
     "atomic",
     "schema",
+    "promise_data",
     "bucket_guarantees",
     "estimated_guarantees",
     "guarantees",

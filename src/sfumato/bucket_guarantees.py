@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
-from sfumato.errors import InvalidParameterError
+from sfumato.promise_data import AsDict, check_whole
 
 
 @dataclass(frozen=True)
-class _InBuckets:
+class _InBuckets(AsDict):
     """Promise about the rows that share a value of the column ``bucket``."""
 
     kind: ClassVar[str]
     columns: tuple[str, ...]
     bucket: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for the manifest."""
-        fields = asdict(self)
-        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
-
-
-def _check_whole(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidParameterError(name, f"got {value!r}", allowed="a whole number of at least 1")
 
 
 @dataclass(frozen=True)
@@ -35,7 +25,7 @@ class BucketSize(_InBuckets):
     k: int
 
     def __post_init__(self) -> None:
-        _check_whole("k", self.k)
+        check_whole("k", self.k)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -65,7 +55,7 @@ class BucketDiversity(_InBuckets):
     beside: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_whole("l", self.l)
+        check_whole("l", self.l)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""

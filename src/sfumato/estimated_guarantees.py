@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
 from sfumato.errors import InvalidParameterError
+from sfumato.promise_data import AsDict
 
 BreachAttacker = Literal["naive-bayes", "c45", "strongest"]
 BreachMetric = Literal["accuracy", "balanced_accuracy", "auc"]
@@ -22,7 +23,7 @@ _CONFIDENCES = (0.5, 0.99)  # an interval that is wider still would be met by an
 
 
 @dataclass(frozen=True)
-class BreachBound:
+class BreachBound(AsDict):
     """Privacy breach increase (PBI) of at most α percent, as estimated by cross-validation.
 
     Definition 1 of Jafer, Matwin and Sokolova (Transactions on Data Privacy 10, 2017): by how many percent an attacker
@@ -88,8 +89,3 @@ class BreachBound:
     def is_met_by(self, level: float) -> bool:
         """Whether the lower end of an interval is low enough (here lower is better)."""
         return level <= self.max_breach_increase + _ROUNDING
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for the manifest."""
-        fields = asdict(self)
-        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}

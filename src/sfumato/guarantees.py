@@ -6,12 +6,13 @@ level found in a table with the promise; ``to_dict`` and :func:`guarantee_from_d
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.estimated_guarantees import BreachBound
+from sfumato.promise_data import AsDict, check_whole
 
 DiversityVariant = Literal["distinct", "entropy", "recursive"]
 ClosenessDistance = Literal["equal", "ordered"]
@@ -49,17 +50,6 @@ def _check_at_least(name: str, value: float, least: float) -> None:
         raise InvalidParameterError(name, f"got {value!r}", allowed=f"at least {least:g}")
 
 
-class _AsDict:
-    kind: ClassVar[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for the manifest."""
-        fields: dict[str, Any] = asdict(self)  # type: ignore[call-overload]  # every subclass is a dataclass
-        if not fields.get("protected", True):
-            del fields["protected"]
-        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
-
-
 class _MayLeaveOut:
     """A promise over all quasi-identifiers, or over ``protected`` ones only, which it then says plainly."""
 
@@ -85,15 +75,14 @@ class _MayLeaveOut:
 
 
 @dataclass(frozen=True)
-class _Crowd(_AsDict):
+class _Crowd(AsDict):
     """Promise of at least k rows of some sort."""
 
     k: int
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 1")
+        check_whole("k", self.k)
 
     def is_met_by(self, level: float) -> bool:
         """Whether the smallest number found is large enough."""
@@ -185,7 +174,7 @@ class Containment(_Crowd):
 
 
 @dataclass(frozen=True)
-class UniquePatterns(_AsDict):
+class UniquePatterns(AsDict):
     """At most a given share of the rows is unique on ``columns``."""
 
     kind: ClassVar[str] = "unique-patterns"
@@ -210,7 +199,7 @@ class UniquePatterns(_AsDict):
 
 
 @dataclass(frozen=True)
-class LDiversity(_MayLeaveOut, _AsDict):
+class LDiversity(_MayLeaveOut, AsDict):
     """Every class of rows equal on ``columns`` has well-represented values of the sensitive column."""
 
     kind: ClassVar[str] = "l-diversity"
@@ -245,7 +234,7 @@ class LDiversity(_MayLeaveOut, _AsDict):
 
 
 @dataclass(frozen=True)
-class TCloseness(_MayLeaveOut, _AsDict):
+class TCloseness(_MayLeaveOut, AsDict):
     """In every class the sensitive column is distributed almost as in the whole table."""
 
     kind: ClassVar[str] = "t-closeness"
@@ -273,7 +262,7 @@ class TCloseness(_MayLeaveOut, _AsDict):
 
 
 @dataclass(frozen=True)
-class DifferentialPrivacy(_AsDict):
+class DifferentialPrivacy(AsDict):
     """How a release came about changes its probability by a factor of at most exp(epsilon) when one row changes.
 
     A property of the mechanism and its noise: no look at one release can confirm or refute it.

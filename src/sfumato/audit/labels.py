@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.cells import Containing
-from sfumato.audit.values import is_text, meanings_beside
+from sfumato.audit.values import is_text, meanings_beside, moments_in
 from sfumato.schema import Kind
 
 Flags = NDArray[np.bool_]
@@ -155,11 +155,8 @@ class _Values:
             meanings = [None if meaning == _NOT_A_NUMBER else meaning for meaning in self._read(values)]
             return meanings if all(meaning is None or _is_number(meaning) for meaning in meanings) else None
         if self._kind is Kind.DATE:
-            try:
-                moments = pc.cast(pc.cast(values, pa.timestamp("us")), pa.int64())
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                return None
-            return list(moments.to_pylist())
+            moments = moments_in(values)
+            return None if moments is None else list(moments.to_pylist())
         if self._kind is Kind.ORDERED and self._domain:
             level = {text.strip(): i for i, text in enumerate(self._domain)}
             texts = pc.cast(values, pa.string()).to_pylist()

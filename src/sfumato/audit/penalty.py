@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.cells import Containing
-from sfumato.audit.values import meanings_beside, numbers_in
+from sfumato.audit.values import meanings_beside, moments_in, numbers_in
 from sfumato.schema import Column, Kind
 from sfumato.table.coding import CodedColumn
 
@@ -77,9 +77,8 @@ def _positions(values: pa.Array, described: Column) -> Penalties | None:
         numbers, wrong = numbers_in(values)
         return None if wrong.any() else numbers
     if described.kind is Kind.DATE:
-        try:
-            moments = pc.cast(pc.cast(values, pa.timestamp("us")), pa.int64())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        moments = moments_in(values)
+        if moments is None:
             return None
         return np.asarray(pc.cast(moments, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
     if described.domain is None:

@@ -175,6 +175,14 @@ def numbers_in(values: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]
     return np.asarray(cells, dtype=np.float64), np.zeros(len(values), dtype=np.bool_)
 
 
+def moments_in(values: pa.Array) -> pa.Array | None:
+    """Dates as microseconds since 1970, null where missing; ``None`` where one is no date."""
+    try:
+        return pc.cast(pc.cast(values, pa.timestamp("us")), pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+
+
 def zero_one(values: pa.Array) -> NDArray[np.int8] | None:
     """Distinct values as 0 and 1, -1 where missing; ``None`` when any is something else."""
     if len(values) > 16:  # 0 and 1 in a few spellings are fewer

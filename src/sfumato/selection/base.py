@@ -11,9 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from sfumato.contract import Progress, Release
 from sfumato.counting.bitsets import ONES, distinct_rows, ones_by_class, revealing_items
@@ -30,6 +29,7 @@ from sfumato.measures.anonymity import anonymity_level, sample_unique_fraction
 from sfumato.measures.containment import containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation, pairs_separated_by_each
 from sfumato.schema import Role
+from sfumato.selection.support import ChosenColumns
 from sfumato.table.binarize import BinarizePlan, binarize
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table
@@ -83,7 +83,7 @@ def weights_in_separation(data: Labelled) -> NDArray[np.int64]:
     return pairs_separated_by_each(ones, data.class_sizes)
 
 
-class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
+class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
     """Base of selectors whose projection must stay k-anonymous by containment.
 
     A subclass supplies ``_search``. ``fit`` follows scikit-learn; ``release`` turns a table into a
@@ -165,12 +165,6 @@ class ContainmentSelector(SelectorMixin, BaseEstimator, metaclass=ABCMeta):  # t
                 best_level=found,
                 hint="allow more, raise k, or use greedy-containment",
             )
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "selected_columns_")
-        mask = np.zeros(self.n_features_in_, dtype=np.bool_)
-        mask[self.selected_columns_] = True
-        return mask
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

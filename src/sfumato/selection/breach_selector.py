@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from sfumato.contract import MechanismInfo, Parameter, Progress, Release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
@@ -26,6 +25,7 @@ from sfumato.selection.breach_evidence import choice_evidence, estimate_breach
 from sfumato.selection.breach_problem import BreachProblem, problem_of_frame, problem_of_table
 from sfumato.selection.judging import RankedList, SubsetJudge
 from sfumato.selection.significance import FOLD_TESTS, FoldTest
+from sfumato.selection.support import ChosenColumns
 from sfumato.selection.tradeoff import EvaluationWeights
 from sfumato.table.coding import Table
 
@@ -39,7 +39,7 @@ CONFIDENCE = 0.95
 EVEN = (1 / 3, 1 / 3, 1 / 3)
 
 
-class BreachAwareSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Keep the columns with the highest E(S) among those with a privacy breach increase (PBI) of at most α.
 
     Candidates come from backward elimination along columns ranked for performance and for privacy, as in [PBI17]_. The
@@ -187,12 +187,6 @@ class BreachAwareSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
             return performance, _learner(self.attacker, problem, problem.sensitive, of_sensitive, self.metric)
         attackers = [_learner(kind, problem, problem.sensitive, of_sensitive, self.metric) for kind in LEARNERS]
         return performance, StrongestScores(attackers)
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "selected_columns_")
-        mask = np.zeros(self.n_features_in_, dtype=np.bool_)
-        mask[self.selected_columns_] = True
-        return mask
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
