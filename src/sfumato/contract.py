@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from html import escape
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+from sfumato.errors import SchemaError, on_one_line
 from sfumato.manifest import AnyTable, Manifest
+from sfumato.schema import Role
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import CodedColumn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROWS_A_SECOND = 5_000
+_MOST_SECONDS = 10
 
 Progress = Callable[[int, int, str], None]
 """Called as ``progress(done, total, what)`` during long work."""
@@ -22,6 +37,46 @@ class Release:
     def __repr__(self) -> str:
         promises = "; ".join(g.describe() for g in self.manifest.promised())
         return f"Release({self.table!r}, {self.manifest.mechanism['name']}: {promises})"
+
+    def _repr_html_(self) -> str:
+        """Short table for notebooks: sizes, what is promised and what the audit found, never a cell."""
+        manifest = self.manifest
+        rows = [
+            ("mechanism", str(manifest.mechanism["name"])),
+            ("rows", f"{manifest.output['rows']:,} of {manifest.input['rows']:,}"),
+            ("columns", f"{len(manifest.output['columns']):,} ({len(manifest.dropped_columns):,} dropped)"),
+        ]
+        for entry, promise in zip(manifest.guarantees, manifest.promised(), strict=True):
+            found = entry.get("audited")
+            level = f"{found:.4g}" if isinstance(found, int | float) else "no level was measured"
+            rows.append((promise.kind, f"{promise.describe()} (audit: {level})"))
+        cells = "".join(
+            f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
+            f'<td style="text-align: left">{escape(on_one_line(text))}</td></tr>'
+            for name, text in rows
+        )
+        return f"<table><caption>sfumato release</caption><tbody>{cells}</tbody></table>"
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw what the manifest has evidence for; ``kind`` says which picture where there are several."""
+        displays = importlib.import_module("sfumato.displays.base")  # a later layer, which is loaded on demand
+        axes: Axes = displays.display_of_manifest(self.manifest, kind).plot(ax)
+        return axes
+
+    def report(self, path: str | Path, *, original: AnyTable | None = None, **more: Any) -> Path:
+        """Write a report of this release as one HTML file.
+
+        Parameters
+        ----------
+        original : Table or BinaryTable or None
+            With it utility and risk are measured.
+        more
+            ``external``, ``quick``, ``force``, ``progress`` and ``mechanism``, see
+            :func:`sfumato.report.render.write_report`.
+        """
+        reports = importlib.import_module("sfumato.report.render")  # a later layer, which is loaded on demand
+        written: Path = reports.write_report(self, path, original=original, **more)
+        return written
 
     def with_manifest(self, **changes: Any) -> Release:
         """Return the same release with some manifest entries replaced."""
@@ -47,12 +102,94 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
 
+def combinations(choices: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...]:
+    """All settings that take one value of every list.
+
+    Examples
+    --------
+    >>> combinations({"k": [5, 10], "l": [2]})
+    ({'k': 5, 'l': 2}, {'k': 10, 'l': 2})
+    """
+    return tuple(dict(zip(choices, values, strict=True)) for values in product(*choices.values()))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Settings of a mechanism that are compared with others where nobody says which, and what a table needs for them.
+
+    Parameters
+    ----------
+    settings : sequence of mapping
+        Parameters of each.
+    needs_sensitive : bool
+        Whether just one column must be sensitive.
+    for_each_sensitive : str or None
+        Parameter that gets the name of every sensitive column in turn, of which there must be some.
+    most_columns : int or None
+        Quasi-identifiers from which the mechanism is left out, as are tables of sparse 0/1 features.
+    needs_binary : bool
+        Whether every quasi-identifier must be 0/1.
+    package : str or None
+        Optional package that must be installed.
+    time_limit : str or None
+        Parameter that gets a time limit in seconds by the number of rows: 1 for 5,000 of them, at most 10.
+    """
+
+    settings: Sequence[Mapping[str, Any]]
+    needs_sensitive: bool = False
+    for_each_sensitive: str | None = None
+    most_columns: int | None = None
+    needs_binary: bool = False
+    package: str | None = None
+    time_limit: str | None = None
+
+    def __call__(self, table: AnyTable) -> Sequence[Mapping[str, Any]]:
+        """Give the settings for a table, or say by a ``SchemaError`` why there are none."""
+        plain = table.companions if isinstance(table, BinaryTable) else table
+        names, sensitive = plain.schema.names(Role.QUASI_IDENTIFIER), plain.schema.names(Role.SENSITIVE)
+        problem = ""
+        if self.package is not None and find_spec(self.package) is None:
+            problem = f"the package {self.package} is not installed"
+        elif (self.needs_sensitive or self.for_each_sensitive) and not sensitive:
+            problem = "no column is sensitive"
+        elif self.needs_sensitive and len(sensitive) > 1:
+            problem = f"{len(sensitive):,} columns are sensitive, and it protects one"
+        elif self.most_columns is not None and isinstance(table, BinaryTable):
+            problem = "the table holds sparse 0/1 features, which are not recoded"
+        elif self.most_columns is not None and len(names) > self.most_columns:
+            problem = f"{len(names):,} quasi-identifiers are more than {self.most_columns:,}"
+        elif self.needs_binary and not all(_is_zero_one(plain[name]) for name in names):
+            problem = "not all quasi-identifiers are 0/1, and rules by which they become so must be given"
+        if problem:
+            raise SchemaError(problem)
+        return self._completed(table.n_rows, sensitive)
+
+    def _completed(self, n_rows: int, sensitive: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """Add the names and limits that depend on the table."""
+        settings = self.settings
+        if self.for_each_sensitive is not None:
+            settings = [{**setting, self.for_each_sensitive: name} for setting in settings for name in sensitive]
+        if self.time_limit is not None:
+            seconds = float(min(max(round(n_rows / _ROWS_A_SECOND), 1), _MOST_SECONDS))
+            settings = [{**setting, self.time_limit: seconds} for setting in settings]
+        return settings
+
+
+def _is_zero_one(column: CodedColumn) -> bool:
+    return column.n_distinct <= 2 and {str(value) for value in column.values.to_pylist()} <= {"0", "1"}
+
+
 @dataclass(frozen=True)
 class MechanismInfo:
-    """How a mechanism presents itself. A module that puts these in ``MECHANISMS`` is found by the registry."""
+    """How a mechanism presents itself. A module that puts these in ``MECHANISMS`` is found by the registry.
+
+    ``compared`` proposes settings for a comparison on a table, or raises ``SchemaError`` with the reason why there are
+    none. A mechanism without it is compared with its defaults.
+    """
 
     name: str
     build: Callable[..., Mechanism]
     why: str
     promises: str
     parameters: tuple[Parameter, ...]
+    compared: Callable[[AnyTable], Sequence[Mapping[str, Any]]] | None = None

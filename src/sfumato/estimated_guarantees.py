@@ -9,17 +9,40 @@ from typing import ClassVar, Literal, get_args
 from sfumato.errors import InvalidParameterError
 from sfumato.promise_data import AsDict
 
-BreachAttacker = Literal["naive-bayes", "c45", "strongest"]
 BreachMetric = Literal["accuracy", "balanced_accuracy", "auc"]
 
-_ATTACKERS = {
+BREACH_ATTACKERS = {
     "naive-bayes": "naive Bayes",
+    "naive-bayes-discretized": "naive Bayes with intervals",
     "c45": "decision tree",
-    "strongest": "naive Bayes or decision tree, whichever is stronger,",
+    "logistic-regression": "logistic regression",
+    "random-forest": "random forest",
+    "gradient-boosting": "gradient boosting",
 }
+"""Kinds of attackers that both a mechanism and the audit can train, in words."""
+
+BREACH_CONFIDENCE = 0.95
+"""Of the interval around an estimate, of mechanism and audit alike: a wider one would be met by any release."""
+
 _METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "area under the ROC curve"}
 _ROUNDING = 1e-9
-_CONFIDENCES = (0.5, 0.99)  # an interval that is wider still would be met by any release
+
+
+def attackers_in(attacker: str) -> tuple[str, ...]:
+    """Kinds of which the strongest attacks: names joined by ``+``; ``strongest`` stands for the paper's two.
+
+    Examples
+    --------
+    >>> attackers_in("c45+random-forest"), attackers_in("strongest")
+    (('c45', 'random-forest'), ('naive-bayes', 'c45'))
+    """
+    kinds = () if not isinstance(attacker, str) else tuple(attacker.split("+"))
+    if attacker == "strongest":
+        return ("naive-bayes", "c45")
+    if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(BREACH_ATTACKERS):
+        allowed = f"'strongest' or one of {', '.join(BREACH_ATTACKERS)}; or several, joined by '+'"
+        raise InvalidParameterError("attacker", "got another one", allowed=allowed)
+    return kinds
 
 
 @dataclass(frozen=True)
@@ -38,11 +61,12 @@ class BreachBound(AsDict):
         Column that the attacker predicts.
     columns, baseline : tuple of str
         Quasi-identifiers that are released, and all of the original.
-    attacker : {"naive-bayes", "c45", "strongest"}
+    attacker : str
+        Kind of attacker, or several of which the strongest counts (see :func:`attackers_in`).
     metric : {"accuracy", "balanced_accuracy", "auc"}
         How well the attacker does.
     confidence : float
-        Of the interval around the estimate, whose lower end must not exceed α.
+        Of the interval around the estimate, whose lower end must not exceed α: always 0.95.
     numeric : tuple of str
         Columns of ``baseline`` that the attacker takes as numbers instead of categories.
     """
@@ -52,9 +76,9 @@ class BreachBound(AsDict):
     sensitive: str
     columns: tuple[str, ...]
     baseline: tuple[str, ...]
-    attacker: BreachAttacker = "naive-bayes"
+    attacker: str = "naive-bayes"
     metric: BreachMetric = "accuracy"
-    confidence: float = 0.95
+    confidence: float = BREACH_CONFIDENCE
     numeric: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -67,19 +91,21 @@ class BreachBound(AsDict):
             raise InvalidParameterError("baseline", "got another list", allowed=allowed)
         if not set(self.numeric) <= set(self.baseline):
             raise InvalidParameterError("numeric", "names other columns", allowed="some of the baseline")
-        for name, choices in (("attacker", get_args(BreachAttacker)), ("metric", get_args(BreachMetric))):
-            if getattr(self, name) not in choices:
-                raise InvalidParameterError(name, "got another one", allowed=f"one of {', '.join(choices)}")
-        if not _CONFIDENCES[0] <= self.confidence <= _CONFIDENCES[1]:
-            problem, (least, most) = f"got {self.confidence!r}", _CONFIDENCES
-            raise InvalidParameterError("confidence", problem, allowed=f"between {least:g} and {most:g}")
+        attackers_in(self.attacker)
+        if self.metric not in get_args(BreachMetric):
+            allowed = f"one of {', '.join(get_args(BreachMetric))}"
+            raise InvalidParameterError("metric", "got another one", allowed=allowed)
+        if self.confidence != BREACH_CONFIDENCE:
+            problem = f"got {self.confidence!r}"
+            raise InvalidParameterError("confidence", problem, allowed=f"{BREACH_CONFIDENCE:g}")
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
         alpha = self.max_breach_increase
         better = f"at most {alpha:g}% better" if alpha >= 0 else f"at least {-alpha:g}% worse"
+        kind = _in_words(attackers_in(self.attacker))
         return (
-            f"estimated, not proven: an attacker of the kind {_ATTACKERS[self.attacker]} who trains on the "
+            f"estimated, not proven: an attacker of the kind {kind} who trains on the "
             f"{len(self.columns)} released quasi-identifying columns predicts '{self.sensitive}' {better} (by "
             f"{_METRICS[self.metric]}) than one who trains on all {len(self.baseline)} quasi-identifying columns, "
             f"within the error of the estimate (the level found is the lower end of its {self.confidence:.0%} "
@@ -89,3 +115,10 @@ class BreachBound(AsDict):
     def is_met_by(self, level: float) -> bool:
         """Whether the lower end of an interval is low enough (here lower is better)."""
         return level <= self.max_breach_increase + _ROUNDING
+
+
+def _in_words(attackers: tuple[str, ...]) -> str:
+    words = [BREACH_ATTACKERS[kind] for kind in attackers]
+    if len(words) == 1:
+        return words[0]
+    return f"{', '.join(words[:-1])} or {words[-1]}, whichever is stronger,"

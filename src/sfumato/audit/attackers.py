@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
 
+from sfumato.estimated_guarantees import attackers_in
 from sfumato.table.coding import CodedColumn
 
 Places = NDArray[np.int64]
@@ -21,7 +30,8 @@ N_FOLDS = 10
 _SEED = 20_170_402
 _LEAST_VARIANCE = 0.01  # of a column's own: without it, a rare value with equal numbers is predicted for everybody
 _LEAVES = 100
-_KINDS = {"naive-bayes": ("naive-bayes",), "c45": ("tree",), "strongest": ("naive-bayes", "tree")}
+_INTERVALS = 16
+_STEPS = 1000
 
 
 def codes_of_values(column: CodedColumn) -> Places:
@@ -92,7 +102,7 @@ class Attack:
 
     def scores(self, places: Sequence[int], attacker: str) -> Numbers:
         """Measure fold by fold the performance of an attacker who knows some of the columns."""
-        found = [self._scores(list(places), kind) for kind in _KINDS[attacker]]
+        found = [self._scores(list(places), kind) for kind in attackers_in(attacker)]
         return max(found, key=lambda scores: float(scores.mean()))
 
     def _scores(self, places: list[int], kind: str) -> Numbers:
@@ -102,9 +112,11 @@ class Attack:
     def _score(self, places: list[int], kind: str, is_held_out: NDArray[np.bool_]) -> float:
         cells, is_numeric = self._cells[:, places], self._is_numeric[places]
         target = self._sensitive[~is_held_out]
-        attacker = _naive_bayes if kind == "naive-bayes" else _tree
-        classes, found = attacker(cells, is_numeric, target, is_held_out)
-        evidence = np.full((int(is_held_out.sum()), self._n_classes), -np.inf)
+        classes, found = _ATTACKERS[kind](cells, is_numeric, target, is_held_out)
+        if self._metric == "auc" and kind in _SAY_JOINT_PROBABILITIES:
+            found = log_odds(found)
+        unlikely = float(found.min()) - 1  # for a value that is not in the training rows
+        evidence = np.full((int(is_held_out.sum()), self._n_classes), unlikely)
         evidence[:, classes] = found
         return _performance(self._metric, self._sensitive[is_held_out], evidence)
 
@@ -112,31 +124,115 @@ class Attack:
 def _naive_bayes(
     cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
 ) -> tuple[Places, Numbers]:
-    """Log odds of every class against the others: sums over categories and numbers, the prior once."""
+    """Log of the joint probability of each class and the cells: sums over categories and numbers, the prior once."""
     classes, counts = np.unique(target, return_counts=True)
     log_prior = np.log(counts / len(target))
     joint = np.tile(log_prior, (int(is_held_out.sum()), 1))
-    numbers, categories = cells[:, is_numeric], cells[:, ~is_numeric].astype(np.int64)
+    varies = np.ptp(cells[~is_held_out], axis=0) > 0  # a number that does not has no density
+    numbers, categories = cells[:, is_numeric & varies], cells[:, ~is_numeric].astype(np.int64)
     if numbers.shape[1]:
         normal = GaussianNB(var_smoothing=_LEAST_VARIANCE).fit(numbers[~is_held_out], target)
         joint += normal.predict_joint_log_proba(numbers[is_held_out]) - log_prior
     if categories.shape[1]:
         counting = CategoricalNB(min_categories=categories.max(axis=0) + 1).fit(categories[~is_held_out], target)
         joint += counting.predict_joint_log_proba(categories[is_held_out]) - log_prior
-    if len(classes) == 1:
-        return classes, joint
-    odds = [joint[:, place] - logsumexp(np.delete(joint, place, axis=1), axis=1) for place in range(len(classes))]
-    return classes, np.column_stack(odds)
+    return classes, joint
+
+
+def log_odds(joint: Numbers) -> Numbers:
+    """Log odds of every class against all others, from logs of joint probabilities: comparable from row to row.
+
+    Of the likeliest class the others are summed up without it; 1 less its probability would be rounded to nothing.
+
+    Examples
+    --------
+    >>> log_odds(np.log([[0.3, 0.1, 0.1]])).round(3).tolist()
+    [[0.405, -1.386, -1.386]]
+    """
+    if joint.shape[1] == 1:
+        return joint
+    likeliest = np.arange(len(joint)), joint.argmax(axis=1)
+    others = joint.copy()
+    others[likeliest] = -np.inf
+    log_shares = joint - logsumexp(joint, axis=1, keepdims=True)
+    shares = np.exp(log_shares)
+    shares[likeliest] = 0
+    odds = log_shares - np.log1p(-shares)
+    odds[likeliest] = joint[likeliest] - logsumexp(others, axis=1)
+    return np.asarray(odds)
+
+
+def _naive_bayes_of_intervals(
+    cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
+) -> tuple[Places, Numbers]:
+    """Naive Bayes with numbers in intervals, the leaves of a small tree for each column."""
+    divided = cells.copy()
+    for place in np.flatnonzero(is_numeric).tolist():
+        column = cells[:, [place]]
+        cuts = _small_tree(len(target), max_leaf_nodes=_INTERVALS).fit(column[~is_held_out], target)
+        divided[:, place] = cuts.apply(column)
+    return _naive_bayes(divided, np.zeros_like(is_numeric), target, is_held_out)
 
 
 def _tree(
     cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
 ) -> tuple[Places, Numbers]:
     """Probability of every class; categories are split in their order, which more splits make up for."""
-    fewest = max(5, len(target) // _LEAVES)
-    tree = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, random_state=0)
-    tree.fit(cells[~is_held_out], target)
-    return tree.classes_, tree.predict_proba(cells[is_held_out])
+    return _trained(_small_tree(len(target)), cells, target, is_held_out)
+
+
+def _small_tree(n_rows: int, **limits: int) -> Any:
+    fewest = max(5, n_rows // _LEAVES)
+    return DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, random_state=0, **limits)
+
+
+def _forest(
+    cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
+) -> tuple[Places, Numbers]:
+    return _trained(RandomForestClassifier(random_state=0), cells, target, is_held_out)
+
+
+def _boosting(
+    cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
+) -> tuple[Places, Numbers]:
+    return _trained(HistGradientBoostingClassifier(early_stopping=False, random_state=0), cells, target, is_held_out)
+
+
+def _logistic(
+    cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
+) -> tuple[Places, Numbers]:
+    """Linear in the numbers and in a 0/1 feature for every category."""
+    features = sp.csr_array(cells[:, is_numeric])
+    if not is_numeric.all():
+        categories = OneHotEncoder().fit_transform(cells[:, ~is_numeric])
+        features = sp.hstack([features, categories], format="csr")
+    return _trained(LogisticRegression(max_iter=_STEPS), features, target, is_held_out)
+
+
+def _trained(model: Any, features: Any, target: Places, is_held_out: NDArray[np.bool_]) -> tuple[Places, Numbers]:
+    if target.min() == target.max():
+        return target[:1], np.zeros((int(is_held_out.sum()), 1))
+    with warnings.catch_warnings(), _threads().limit(limits=1):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the attacker is then as good as so many steps make it
+        model.fit(features[~is_held_out], target)
+        return model.classes_, model.predict_proba(features[is_held_out])
+
+
+@cache
+def _threads() -> Any:
+    """Thread pools of this process; more than one thread is slow on a busy machine, and may round otherwise."""
+    return ThreadpoolController()
+
+
+_ATTACKERS = {
+    "naive-bayes": _naive_bayes,
+    "naive-bayes-discretized": _naive_bayes_of_intervals,
+    "c45": _tree,
+    "logistic-regression": _logistic,
+    "random-forest": _forest,
+    "gradient-boosting": _boosting,
+}
+_SAY_JOINT_PROBABILITIES = ("naive-bayes", "naive-bayes-discretized")
 
 
 def _folds(sensitive: Places) -> Places:
@@ -157,5 +253,6 @@ def _performance(metric: str, truth: Places, evidence: Numbers) -> float:
         return float(np.average(areas, weights=counts))
     is_right = evidence.argmax(axis=1) == truth
     if metric == "balanced_accuracy":
-        return float(np.mean([is_right[truth == value].mean() for value in there]))
+        n_right = np.bincount(truth, weights=is_right)[there]
+        return float(np.mean(n_right / counts))
     return float(is_right.mean())

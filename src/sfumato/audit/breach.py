@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy import stats
 
-from sfumato.audit.attackers import Attack
 from sfumato.audit.beside import Beside
 from sfumato.audit.checks import Check, listed
 from sfumato.audit.claims import Claims
@@ -32,6 +31,8 @@ def measure(guarantee: BreachBound, beside: Beside) -> float:
     InvalidParameterError
         If there is nothing to compare with: no released column, or an attacker who is never right.
     """
+    from sfumato.audit.attackers import Attack  # scikit-learn, which no other check needs: half a second
+
     if not guarantee.columns:
         raise InvalidParameterError("columns", "got none", allowed="at least one")
     columns = [beside.original.coded(name) for name in guarantee.baseline]
@@ -39,6 +40,9 @@ def measure(guarantee: BreachBound, beside: Beside) -> float:
     values, sensitive = np.unique(beside.original.coded(guarantee.sensitive).codes[beside.rows], return_inverse=True)
     if len(values) < 2:
         problem = "has fewer than two values, so there is nothing to predict"
+        raise SchemaError(problem, column=guarantee.sensitive)
+    if _is_nearly_unique(len(values), len(sensitive)):
+        problem = "has a value of its own in (almost) every row, so there is nothing to learn"
         raise SchemaError(problem, column=guarantee.sensitive)
     try:
         attack = Attack(columns, is_numeric, beside.rows, sensitive.astype(np.int64), guarantee.metric)
@@ -61,6 +65,8 @@ def lower_end(scores: Numbers, baseline: Numbers, confidence: float) -> float:
     >>> round(lower_end(np.array([0.8, 0.7, 0.9]), np.array([0.8, 0.8, 0.8]), 0.95), 1)
     -49.1
     """
+    from scipy import stats
+
     if baseline.mean() <= 0:
         problem = "is right in no row"
         raise InvalidParameterError("the attacker with all columns", problem, allowed="right now and then")
@@ -76,9 +82,10 @@ def check_breach_promises(claims: Claims, original: Columns | None, check_roles:
         guarantee = promise.guarantee
         if isinstance(guarantee, BreachBound):
             yield _check_baseline(guarantee, claims, original if check_roles else None)
-            yield _check_sensitive(guarantee, claims)
-            if original is not None and check_roles:
-                yield _check_numeric(guarantee, original)
+            yield _check_sensitive(guarantee, claims, original, check_roles)
+            yield _check_numeric(guarantee, original if check_roles else None)
+            if original is not None and guarantee.sensitive in original:
+                yield _check_given_away(guarantee, claims, original)
 
 
 def _check_baseline(guarantee: BreachBound, claims: Claims, original: Columns | None) -> Check:
@@ -95,20 +102,84 @@ def _check_baseline(guarantee: BreachBound, claims: Claims, original: Columns | 
     return Check(f"{guarantee.kind}: compared with", not wrong, f"{guarantee.kind}: the columns compared with {said}")
 
 
-def _check_numeric(guarantee: BreachBound, original: Columns) -> Check:
+def _check_numeric(guarantee: BreachBound, original: Columns | None) -> Check:
     """Compare with the declared kinds: who takes categories for numbers, or numbers for categories, is weak."""
-    kinds = {name: original.describe(name).kind for name in guarantee.baseline if name in original}
-    wrong = [name for name, kind in kinds.items() if (kind is Kind.NUMERIC) != (name in guarantee.numeric)]
-    said = f"are not the original's: {listed(wrong)}" if wrong else "are the original's"
-    return Check(f"{guarantee.kind}: numbers", not wrong, f"{guarantee.kind}: the columns taken as numbers {said}")
+    name, said = f"{guarantee.kind}: numbers", "NOT CHECKED whether they are the original's, whose kinds were not given"
+    wrong: list[str] = []
+    if original is not None:
+        kinds = {column: original.describe(column).kind for column in guarantee.baseline if column in original}
+        wrong = [column for column, kind in kinds.items() if (kind is Kind.NUMERIC) != (column in guarantee.numeric)]
+        said = f"are not the original's: {listed(wrong)}" if wrong else "are the original's"
+    return Check(name, not wrong, f"{guarantee.kind}: the columns taken as numbers {said}")
 
 
-def _check_sensitive(guarantee: BreachBound, claims: Claims) -> Check:
-    """Only a target may be both released and what the bound is about: recipients are to predict it."""
+def _check_sensitive(guarantee: BreachBound, claims: Claims, original: Columns | None, check_roles: bool) -> Check:
+    """Only the original's target may be both released and what the bound is about: recipients are to predict it."""
     name = guarantee.sensitive
-    beside_target = set(claims.names()) - set(claims.names(Role.TARGET))
-    is_released = name in beside_target or any(r.column == name for r in claims.recodings.values())
-    said = "is released itself" if is_released else "is not released, or is the target that recipients predict"
-    return Check(
-        f"{guarantee.kind}: sensitive", not is_released, f"{guarantee.kind}: the column to be protected {said}"
-    )
+    released = _released_sources(claims)
+    is_target = name in claims.names(Role.TARGET)
+    if original is not None and check_roles:
+        is_target = is_target and name in original.with_role(Role.TARGET)
+    wrong = {name} & released if not is_target else set()
+    wrong |= released & set(original.with_role(Role.SENSITIVE) if original is not None else ())
+    if wrong:
+        said = f"columns to be protected are released: {listed(sorted(wrong))}"
+    elif original is None or not check_roles:
+        said = "NOT CHECKED whether a released column is sensitive in the original, whose roles were not given"
+        said += "; the column to be protected is released as the target" if name in released else ""
+    elif name in released:
+        said = "the column to be protected is the original's target, which recipients predict"
+    else:
+        said = "no sensitive column of the original is released"
+    return Check(f"{guarantee.kind}: sensitive", not wrong, f"{guarantee.kind}: {said}")
+
+
+def _released_sources(claims: Claims) -> set[str]:
+    """Columns of the original that stand in the release, as they are or recoded."""
+    recoded = {recoding.column for recoding in claims.recodings.values()}
+    return recoded | {name for name in claims.names() if name not in claims.recodings}
+
+
+def _check_given_away(guarantee: BreachBound, claims: Claims, original: Columns) -> Check:
+    """Look for columns that determine the protected one: released they tell it, and beside them all looks safe."""
+    rows = np.arange(original.n_rows)
+    if claims.drops_incomplete_rows:
+        rows = np.flatnonzero(~original.incomplete_rows())
+    names = _released_sources(claims).union(guarantee.baseline) - {guarantee.sensitive}
+    wanted = original.coded(guarantee.sensitive).codes[rows]
+    wrong = [name for name in sorted(names) if name in original and tells(original.coded(name).codes[rows], wanted)]
+    said = f"is given away by {listed(wrong)}" if wrong else "is determined by no column released or compared with"
+    name = f"{guarantee.kind}: given away"
+    return Check(name, not wrong, f"{guarantee.kind}: the column to be protected {said}")
+
+
+def tells(column: NDArray[np.int32], wanted: NDArray[np.int32]) -> bool:
+    """Whether a column equals another under any labels, or determines it but for a hundredth of the rows.
+
+    To determine it, its values must stand in three rows each on average and be wrong for at most a tenth of the rows
+    without the most frequent wanted value; a value in one row only is no evidence.
+
+    Examples
+    --------
+    >>> tells(np.array([0, 1, 2] * 4), np.array([0, 0, 1] * 4)), tells(np.array([0, 1] * 6), np.array([0, 0, 1] * 4))
+    (True, False)
+    """
+    n_rows = len(column)
+    if n_rows == 0:
+        return False
+    table = sp.coo_array((np.ones(n_rows, dtype=np.int64), (column, wanted))).tocsr()
+    by_value, by_wanted = (np.asarray(table.sum(axis=axis)).ravel() for axis in (1, 0))
+    n_values, n_wanted = np.count_nonzero(by_value), np.count_nonzero(by_wanted)
+    if table.nnz == n_values == n_wanted and not _is_nearly_unique(int(n_wanted), n_rows):
+        return True
+    if n_rows < 3 * n_values:
+        return False
+    known = np.asarray(table.max(axis=1).todense()).ravel()
+    common = int(by_wanted.argmax())
+    guessed = np.asarray(table[:, [common]].todense()).ravel()
+    n_wrong = n_rows - int(np.where(by_value > 1, known, guessed).sum())
+    return 100 * n_wrong <= n_rows and 10 * n_wrong <= n_rows - int(by_wanted[common])
+
+
+def _is_nearly_unique(n_values: int, n_rows: int) -> bool:
+    return 10 * n_values > 9 * n_rows

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import tempfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -56,10 +58,37 @@ _PIMA_COLUMNS = (
     Column("age", kind=Kind.NUMERIC),
     Column("diabetes", Role.TARGET),
 )
+_ILPD_COLUMNS = (
+    Column("age", kind=Kind.NUMERIC),
+    Column("gender"),
+    Column("total-bilirubin", kind=Kind.NUMERIC),
+    Column("direct-bilirubin", kind=Kind.NUMERIC),
+    Column("alkaline-phosphatase", kind=Kind.NUMERIC),
+    Column("sgpt", kind=Kind.NUMERIC),
+    Column("sgot", kind=Kind.NUMERIC),
+    Column("total-protein", kind=Kind.NUMERIC),
+    Column("albumin", kind=Kind.NUMERIC),
+    Column("albumin-globulin-ratio", kind=Kind.NUMERIC),
+    Column("patient", Role.TARGET),
+)
+_DIABETES_IDENTIFIERS = ("encounter_id", "patient_nbr")
+_DIABETES_NUMBERS = (
+    "time_in_hospital",
+    "num_lab_procedures",
+    "num_procedures",
+    "num_medications",
+    "number_outpatient",
+    "number_emergency",
+    "number_inpatient",
+    "number_diagnoses",
+)
+_DIABETES_TARGET = "readmitted"
 _ADULT_FILES = {"train": ("adult.data",), "test": ("adult.test",), "all": ("adult.data", "adult.test")}
 _MD5 = {
     "adult.data": "5d7c39d7b8804f071cdd1f2a7c460872",
     "adult.test": "35238206dfdf7f1fe215bbb874adecdc",
+    "diabetic_data.csv": "502f0cc004e4cf71536ec2e61596e42f",
+    "ilpd.csv": "aea7a7309e79b5018ef5511f4f7c303e",
     "cmc.data": "c9be855c8ebdb27377721199837e4f07",
     "pima-indians-diabetes.csv": "56a8d8ae619fcc223941e54f361b8406",
     "pu1_bare_body.svm.gz": "8818609e67e60fbed2a114ff01eba7fb",
@@ -124,14 +153,52 @@ def load_pima() -> Table:
     return _read_lines(_checked_bytes("pima", name), _PIMA_COLUMNS, name)
 
 
-def _read_lines(content: bytes, columns: Sequence[Column], name: str, *, complete: bool = False) -> Table:
+def load_ilpd(complete: bool = False) -> Table:
+    """Indian liver patients: 583 × 11, with the target ``patient`` (1: yes, 416; 2: no, 167); gender is nominal.
+
+    Parameters
+    ----------
+    complete : bool
+        Leave out the four rows without a ratio of albumin to globulin: 579 remain.
+    """
+    _, _, rows = _checked_bytes("ilpd", "ilpd.csv").partition(b"\n")
+    return _read_lines(rows, _ILPD_COLUMNS, "ilpd.csv", missing="", complete=complete)
+
+
+def load_diabetes130() -> Table:
+    """Diabetes in 130 US hospitals, 1999 to 2008: 101,766 stays × 50, with the target ``readmitted`` (three classes).
+
+    Returns
+    -------
+    Table
+        The numbers of stay and patient are identifiers, the other 47 columns quasi-identifying. Counts and days are
+        numeric. Codes of admission and discharge are nominal, as are diagnoses and ages, which are given as ranges.
+        Seven columns have missing values; only 1,043 rows have none.
+    """
+    content = _checked_bytes("diabetes130", "diabetic_data.csv", packed=True)
+    header, _, rows = content.partition(b"\n")
+    columns = [_diabetes_column(name) for name in header.decode().strip().split(",")]
+    return _read_lines(rows, columns, "diabetic_data.csv")
+
+
+def _diabetes_column(name: str) -> Column:
+    if name in _DIABETES_IDENTIFIERS:
+        return Column(name, Role.IDENTIFIER)
+    if name == _DIABETES_TARGET:
+        return Column(name, Role.TARGET)
+    return Column(name, kind=Kind.NUMERIC if name in _DIABETES_NUMBERS else Kind.CATEGORICAL)
+
+
+def _read_lines(
+    content: bytes, columns: Sequence[Column], name: str, *, missing: str = "?", complete: bool = False
+) -> Table:
     """Read the rows of a file without a header; the reader wants a file, so one is made and removed."""
     header = ",".join(column.name for column in columns).encode() + b"\n"
-    options = ReadOptions(format="csv", delimiter=",", missing=("?",), complete_rows_only=complete)
+    options = ReadOptions(format="csv", delimiter=",", missing=(missing,), complete_rows_only=complete)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
         path.write_bytes(header + content)
-        table = read_table(path, schema=Schema.of(columns, missing=("?",)), options=options)
+        table = read_table(path, schema=Schema.of(columns, missing=(missing,)), options=options)
     if not isinstance(table, Table):
         raise AssertionError
     return replace(table, source=Source(name, hashlib.sha256(content).hexdigest(), "csv"))
@@ -157,12 +224,14 @@ def load_pu1() -> BinaryTable:
     return BinaryTable(as_binary_matrix(matrix, names), tuple(Feature(name, name) for name in names), companions)
 
 
-def _checked_bytes(folder: str, name: str) -> bytes:
-    path = data_folder() / folder / name
+def _checked_bytes(folder: str, name: str, *, packed: bool = False) -> bytes:
+    """Content of a file, that of ``name.gz`` unpacked if ``packed``, if its checksum is the known one."""
+    path = data_folder() / folder / (f"{name}.gz" if packed else name)
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        problem = f"cannot be read ({error.strerror})"
+        content = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or "it is no whole gzip file"
+        problem = f"cannot be read ({reason})"
         raise InputError(problem, path=path) from None
     found = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if found != _MD5[name]:

@@ -101,8 +101,8 @@ class C45Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]  # no
         self._check_growth()
         self._check_pruning()
         cells, labels = self._checked(X, y)
+        check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        check_classification_targets(self.classes_)
         columns, weights, has_weight = self._learn(cells, sample_weight, len(labels))
         criterion = Entropy(len(self.classes_))
         statistics = criterion.statistics(codes[has_weight]) * weights[:, None]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
 
+from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
-from sfumato.learning.fold_scores import checked_set, sets_without_each
+from sfumato.learning.fold_scores import checked_set, checked_workers, sets_without_each, trained_on_each
 from sfumato.learning.performance import HeldOut, Metric, majority
 from sfumato.learning.tree import TreeColumn
 
@@ -32,10 +36,15 @@ class ClassifierScores:
         Class of each row and fold that holds it out, both from 0.
     metric : {"accuracy", "balanced_accuracy", "auc"}
         See :class:`sfumato.learning.performance.HeldOut`.
+    n_workers : int
+        Processes to train in, one for each pair of a set and a fold; 1 stays in this process.
+    progress : callable or None
+        Called after every training with those done and those to do for the sets asked for.
 
     Notes
     -----
-    Training rows of one class only predict that class. The area under the ROC curve needs ``predict_proba`` or
+    Every training has one thread of the numeric libraries, so that the number of workers makes no difference. Training
+    rows of one class only predict that class. The area under the ROC curve needs ``predict_proba`` or
     ``decision_function``. Scores are kept: a set that was asked for before costs nothing.
 
     Examples
@@ -55,54 +64,100 @@ class ClassifierScores:
         target: ArrayLike,
         fold_of_row: ArrayLike,
         metric: Metric = "accuracy",
+        n_workers: int = 1,
+        progress: Progress | None = None,
     ) -> None:
         self._held_out = HeldOut(target, fold_of_row, metric)
-        self._X = np.asarray(X, dtype=np.float64)
-        if self._X.ndim != 2 or len(self._X) != self._held_out.n_rows:
-            problem = f"got the shape {self._X.shape}"
+        if metric == "auc":
+            _check_ranks_rows(classifier)
+        matrix = np.asarray(X, dtype=np.float64)
+        if matrix.ndim != 2 or len(matrix) != self._held_out.n_rows:
+            problem = f"got the shape {matrix.shape}"
             raise InvalidParameterError("X", problem, allowed=f"a matrix with {self._held_out.n_rows:,} rows")
-        self._groups = [np.asarray(group, dtype=np.intp) for group in groups]
-        listed = np.concatenate([np.empty(0, dtype=np.intp), *self._groups])
-        if len(listed) and not 0 <= listed.min() <= listed.max() < self._X.shape[1]:
-            allowed = f"positions from 0 to {self._X.shape[1] - 1}"
+        positions = tuple(np.asarray(group, dtype=np.intp) for group in groups)
+        listed = np.concatenate([np.empty(0, dtype=np.intp), *positions])
+        if len(listed) and not 0 <= listed.min() <= listed.max() < matrix.shape[1]:
+            allowed = f"positions from 0 to {matrix.shape[1] - 1}"
             raise InvalidParameterError("groups", "some are not", allowed=allowed)
-        self._classifier = classifier
+        self._data = _Data(matrix, positions, classifier, self._held_out)
+        self._n_workers = checked_workers(n_workers)
+        self._progress = progress
         self._known: dict[tuple[int, ...], Numbers] = {}
-        self.n_columns = len(self._groups)
+        self.n_columns = len(positions)
         self.n_folds = self._held_out.n_folds
 
     def scores(self, columns: Sequence[int]) -> Numbers:
         """Return the performance in each fold with these columns only; without any, that of the majority class."""
-        return self._of_set(checked_set(columns, self.n_columns)).copy()
+        (found,) = self._of_sets([checked_set(columns, self.n_columns)])
+        return np.asarray(found)
 
     def without_each(self, columns: Sequence[int]) -> Numbers:
         """Scores of the set without its first column, without its second, ...: one row each."""
-        found = [self._of_set(chosen) for chosen in sets_without_each(columns, self.n_columns)]
-        return np.array(found).reshape(len(found), self.n_folds)
+        return self._of_sets(sets_without_each(columns, self.n_columns))
 
-    def _of_set(self, chosen: tuple[int, ...]) -> Numbers:
-        if chosen not in self._known:
-            self._known[chosen] = self._computed(chosen)
-        return self._known[chosen]
+    def _of_sets(self, sets: Sequence[tuple[int, ...]]) -> Numbers:
+        new = [chosen for chosen in sets if chosen not in self._known]
+        tasks = [(chosen, fold) for chosen in new for fold in range(self.n_folds)]
+        found = trained_on_each(held_out_evidence, self._data, tasks, self._n_workers, self._progress, "models")
+        for number, chosen in enumerate(new):
+            of_set = found[number * self.n_folds : (number + 1) * self.n_folds]
+            self._known[chosen] = self._performance(of_set)
+        return np.array([self._known[chosen] for chosen in sets]).reshape(len(sets), self.n_folds)
 
-    def _computed(self, chosen: tuple[int, ...]) -> Numbers:
-        features = np.concatenate([np.empty(0, dtype=np.intp), *(self._groups[column] for column in chosen)])
-        n_rows, n_classes = self._held_out.n_rows, self._held_out.n_classes
-        predicted, evidence = np.empty(n_rows, dtype=np.intp), np.zeros((n_rows, n_classes))
-        for fold in range(self.n_folds):
-            train, test = self._held_out.rows(fold)
-            target = self._held_out.target[train]
-            if not len(features) or target.min() == target.max():
-                predicted[test] = majority(target, n_classes)
-                continue
-            model = clone(self._classifier).fit(self._X[np.ix_(train, features)], target)
-            if self._held_out.metric == "auc":
-                evidence[test] = _evidence(model, self._X[np.ix_(test, features)], n_classes)
-            else:
-                predicted[test] = model.predict(self._X[np.ix_(test, features)])
+    def _performance(self, of_folds: Sequence[Numbers]) -> Numbers:
+        evidence = np.empty((self._held_out.n_rows, self._held_out.n_classes))
+        for fold, of_rows in enumerate(of_folds):
+            evidence[self._held_out.fold_of_row == fold] = of_rows
         if self._held_out.metric == "auc":
             return self._held_out.of_evidence(evidence)
-        return self._held_out.of_predictions(predicted)
+        return self._held_out.of_predictions(evidence.argmax(axis=1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Data:
+    """What classifiers are trained on, a matrix that worker processes share."""
+
+    X: Numbers
+    groups: tuple[Places, ...]
+    classifier: Any
+    held_out: HeldOut
+
+
+def held_out_evidence(data: _Data, chosen: Sequence[int], fold: int) -> Numbers:
+    """Evidence for each class of the held-out rows of a fold; but for the ROC curve, 1 for the class predicted."""
+    held_out, n_classes = data.held_out, data.held_out.n_classes
+    features = np.concatenate([np.empty(0, dtype=np.intp), *(data.groups[column] for column in chosen)])
+    train, test = held_out.rows(fold)
+    target = held_out.target[train]
+    if not len(features) or target.min() == target.max():
+        return np.tile(np.eye(n_classes)[majority(target, n_classes)], (len(test), 1))
+    with _threads().limit(limits=1):
+        model = clone(data.classifier).fit(data.X[np.ix_(train, features)], target)
+        tested = data.X[np.ix_(test, features)]
+        if held_out.metric == "auc":
+            return _evidence(model, tested, n_classes)
+        return np.asarray(np.eye(n_classes)[model.predict(tested)])
+
+
+@cache
+def _threads() -> Any:
+    """Thread pools of this process, which take a while to find."""
+    return ThreadpoolController()
+
+
+def _check_ranks_rows(classifier: Any) -> None:
+    """Refuse a classifier that says nothing of how likely each class is, or speaks of pairs of classes."""
+    if hasattr(classifier, "predict_proba"):
+        return
+    allowed = "able to say how likely each class is, for the area under the ROC curve"
+    if not hasattr(classifier, "decision_function"):
+        hint = "it needs predict_proba or decision_function; or use another metric"
+        raise InvalidParameterError("the classifier", "it is not", allowed=allowed, hint=hint)
+    parameters = classifier.get_params().items()
+    if any(name.rpartition("__")[2] == "decision_function_shape" and value == "ovo" for name, value in parameters):
+        problem = "it compares classes in pairs"
+        hint = "give it decision_function_shape='ovr', or use another metric"
+        raise InvalidParameterError("the classifier", problem, allowed=allowed, hint=hint)
 
 
 def _evidence(model: Any, X: Numbers, n_classes: int) -> Numbers:

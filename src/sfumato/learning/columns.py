@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
@@ -95,10 +97,23 @@ def learn_codings(cells: dict[str, pa.Array], categorical_features: Categorical)
 
 def cells_by_name(X: Any) -> dict[str, pa.Array]:
     """Return the cells of every column; those of an array are named x0, x1, ..."""
+    if sp.issparse(X):
+        allowed = "a DataFrame or a dense array"
+        raise InvalidParameterError("X", "got a sparse matrix", allowed=allowed, hint="X.toarray() makes it dense")
+    refuse_repeated_names(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return {str(column.name): _arrow(column, str(column.name)) for column in frame.iter_columns()}
     return {f"x{number}": _arrow(column, f"x{number}") for number, column in enumerate(np.asarray(X).T)}
+
+
+def refuse_repeated_names(X: Any) -> None:
+    """Refuse two columns of one name, also 1 and "1": which one is meant could not be said."""
+    names = X.column_names if isinstance(X, pa.Table) else getattr(X, "columns", ())
+    for name, times in Counter(map(str, names)).items():
+        if times > 1:
+            problem = f"{times} columns have this name"
+            raise SchemaError(problem, column=name, hint="give every column a name of its own")
 
 
 def _arrow(column: Any, name: str) -> pa.Array:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from sfumato.errors import InvalidParameterError
-from sfumato.learning.columns import cells_by_name, learn_codings
+from sfumato.learning.columns import cells_by_name, learn_codings, refuse_repeated_names
 from sfumato.learning.descent import shares_of_leaves
 from sfumato.learning.drawing import draw
 from sfumato.learning.splits import SMALL
@@ -58,6 +58,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # no types upstream
         return tags
 
     def _checked(self, X: Any, y: Any, **y_checks: bool) -> tuple[dict[str, pa.Array], NDArray[Any]]:
+        refuse_repeated_names(X)
         if _is_frame(X):
             validate_data(self, X, y, skip_check_array=True)
             cells = cells_by_name(X)

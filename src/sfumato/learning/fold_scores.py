@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import signal
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from joblib.externals.loky import get_reusable_executor  # type: ignore[import-untyped]  # no types upstream
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.parallel import Parallel, delayed
 
+from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.performance import checked_codes
 
 Numbers = NDArray[np.float64]
+Task = tuple[tuple[int, ...], int]
+"""Set of columns and fold."""
+Found = TypeVar("Found")
 
 
 class SubsetScores(Protocol):
@@ -126,3 +136,66 @@ def sets_without_each(columns: Sequence[int], n_columns: int) -> list[tuple[int,
     """Return the set without its first column, without its second, ..."""
     whole = checked_set(columns, n_columns)
     return [tuple(other for other in whole if other != column) for column in columns]
+
+
+def checked_workers(n_workers: object) -> int:
+    """Return a number of processes, or say that it is none."""
+    if isinstance(n_workers, bool) or not isinstance(n_workers, int | np.integer) or n_workers < 1:
+        raise InvalidParameterError("n_workers", f"got {n_workers!r}", allowed="a whole number of at least 1")
+    return int(n_workers)
+
+
+def trained_on_each(
+    train: Callable[..., Found],
+    data: Any,
+    tasks: Sequence[Task],
+    n_workers: int,
+    progress: Progress | None,
+    what: str,
+) -> list[Found]:
+    """Call ``train(data, columns, fold)`` for every task, in processes where there are several; results in order.
+
+    Workers end with the call that is interrupted, and so do the files in which they share the data.
+    """
+    found, coming = [], _as_they_come(train, data, tasks, n_workers)
+    try:
+        for number, one in enumerate(coming, start=1):
+            found.append(one)
+            if progress is not None:
+                progress(number, len(tasks), what)
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # after an interruption, that results are given up
+            coming.close()
+    return found
+
+
+def _as_they_come(
+    train: Callable[..., Found], data: Any, tasks: Sequence[Task], n_workers: int
+) -> Generator[Found, None, None]:
+    if n_workers == 1 or len(tasks) < 2:
+        yield from (train(data, *task) for task in tasks)
+    else:
+        workers = Parallel(n_jobs=n_workers, backend="loky", return_as="generator")
+        with _interruptions_held_back():
+            coming = workers(delayed(train)(data, *task) for task in tasks)
+        yield from coming
+
+
+def end_workers() -> None:
+    """End processes that wait for more work: a program that leaves would wait for them, up to five minutes."""
+    get_reusable_executor(reuse=True).shutdown(wait=True)
+
+
+@contextmanager
+def _interruptions_held_back() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C: whoever started them hears it afterwards, and ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # starting it would let interruptions through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.criteria import Entropy
 from sfumato.learning.descent import shares_of_leaves
 from sfumato.learning.estimator import first_of_most, of_nodes_with_rows
-from sfumato.learning.fold_scores import checked_set, sets_without_each
+from sfumato.learning.fold_scores import checked_set, checked_workers, sets_without_each, trained_on_each
 from sfumato.learning.grow import grow
 from sfumato.learning.performance import HeldOut, Metric, majority
 from sfumato.learning.pruning import collapse, prune
@@ -62,11 +60,9 @@ class TreeScores:
         n_workers: int = 1,
         progress: Progress | None = None,
     ) -> None:
-        if isinstance(n_workers, bool) or not isinstance(n_workers, int | np.integer) or n_workers < 1:
-            raise InvalidParameterError("n_workers", f"got {n_workers!r}", allowed="a whole number of at least 1")
         self._held_out = HeldOut(target, fold_of_row, metric)
         self._data = _Data.of(columns, self._held_out)
-        self._n_workers = int(n_workers)
+        self._n_workers = checked_workers(n_workers)
         self._progress = progress
         self._known: dict[tuple[int, ...], Numbers] = {}
         self.n_columns = len(columns)
@@ -84,31 +80,11 @@ class TreeScores:
     def _of_sets(self, sets: Sequence[tuple[int, ...]]) -> Numbers:
         new = [chosen for chosen in sets if chosen not in self._known]
         tasks = [(chosen, fold) for chosen in new for fold in range(self.n_folds)]
-        found = self._evidence(tasks)
+        found = trained_on_each(held_out_shares, self._data, tasks, self._n_workers, self._progress, "trees")
         for number, chosen in enumerate(new):
             of_set = found[number * self.n_folds : (number + 1) * self.n_folds]
             self._known[chosen] = self._performance(of_set)
         return np.array([self._known[chosen] for chosen in sets]).reshape(len(sets), self.n_folds)
-
-    def _evidence(self, tasks: Sequence[tuple[tuple[int, ...], int]]) -> list[Numbers]:
-        found, coming = [], self._as_they_come(tasks)
-        try:
-            for number, shares in enumerate(coming, start=1):
-                found.append(shares)
-                if self._progress is not None:
-                    self._progress(number, len(tasks), "trees")
-        finally:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # after an interruption, that trees are given up
-                coming.close()
-        return found
-
-    def _as_they_come(self, tasks: Sequence[tuple[tuple[int, ...], int]]) -> Generator[Numbers, None, None]:
-        if self._n_workers == 1 or len(tasks) < 2:
-            yield from (held_out_shares(self._data, *task) for task in tasks)
-        else:
-            workers = Parallel(n_jobs=self._n_workers, backend="loky", return_as="generator")
-            yield from workers(delayed(held_out_shares)(self._data, *task) for task in tasks)
 
     def _performance(self, of_folds: Sequence[Numbers]) -> Numbers:
         shares = np.empty((self._held_out.n_rows, self._held_out.n_classes))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
@@ -22,24 +21,6 @@ from sfumato.selection.tradeoff import (
 Outcome = Literal["accepted", "loses performance", "breach too high", "passed through"]
 
 _ROUNDING = 1e-9
-
-
-def leaking_columns(columns: Mapping[str, ArrayLike], sensitive: ArrayLike) -> tuple[str, ...]:
-    """Names of columns that equal the sensitive one, under its labels or others.
-
-    Examples
-    --------
-    >>> leaking_columns({"code": [7, 7, 3], "age": [1, 2, 3]}, [0, 0, 1])
-    ('code',)
-    """
-    values, codes = np.unique(np.asarray(sensitive), return_inverse=True)
-    leaks = []
-    for name, column in columns.items():
-        own, own_codes = np.unique(np.asarray(column), return_inverse=True)
-        n_pairs = len(np.unique(own_codes.astype(np.int64) * len(values) + codes))
-        if len(own) == len(values) == n_pairs:
-            leaks.append(name)
-    return tuple(leaks)
 
 
 @dataclass(frozen=True)
@@ -93,14 +74,21 @@ class AcceptanceRule:
         Whether a drop that leaves the breach above α is put back (Figure 5). If not, only performance decides what
         is put back, and subsets above α are passed through without becoming candidates: with α below 0 few single
         drops reach it, and this is what the paper's example with α = DistP does (Tables 1 and 2, Figure 6).
+    max_performance_loss : float or None, default=5
+        Largest loss of performance in percent of the baseline's, significant or not: over few folds a large loss may
+        not be significant. None is the paper's rule, significance alone.
     """
 
     max_breach_increase: float = 0.0
     allow_increase: bool = False
     significance_level: float = 0.05
     bound_path: bool = True
+    max_performance_loss: float | None = 5.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.allow_increase, bool | np.bool_):
+            problem = f"got an object of type {type(self.allow_increase).__name__}"
+            raise InvalidParameterError("allow_increase", problem, allowed="True or False")
         if not np.isfinite(self.max_breach_increase):
             problem = f"got {self.max_breach_increase!r}"
             raise InvalidParameterError("max_breach_increase", problem, allowed="a finite number of percent")
@@ -111,10 +99,17 @@ class AcceptanceRule:
         if not 0 < self.significance_level < 1:
             problem = f"got {self.significance_level!r}"
             raise InvalidParameterError("significance_level", problem, allowed="between 0 and 1")
+        loss = self.max_performance_loss
+        if loss is not None and not 0 <= loss <= 100:
+            raise InvalidParameterError("max_performance_loss", f"got {loss!r}", allowed="a percentage from 0 to 100")
 
     def keeps_performance(self, performance: float, p_value: float, baseline: float) -> bool:
-        """Whether a performance is no lower than the baseline's, or not significantly."""
-        return performance >= baseline - _ROUNDING or p_value >= self.significance_level
+        """Whether a performance is no lower than the baseline's, or not significantly and not by too much."""
+        if performance >= baseline - _ROUNDING:
+            return True
+        loss = self.max_performance_loss
+        is_large = loss is not None and performance < (1 - loss / 100) * baseline - _ROUNDING
+        return p_value >= self.significance_level and not is_large
 
     def is_safe(self, breach_increase: float) -> bool:
         """Whether a breach is at most α."""

@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from sfumato.estimated_guarantees import BREACH_CONFIDENCE
 from sfumato.selection.breach import CandidateSearch
+from sfumato.selection.breach_problem import BreachProblem
 from sfumato.selection.judging import Candidate
 from sfumato.selection.significance import compare_folds
-from sfumato.selection.tradeoff import Evaluation, breach_increase_percent, regions
+from sfumato.selection.tradeoff import Evaluation, breach_increase_percent, pareto_front, regions
 
 Scores = NDArray[np.float64]
 
-N_BEST = 5
+CONFIDENCE = BREACH_CONFIDENCE
+N_CANDIDATES = 500
 
 
 @dataclass(frozen=True)
@@ -46,43 +49,99 @@ def estimate_breach(attack: Scores, attack_with_all: Scores, confidence: float) 
     """
     ours, everything = float(attack.mean()), float(attack_with_all.mean())
     increase = breach_increase_percent(ours, everything)
-    compared = compare_folds(attack, attack_with_all)
-    quantile = float(stats.t.ppf((1 + confidence) / 2, len(attack) - 1))
-    half = 100 * quantile * compared.standard_error / everything
+    half = _half_interval_percent(attack, attack_with_all, confidence)
     return BreachEstimate(increase, increase - half, increase + half, ours, everything)
 
 
-def choice_evidence(search: CandidateSearch, weights: Sequence[float], chosen: Candidate) -> dict[str, Any]:
-    """Tell how many candidates there were, in which regions, and the best by E(S) with their ranks.
+def performance_evidence(chosen: Candidate, baseline: Candidate) -> dict[str, Any]:
+    """Compare the choice with all columns, and tell the loss in percent of their performance with an interval.
 
-    ``best`` may start above the chosen one where α is below 0: candidates with a larger breach are not chosen.
+    Below 0 it is a gain. The interval is that of the corrected test, whichever test the search used.
     """
-    found = search.evaluate(weights)
-    where = regions(
-        [candidate.performance for candidate in search.compared],
-        [candidate.breach_increase for candidate in search.compared],
-        baseline_performance=search.baseline.performance,
-    )
-    counted = Counter(str(region) for region in where[1:])
-    place = search.compared.index(chosen)
+    loss = half = 0.0
+    if baseline.performance > 0:
+        loss = 100 * (1 - chosen.performance / baseline.performance)
+        folds, of_all = np.array(chosen.fold_performance), np.array(baseline.fold_performance)
+        half = _half_interval_percent(folds, of_all, CONFIDENCE)
     return {
-        "n_candidates": len(search.candidates),
-        "candidates_by_region": {name: counted.get(name, 0) for name in ("I", "II", "III", "IV")},
-        "region_of_the_choice": "baseline" if place == 0 else str(where[place]),
-        "weights": dict(found.weights),
-        **({"note_on_weights": found.note} if found.note else {}),
-        "best": [_described(search, found, other, str(where[other])) for other in found.order[:N_BEST]],
+        "performance": chosen.performance,
+        "performance_of_all_columns": baseline.performance,
+        "performance_loss_percent": round(loss, 6) + 0.0,
+        "performance_loss_interval": [round(loss - half, 6) + 0.0, round(loss + half, 6) + 0.0],
+        "p_value_of_the_difference": chosen.p_value,
     }
 
 
-def _described(search: CandidateSearch, found: Evaluation, place: int, region: str) -> dict[str, Any]:
-    candidate = search.compared[place]
+def risk_evidence(breach: BreachEstimate, problem: BreachProblem, smallest_class: int) -> dict[str, Any]:
+    """Tell what an attacker gains by the choice, in numbers and in words."""
+    is_target = "the target, which is released: the bound is about people whose value is not in the release"
     return {
-        "n_columns": len(candidate.columns),
+        "breach_increase_percent": breach.increase,
+        "breach_increase_interval": [round(breach.low, 6), round(breach.high, 6)],
+        "confidence_of_the_intervals": CONFIDENCE,
+        "attacker_performance": breach.attack,
+        "attacker_performance_with_all_columns": breach.attack_with_all,
+        "share_of_the_most_frequent_value": problem.majority_fraction,
+        "anonymity_level": smallest_class,
+        "sensitive_column": is_target if problem.is_target_sensitive else "not released",
+        "what_this_is": "estimates by cross-validation for one kind of attacker; nothing is proven",
+    }
+
+
+def _half_interval_percent(scores: Scores, baseline: Scores, confidence: float) -> float:
+    quantile = float(stats.t.ppf((1 + confidence) / 2, len(scores) - 1))
+    return 100 * quantile * compare_folds(scores, baseline).standard_error / float(baseline.mean())
+
+
+def choice_evidence(
+    search: CandidateSearch, weights: Sequence[float], chosen: Candidate, names: Sequence[str]
+) -> dict[str, Any]:
+    """Tell how many candidates there were, in which regions, and which, with their ranks.
+
+    ``candidates`` starts with the baseline, goes on from the best by E(S), and always holds the chosen one, which is
+    not the best where α is below 0 and those above it have a larger breach.
+    """
+    found = search.evaluate(weights)
+    compared = search.compared
+    performance, breach = ([getattr(one, field) for one in compared] for field in ("performance", "breach_increase"))
+    where = regions(performance, breach, baseline_performance=search.baseline.performance)
+    is_on_front = pareto_front(performance, breach, [len(one.columns) for one in compared])
+    counted = Counter(str(region) for region in where[1:])
+    place = compared.index(chosen)
+    named = ["baseline", *map(str, where[1:])]
+    return {
+        "n_candidates": len(search.candidates),
+        "candidates_by_region": {name: counted.get(name, 0) for name in ("I", "II", "III", "IV")},
+        "region_of_the_choice": named[place],
+        "weights": dict(found.weights),
+        **({"note_on_weights": found.note} if found.note else {}),
+        "candidates": [
+            _named_columns(compared[other].columns, names)
+            | _described(compared[other], found, other, named[other])
+            | {"on_pareto_front": bool(is_on_front[other]), "chosen": other == place}
+            for other in _listed(found.order, place)
+        ],
+    }
+
+
+def _listed(order: Sequence[int], chosen: int) -> list[int]:
+    """Places of the baseline, then of the best, the chosen one among them."""
+    best = [place for place in order if place != 0][: N_CANDIDATES - 1]
+    if chosen not in (0, *best):
+        best[-1] = chosen
+    return [0, *best]
+
+
+def _named_columns(columns: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
+    return {"columns": [names[column] for column in columns], "n_columns": len(columns)}
+
+
+def _described(candidate: Candidate, found: Evaluation, place: int, region: str) -> dict[str, Any]:
+    return {
         "score": round(float(found.scores[place]), 9),
-        "ranks": {name: int(ranks[place]) for name, ranks in found.ranks.items()},
         "performance": candidate.performance,
         "p_value": candidate.p_value,
         "breach_increase_percent": candidate.breach_increase,
-        "region": "baseline" if place == 0 else region,
+        "region": region,
+        "ranks": {name: int(ranks[place]) for name, ranks in found.ranks.items()},
     }

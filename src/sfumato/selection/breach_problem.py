@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,16 @@ from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaErr
 from sfumato.learning.columns import cells_by_name, numeric_column, tree_columns
 from sfumato.learning.tree import MISSING, TreeColumn
 from sfumato.schema import Kind, Role
-from sfumato.selection.breach import leaking_columns
+from sfumato.selection.breach_leaks import leaking_columns, refuse_leaks, refuse_own_values
 from sfumato.selection.tradeoff import majority_fraction
 from sfumato.table.coding import CodedColumn, Table
 
 Codes = NDArray[np.intp]
+
+_LEAVE_OUT_OF_RELEASE = "give it the role sensitive, with which it is not released"
+_LEAVE_OUT_OF_FRAME = (
+    "leave it out of X; if it is the sensitive column itself, name it: BreachAwareSelector(sensitive='{column}')"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,6 +38,12 @@ class BreachProblem:
         Codes; the same where the sensitive column is the target (C = SA).
     sensitive_name : str
     is_target_sensitive : bool
+    beside : mapping of str to array of int
+        Codes of further columns that are released, in which the sensitive one must not stand.
+    is_frame : bool
+        Whether it comes from a data frame, whose columns have no roles.
+    places : tuple of int
+        Of the columns in the data frame.
     """
 
     names: tuple[str, ...]
@@ -41,6 +52,9 @@ class BreachProblem:
     sensitive: Codes
     sensitive_name: str
     is_target_sensitive: bool
+    beside: Mapping[str, Codes] = field(default_factory=dict)
+    is_frame: bool = False
+    places: tuple[int, ...] = ()
 
     @property
     def majority_fraction(self) -> float:
@@ -56,27 +70,17 @@ class BreachProblem:
     def check(self) -> None:
         """Refuse what has nothing to predict or to choose from, and columns that give the sensitive one away."""
         if not self.columns:
-            problem = "there is no quasi-identifying column to choose"
-            raise SchemaError(problem, hint="give columns the role quasi-identifier")
+            lacking = "X has no column to choose" if self.is_frame else "there is no quasi-identifying column to choose"
+            hint = "give more than the sensitive one" if self.is_frame else "give columns the role quasi-identifier"
+            raise SchemaError(lacking, hint=hint)
         if self.target.min() == self.target.max():
             problem = "the target has one class only; a selection for classification needs at least two"
             raise SchemaError(problem, hint="choose another target column")
         majority_fraction(self.sensitive, self.sensitive_name)
-        codes = {name: column.codes for name, column in zip(self.names, self.columns, strict=True)}
-        refuse_leaks(leaking_columns(codes, self.sensitive), self.sensitive_name)
-
-
-def refuse_leaks(leaks: Sequence[str], sensitive: str) -> None:
-    """Refuse columns that equal the sensitive one: beside them every release would look safe, or they would be in it.
-
-    Raises
-    ------
-    SchemaError
-        Naming the first.
-    """
-    for name in leaks:
-        problem = f"equals the sensitive column '{sensitive}' (under its labels or others), which it would give away"
-        raise SchemaError(problem, column=name, hint="give it the role sensitive, with which it is not released")
+        refuse_own_values(self.sensitive, self.sensitive_name)
+        offered = {name: column.codes for name, column in zip(self.names, self.columns, strict=True)}
+        hint = _LEAVE_OUT_OF_FRAME if self.is_frame else _LEAVE_OUT_OF_RELEASE
+        refuse_leaks(leaking_columns({**self.beside, **offered}, self.sensitive), self.sensitive_name, hint)
 
 
 def problem_of_table(table: Table, sensitive: str | None) -> BreachProblem:
@@ -86,10 +90,7 @@ def problem_of_table(table: Table, sensitive: str | None) -> BreachProblem:
         problem = "the table has no target, for which columns could be chosen"
         raise SchemaError(problem, hint="give a column the role target")
     wanted = _sensitive_name(table, schema.target, sensitive)
-    if wanted != schema.target:
-        beside = {name: table[name].codes for name in schema.names(Role.OTHER, Role.TARGET)}
-        leaks = leaking_columns(beside, table[wanted].codes)
-        refuse_leaks(leaks, wanted)
+    beside = [name for name in schema.names(Role.OTHER, Role.TARGET) if name != wanted]
     names = schema.names(Role.QUASI_IDENTIFIER)
     return BreachProblem(
         names,
@@ -98,6 +99,7 @@ def problem_of_table(table: Table, sensitive: str | None) -> BreachProblem:
         table[wanted].codes.astype(np.intp),
         wanted,
         wanted == schema.target,
+        {name: table[name].codes.astype(np.intp) for name in beside},
     )
 
 
@@ -111,7 +113,7 @@ def _sensitive_name(table: Table, target: str, named: str | None) -> str:
         raise InvalidParameterError("sensitive", problem, allowed="the name of a sensitive column", hint=hint)
     if table.schema[named].name not in known:
         problem = "is neither a sensitive column nor the target"
-        raise SchemaError(problem, column=named, hint="give it the role sensitive, with which it is not released")
+        raise SchemaError(problem, column=named, hint=_LEAVE_OUT_OF_RELEASE)
     return named
 
 
@@ -142,7 +144,16 @@ def problem_of_frame(X: Any, y: Any, sensitive: Any, sensitive_name: str | None)
         attacked, name = target, "y"
     if not len(target) == len(attacked) == len(next(iter(cells.values()), ())):
         raise InvalidParameterError("y and sensitive", "the numbers differ", allowed="one value for each row of X")
-    return BreachProblem(tuple(columns), tuple(columns.values()), target, attacked, name, attacked is target)
+    return BreachProblem(
+        tuple(columns),
+        tuple(columns.values()),
+        target,
+        attacked,
+        name,
+        attacked is target,
+        is_frame=True,
+        places=tuple(names.index(column) for column in columns),
+    )
 
 
 def _codes(values: Any) -> Codes:

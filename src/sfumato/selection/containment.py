@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.contract import MechanismInfo, Parameter, Progress
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, combinations
 from sfumato.counting.bitsets import ProjectedRows
 from sfumato.selection.base import ContainmentSelector, Labelled, Selection, Step, check_choice, revealing_codes
 from sfumato.selection.criteria import CRITERIA, Criterion, candidates
@@ -152,5 +152,6 @@ MECHANISMS = (
             Parameter("max_unique_fraction", float, None, "bound on the share of rows with a unique 0/1 pattern"),
             Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
         ),
+        compared=Compared(combinations({"k": [3, 5, 10, 20], "on_infeasible": ["skip"]})),
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from sfumato.contract import MechanismInfo, Parameter, Progress
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress
 from sfumato.errors import InvalidParameterError
 from sfumato.selection.base import ContainmentSelector, Labelled, Selection, check_choice, weights_in_separation
 from sfumato.selection.budget import TimeBudget, check_time_budget
@@ -222,5 +222,6 @@ MECHANISMS = (
             Parameter("random_state", int, 0, "seed of the folds and of random starts"),
             Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
         ),
+        compared=Compared(({"k": 5},), time_limit="time_budget"),
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.contract import MechanismInfo, Parameter, Progress
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress
 from sfumato.counting.bitsets import distinct_rows
 from sfumato.errors import InvalidParameterError
 from sfumato.measures.separation import distinguished_pairs, pairs_of_different_classes
@@ -172,5 +172,6 @@ MECHANISMS = (
             Parameter("time_budget", float, 30.0, "seconds after which the best found so far is taken"),
             Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
         ),
+        compared=Compared(({"k": 5},), time_limit="time_budget"),
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.contract import MechanismInfo, Parameter, Progress
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress
 from sfumato.measures.separation import pairs_of_different_classes
 from sfumato.selection.base import ContainmentSelector, Labelled, Selection, weights_in_separation
 from sfumato.selection.branching import Outcome, heaviest_feasible
@@ -131,5 +131,6 @@ MECHANISMS = (
             Parameter("time_budget", float, 60.0, "seconds after which the best set found so far is taken"),
             Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
         ),
+        compared=Compared(({"k": 5},), time_limit="time_budget"),
     ),
 )

@@ -113,6 +113,12 @@ def _best(judge: SubsetJudge, subsets: Sequence[Subset], weights: Sequence[float
     return subsets[evaluation_scores(performance, breach, sizes, weights).best]
 
 
+def check_whole_number(name: str, given: object, *, least: int) -> None:
+    """Refuse what is no whole number from ``least``."""
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
+        raise InvalidParameterError(name, f"got {given!r}", allowed=f"a whole number of at least {least}")
+
+
 @dataclass(frozen=True)
 class OrderStability:
     """What searches along random orders of the columns choose.
@@ -158,8 +164,8 @@ def choices_from_random_orders(
     The orders take the place of PerfR and PrivR in Figure 5 of [PBI17]_; the ranks of E(S) are those among the
     candidates of one order and the baseline. Subsets that several orders come to are fitted once.
     """
-    if n_orders < 1:
-        raise InvalidParameterError("n_orders", f"got {n_orders!r}", allowed="at least 1")
+    check_whole_number("n_orders", n_orders, least=1)
+    check_whole_number("random_state", random_state, least=0)
     rng = np.random.default_rng(random_state)
     choices: list[Subset | None] = []
     found: dict[Subset, Candidate] = {}

@@ -106,14 +106,15 @@ def evaluation_scores(
     >>> found.scores.tolist(), found.order
     ([1.75, 2.25, 2.0], (1, 2, 0))
     """
-    if len(weights) != 3:
-        raise InvalidParameterError("weights", f"got {len(weights)}", allowed="three: performance, privacy, size")
+    if not isinstance(weights, Sequence | np.ndarray) or isinstance(weights, str) or len(weights) != 3:
+        got = f"got {len(weights)}" if isinstance(weights, tuple | list) else "got something else"
+        raise InvalidParameterError("weights", got, allowed="three: performance, privacy, size")
     better_when_high = {
         "performance": _numbers("performance", performance),
         "privacy": -_numbers("breach", breach),
         "size": -_numbers("size", size),
     }
-    given = dict(zip(better_when_high, map(float, weights), strict=True))
+    given = {name: _weight(name, one) for name, one in zip(better_when_high, weights, strict=True)}
     for name, factor in (extra or {}).items():
         if name in given:
             raise InvalidParameterError(
@@ -121,7 +122,7 @@ def evaluation_scores(
             )
         values = _numbers(name, factor.values)
         better_when_high[name] = values if factor.higher_is_better else -values
-        given[name] = float(factor.weight)
+        given[name] = _weight(name, factor.weight)
     _check_lengths(better_when_high)
     used, note = _weights_that_sum_to_one(given)
     ranks = {name: rankdata(values, method="min").astype(np.int64) for name, values in better_when_high.items()}
@@ -184,8 +185,8 @@ def regions(
     >>> [str(found) for found in regions([74.9, 73.0], [1.4, -1.1], baseline_performance=73.8)]
     ['II', 'III']
     """
-    gains = _numbers("performance", np.asarray(performance, dtype=np.float64) - baseline_performance)
-    increases = _numbers("breach", np.asarray(breach, dtype=np.float64) - baseline_breach)
+    gains = _numbers("performance", performance, less=baseline_performance)
+    increases = _numbers("breach", breach, less=baseline_breach)
     _check_lengths({"performance": gains, "breach": increases})
     names = tuple(Region)
     return tuple(names[2 * (increase <= 0) + (gain >= 0)] for gain, increase in zip(gains, increases, strict=True))
@@ -224,8 +225,18 @@ def pareto_front(performance: ArrayLike, breach: ArrayLike, size: ArrayLike) -> 
     return on_front[of_subset.reshape(-1)]
 
 
-def _numbers(name: str, values: ArrayLike) -> Numbers:
-    found = np.asarray(values, dtype=np.float64)
+def _weight(name: str, given: object) -> float:
+    if not isinstance(given, int | float | np.number):
+        problem = f"got an object of type {type(given).__name__} for {name}"
+        raise InvalidParameterError("weights", problem, allowed="numbers from 0")
+    return float(given)
+
+
+def _numbers(name: str, values: ArrayLike, *, less: float = 0.0) -> Numbers:
+    try:
+        found = np.asarray(values, dtype=np.float64) - less
+    except (TypeError, ValueError):
+        raise InvalidParameterError(name, "some are not", allowed="finite numbers, one for every subset") from None
     if found.ndim != 1 or not len(found):
         raise InvalidParameterError(name, f"got shape {found.shape}", allowed="one number for every subset")
     if not np.isfinite(found).all():

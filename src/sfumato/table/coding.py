@@ -56,6 +56,8 @@ class CodedColumn:
 
     @classmethod
     def _from_codes(cls, codes: Codes, values: pa.Array, kind: Kind) -> CodedColumn:
+        if pa.types.is_floating(values.type):
+            values = pc.add(values, pa.scalar(0.0, values.type))  # -0.0 becomes 0.0, which it equals
         present = np.flatnonzero(np.bincount(codes, minlength=len(values)))
         order = present[_sorting_order(values.take(pa.array(present)), kind)]
         ordered = values.take(pa.array(order))

@@ -1,6 +1,7 @@
 """The audit's own estimate of how much a choice of columns helps an attacker."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +14,14 @@ import sfumato
 from sfumato.audit import audit_release
 from sfumato.audit.attackers import Attack, codes_of_values, numbers_of
 from sfumato.audit.beside import Beside
-from sfumato.audit.breach import lower_end, measure
+from sfumato.audit.breach import lower_end, measure, tells
 from sfumato.audit.claims import read_claims
 from sfumato.audit.columns import Columns
 from sfumato.errors import InvalidParameterError, ManifestError, SchemaError
-from sfumato.estimated_guarantees import BreachBound
+from sfumato.estimated_guarantees import BREACH_ATTACKERS, BreachBound
 from sfumato.guarantees import guarantee_from_dict
-from sfumato.schema import Kind, Role
+from sfumato.schema import Kind, Role, Schema
+from sfumato.selection.breach_leaks import leaking_columns
 from sfumato.selection.breach_selector import BreachAwareSelector
 from unit.audit.audit_oracles import CANARY, manifest_of, sealed, table_of
 
@@ -105,6 +107,129 @@ def test_a_sensitive_column_that_is_released_is_found():
     assert failed(report) == ["breach-bound: sensitive"]
 
 
+def relabelled(table, **roles):
+    columns = [replace(column, role=roles.get(column.name, column.role)) for column in table.schema]
+    return table.with_schema(Schema.of(columns))
+
+
+def test_a_sensitive_column_that_is_called_the_target_is_found():
+    """Roles of the released columns come from the manifest, so those of the original decide."""
+    released = relabelled(TABLE.keep(["weak", "secret"]), secret=Role.TARGET)
+    manifest = manifest_of(released, [(BreachBound(0.0, "secret", ("weak",), QUASI), None)], TABLE)
+
+    known, unknown = (
+        audit_release(released, manifest, original=original, check_audited_values=False, check_roles=check_roles)
+        for original, check_roles in ((TABLE, True), (relabelled(TABLE, secret=Role.OTHER), False))
+    )
+
+    assert failed(known) == ["breach-bound: sensitive"]
+    assert "breach-bound: sensitive" not in failed(unknown)
+    (said,) = [check.message for check in unknown.checks if check.name == "breach-bound: sensitive"]
+    assert "NOT CHECKED" in said
+    assert "released as the target" in said
+
+
+def test_another_sensitive_column_that_is_released_is_found():
+    table = relabelled(TABLE, ward=Role.SENSITIVE)
+
+    assert failed(audited(["weak"], table=table)) == ["breach-bound: sensitive"]
+
+
+def with_column(name, cells, role):
+    columns = {column: TABLE[column].cells() for column in TABLE.columns} | {name: cells}
+    return table_of(columns, ROLES | {name: role})
+
+
+def copies():
+    secret = TABLE["secret"].codes
+    finer = secret * 5 + np.arange(400) % 5
+    slips = np.where(np.arange(400) < 4, 1 - secret, secret)
+    return {"renamed": 7 - secret, "finer": finer, "with slips": slips}
+
+
+@pytest.mark.parametrize("kind", copies())
+def test_a_released_column_that_gives_the_sensitive_one_away_is_found(kind):
+    table = with_column("copy", copies()[kind], Role.OTHER)
+
+    report = audited(["weak"], table=table, extra=("y", "copy"))
+
+    assert failed(report) == ["breach-bound: given away"]
+    assert "'copy'" in report.failures[0]
+
+
+@pytest.mark.parametrize("kind", copies())
+def test_a_column_compared_with_that_gives_the_sensitive_one_away_is_found(kind):
+    """Beside it the telling column, which is released, looks safe."""
+    table = with_column("copy", copies()[kind], Role.QUASI_IDENTIFIER)
+
+    report = audited(["telling"], table=table, baseline=(*QUASI, "copy"))
+
+    assert failed(report) == ["breach-bound: given away"]
+
+
+def plainly_tells(column, wanted):
+    """Look up the rows of each value one by one."""
+    n = len(column)
+    values, others = set(column), set(wanted)
+    pairs = set(zip(column, wanted, strict=True))
+    if len(values) == len(others) == len(pairs) and len(others) <= 0.9 * n:
+        return True
+    common = max(sorted(others), key=wanted.count)
+    n_wrong = 0
+    for value in values:
+        own = [w for c, w in zip(column, wanted, strict=True) if c == value]
+        right = max(own.count(w) for w in own) if len(own) > 1 else own.count(common)
+        n_wrong += len(own) - right
+    n_rarer = n - wanted.count(common)
+    return n >= 3 * len(values) and 100 * n_wrong <= n and 10 * n_wrong <= n_rarer
+
+
+@st.composite
+def nearly_determined(draw):
+    """Draw a column, what its values say, and some rows in which that is wrong."""
+    column = draw(st.lists(st.integers(0, 5), min_size=1, max_size=40)) * draw(st.sampled_from([1, 2, 10]))
+    means = draw(st.lists(st.integers(0, 2), min_size=6, max_size=6))
+    wanted = [means[value] for value in column]
+    for row in draw(st.lists(st.integers(0, len(column) - 1), max_size=4)):
+        wanted[row] = draw(st.integers(0, 2))
+    return column, wanted
+
+
+@given(nearly_determined())
+def test_what_tells_another_column_is_found_by_the_audit_and_by_the_mechanism(columns):
+    column, wanted = columns
+    expected = plainly_tells(column, wanted)
+
+    assert tells(np.array(column, dtype=np.int32), np.array(wanted, dtype=np.int32)) == expected
+    assert leaking_columns({"column": column}, wanted) == (("column",) if expected else ())
+
+
+def test_columns_that_differ_in_every_row_are_not_called_equal():
+    values = np.arange(50, dtype=np.int32)
+
+    assert not tells(values, values[::-1])
+    assert leaking_columns({"a": values}, values[::-1]) == ()
+    table = with_column("secret", [f"{value}" for value in range(400)], Role.SENSITIVE)
+    with pytest.raises(SchemaError, match="a value of its own"):
+        measure(BreachBound(0.0, "secret", ("weak",), QUASI), beside(table))
+
+
+def test_without_roles_the_kinds_are_not_checked_and_that_is_said():
+    said = {check.name: check.message for check in audited(["weak"], check_roles=False).checks}
+
+    assert "NOT CHECKED" in said["breach-bound: numbers"]
+
+
+@pytest.mark.parametrize("attacker", BREACH_ATTACKERS)
+def test_a_value_too_rare_for_every_training_part_is_measured_by_the_area(attacker):
+    cells = TABLE["secret"].cells().to_pylist()
+    table = with_column("secret", ["rare", *cells[1:]], Role.SENSITIVE)
+
+    report = audited(["weak", "noise"], table=table, attacker=attacker, metric="auc")
+
+    assert report.passed, report.failures
+
+
 def test_a_target_may_be_what_the_bound_is_about():
     bound = BreachBound(0.0, "y", ("weak",), QUASI)
     released = TABLE.keep(["weak", "y"])
@@ -184,6 +309,7 @@ def test_the_mechanisms_alpha_must_be_the_promised_one():
         ("metric", "f1"),
         ("numeric", ["secret"]),
         ("confidence", 0.999),
+        ("confidence", 0.9),
         ("confidence", None),
     ],
 )
@@ -196,7 +322,7 @@ def test_malformed_promises_are_refused(field, value):
 
 
 def test_the_promise_goes_through_a_manifest_and_is_met_up_to_its_bound():
-    bound = BreachBound(2.0, "s", ("a",), ("a", "b"), "strongest", "auc", 0.9)
+    bound = BreachBound(2.0, "s", ("a",), ("a", "b"), "strongest", "auc")
 
     assert guarantee_from_dict(json.loads(json.dumps(bound.to_dict()))) == bound
     assert bound.is_met_by(2.0)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.learning.c45 import C45Classifier, C45Regressor
 from sfumato.learning.estimator import first_of_most
 
@@ -226,3 +226,10 @@ def test_regression_keeps_small_differences_of_large_numbers():
     y = 1e9 + np.repeat([0.0, 1.0, 2.0, 3.0], 2)
 
     assert C45Regressor().fit(X, y).predict(X).tolist() == y.tolist()
+
+
+def test_two_columns_of_one_name_are_refused():
+    X = pd.DataFrame(np.zeros((4, 2)), columns=["a", "a"])
+
+    with pytest.raises(SchemaError, match="2 columns have this name"):
+        C45Classifier().fit(X, [0, 1, 0, 1])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import PredefinedSplit, cross_val_score
@@ -278,6 +279,22 @@ def test_any_classifier_scores_as_in_scikit_learns_cross_validation(pima, classi
     np.testing.assert_allclose(found.without_each([2, 1]), [found.scores([1]), found.scores([2])])
 
 
+def test_workers_train_classifiers_alike_and_every_training_is_reported(pima):
+    X, target = pima
+    groups, fold_of_row = [[j] for j in range(8)], folds(target, 3)
+    forest = RandomForestClassifier(5, random_state=0)
+    alone = ClassifierScores(X, groups, forest, target, fold_of_row, "auc")
+    seen = []
+    together = ClassifierScores(
+        X, groups, forest, target, fold_of_row, "auc", n_workers=2, progress=lambda *call: seen.append(call)
+    )
+
+    assert together.without_each([5, 1, 7]).tolist() == alone.without_each([5, 1, 7]).tolist()
+    assert seen == [(number, 9, "models") for number in range(1, 10)]
+    together.without_each([5, 1, 7])
+    assert len(seen) == 9
+
+
 def test_a_class_that_training_lacks_is_never_predicted_and_one_class_needs_no_training():
     target, fold_of_row = np.array([0, 0, 1, 1, 0, 2]), np.array([0, 0, 0, 1, 1, 1])
     X = np.array([[0.0], [0.1], [1.0], [1.1], [0.2], [2.0]])
@@ -337,6 +354,7 @@ def test_attackers_must_exist_and_have_the_same_folds():
     ("make", "named"),
     [
         (lambda: TreeScores([], [0, 1], [0, 1], n_workers=0), "n_workers"),
+        (lambda: ClassifierScores([[0.0], [1.0]], [[0]], None, [0, 1], [0, 1], n_workers=1.5), "n_workers"),
         (lambda: TreeScores([TreeColumn(np.zeros(3, dtype=np.int32), 1)], [0, 1], [0, 1]), "columns"),
         (lambda: TreeScores([], [0, 1], [0, 1], "f1"), "metric"),
         (lambda: ClassifierScores([[0.0]], [[0]], None, [0, 1], [0, 1]), "X"),

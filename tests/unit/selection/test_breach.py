@@ -15,9 +15,9 @@ from sfumato.selection.breach import (
     ColumnRanking,
     candidate_subsets,
     eliminate_along,
-    leaking_columns,
     rank_columns,
 )
+from sfumato.selection.breach_leaks import leaking_columns
 from sfumato.selection.judging import SubsetJudge
 from sfumato.selection.search_by_score import choices_from_random_orders, search_by_score
 
@@ -81,8 +81,8 @@ def plain_p_value(ours, baseline):
     return stats.ttest_rel(ours, baseline).pvalue
 
 
-def plain_walk(performance, attacker, order, limit, level):
-    """Figure 5, word for word, on exact numbers; the last column stays."""
+def plain_walk(performance, attacker, order, limit, level, max_loss=None):
+    """Figure 5, word for word, on exact numbers; the last column stays, and so does what loses too many percent."""
     baseline = performance.table[frozenset(order)]
     kept, accepted = set(order), []
     for column in reversed(order):
@@ -90,7 +90,9 @@ def plain_walk(performance, attacker, order, limit, level):
         if not rest:
             continue
         ours = performance.table[rest]
-        keeps = sum(ours) >= sum(baseline) or plain_p_value(ours, baseline) >= level
+        loss = 100 * (1 - Fraction(sum(ours), sum(baseline)))
+        is_small = max_loss is None or loss <= max_loss
+        keeps = loss <= 0 or (plain_p_value(ours, baseline) >= level and is_small)
         if keeps and pbi(attacker, rest) <= limit:
             kept.remove(column)
             accepted.append(tuple(sorted(rest)))
@@ -117,19 +119,25 @@ def test_lists_order_columns_by_what_dropping_each_alone_costs(scores):
         assert ranking.by_privacy == ranking.by_performance[::-1]
 
 
-@given(learners(), st.integers(-60, 60), st.sampled_from([0.05, 0.3, 0.9]), st.data())
-def test_candidates_are_those_of_the_plain_walk(scores, limit, level, data):
+@given(
+    learners(),
+    st.integers(-60, 60),
+    st.sampled_from([0.05, 0.3, 0.9]),
+    st.none() | st.integers(0, 100),
+    st.data(),
+)
+def test_candidates_are_those_of_the_plain_walk(scores, limit, level, max_loss, data):
     performance, attacker = scores
     order, other = (data.draw(st.permutations(range(performance.n_columns))) for _ in range(2))
-    rule = AcceptanceRule(limit, allow_increase=True, significance_level=level)
+    rule = AcceptanceRule(limit, allow_increase=True, significance_level=level, max_performance_loss=max_loss)
     judge = SubsetJudge(performance, attacker, test="paired")
     against = attacker or performance
 
     search = eliminate_along(judge, {"one": order, "two": other}, rule)
 
     walks = {
-        "one": plain_walk(performance, against, order, limit, level),
-        "two": plain_walk(performance, against, other, limit, level),
+        "one": plain_walk(performance, against, order, limit, level, max_loss),
+        "two": plain_walk(performance, against, other, limit, level, max_loss),
     }
     assert [found.columns for found in search.candidates] == list(dict.fromkeys(walks["one"] + walks["two"]))
     for found in search.candidates:
@@ -149,7 +157,9 @@ def test_without_bound_on_the_path_only_performance_puts_back(scores, limit):
     order = list(range(performance.n_columns))
     against = attacker or performance
 
-    search = eliminate_along(judge, {"given": order}, AcceptanceRule(limit, bound_path=False))
+    search = eliminate_along(
+        judge, {"given": order}, AcceptanceRule(limit, bound_path=False, max_performance_loss=None)
+    )
 
     walked = plain_walk(performance, against, order, 10_000, 0.05)
     safe = [subset for subset in walked if pbi(against, frozenset(subset)) <= limit]
@@ -186,7 +196,7 @@ def test_either_list_or_both_are_walked_and_a_subset_found_twice_is_one_candidat
 def test_the_corrected_test_puts_fewer_drops_back():
     """Differences of -1, -1, -2: t = -4 and p = 0.057 by the plain test; t = -2.5 and p = 0.13 by the corrected."""
     table = {frozenset(subset): [9, 9, 9] for subset in all_subsets(2)} | {frozenset({0}): [8, 8, 7]}
-    rule = AcceptanceRule(significance_level=0.1)
+    rule = AcceptanceRule(significance_level=0.1, max_performance_loss=None)
 
     found = {
         test: eliminate_along(SubsetJudge(ScoresByTable(2, table), test=test), {"given": [0, 1]}, rule).candidates
@@ -195,6 +205,24 @@ def test_the_corrected_test_puts_fewer_drops_back():
 
     assert [candidate.columns for candidate in found["paired"]] == [(1,)]
     assert [candidate.columns for candidate in found["corrected"]] == [(0,)]
+
+
+def test_a_loss_that_is_large_but_not_significant_is_put_back_unless_the_test_alone_decides():
+    """Differences of -9, 0, -9 have p = 0.18 by the plain test, and are a loss of a fifth."""
+    table = {frozenset(subset): [30, 30, 30] for subset in all_subsets(2)} | {frozenset({0}): [21, 30, 21]}
+    judge = SubsetJudge(ScoresByTable(2, table), test="paired")
+
+    found = {
+        loss: eliminate_along(judge, {"given": [0, 1]}, AcceptanceRule(max_performance_loss=loss))
+        for loss in (None, 100, 20, 19.9, 0)
+    }
+
+    assert judge.p_value((0,)) > 0.05
+    assert [[candidate.columns for candidate in search.candidates] for search in found.values()] == [
+        [(0,)], [(0,)], [(0,)], [(1,)], [(1,)],
+    ]  # fmt: skip
+    assert found[19.9].steps[0].outcome == "loses performance"
+    assert AcceptanceRule().max_performance_loss == 5
 
 
 def test_every_subset_is_scored_once():
@@ -265,6 +293,8 @@ def test_best_leaves_out_what_exceeds_the_limit_even_the_baseline():
         ({"max_breach_increase": -np.inf}, "finite"),
         ({"significance_level": 0}, "between 0 and 1"),
         ({"significance_level": 1}, "between 0 and 1"),
+        ({"max_performance_loss": -1}, "from 0 to 100"),
+        ({"max_performance_loss": np.nan}, "from 0 to 100"),
     ],
 )
 def test_rules_that_say_nothing_or_too_much_are_refused(options, said):
@@ -312,17 +342,46 @@ def test_a_column_equal_to_the_sensitive_one_under_any_labels_is_a_leak():
     assert leaking_columns(columns, sensitive) == ("same", "renamed")
 
 
-@given(st.lists(st.integers(0, 2), min_size=1, max_size=7), st.permutations(range(3)), st.data())
+@given(st.lists(st.integers(0, 2), min_size=4, max_size=7), st.permutations(range(3)), st.data())
 def test_a_leak_is_a_one_to_one_relation(sensitive, renaming, data):
+    """In so few rows no column of three values determines another without being equal to it."""
     column = data.draw(st.lists(st.integers(0, 2), min_size=len(sensitive), max_size=len(sensitive)))
     equal = any(
         all(names[value] == cell for value, cell in zip(sensitive, column, strict=True))
         for names in permutations(range(3))
     )
+    columns = {"drawn": column, "renamed": [renaming[value] for value in sensitive]}
 
-    found = leaking_columns({"drawn": column, "renamed": [renaming[value] for value in sensitive]}, sensitive)
+    found = leaking_columns({name: [*cells, "end"] for name, cells in columns.items()}, [*sensitive, None])
 
     assert found == (("drawn", "renamed") if equal else ("renamed",))
+
+
+def test_a_column_that_determines_the_sensitive_one_is_a_leak_but_for_few_rows():
+    sensitive = ["flu", "none", "none", "cold"] * 50
+    finer = [place % 40 for place in range(200)]
+    slips = {n: [-1 if place < n else value for place, value in enumerate(finer)] for n in (0, 1, 2, 8, 20)}
+    slips["key"] = list(range(200))
+
+    assert leaking_columns(slips, sensitive) == (0, 1, 2)
+
+
+def test_a_rare_value_is_not_given_away_by_a_column_that_says_nothing():
+    """One row in a hundred is wrong by any guess, so the tolerance must not let every column through."""
+    sensitive = ["rare"] + ["common"] * 299
+    columns = {"constant": [0] * 300, "own value there": [1] + [0] * 299, "noise": [0, 1, 2] * 100}
+
+    assert leaking_columns(columns, sensitive) == ("own value there",)
+    assert leaking_columns({"with tail": [1, 2, *[0] * 298]}, sensitive) == ()
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [([1, 2], "one value for each row"), ([[1], [2], [3]], "got 2 dimensions"), ([{}, {}, {}], "single values")],
+)
+def test_columns_that_cannot_be_compared_are_refused(column, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        leaking_columns({"a": column}, ["x", "y", None])
 
 
 def pairwise_higher(judge, weights, own, other):
@@ -458,5 +517,8 @@ def test_orders_without_a_safe_subset_choose_nothing():
     assert found.most_frequent == (None, 1.0)
     assert found.mean_similarity((0,)) == 0
     assert calls == [(1, 2, "random orders"), (2, 2, "random orders")]
-    with pytest.raises(InvalidParameterError, match="n_orders"):
-        choices_from_random_orders(judge, n_orders=0)
+    for n_orders in (0, 2.5, True, "2"):
+        with pytest.raises(InvalidParameterError, match="n_orders must be a whole number"):
+            choices_from_random_orders(judge, n_orders=n_orders)
+    with pytest.raises(InvalidParameterError, match="random_state must be a whole number"):
+        choices_from_random_orders(judge, random_state=-1)

@@ -213,3 +213,27 @@ def test_a_sensitive_column_with_one_value_or_none_is_refused_without_showing_it
 
     assert caught.value.column == "illness"
     assert "4711" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("performance", "weights", "message"),
+    [
+        (["CANARY"], (1, 1, 1), "performance must be finite numbers"),
+        ([None], (1, 1, 1), "performance must be finite numbers"),
+        ([1.0], None, "weights must be three"),
+        ([1.0], "123", "weights must be three"),
+        ([1.0], (1, 2, "CANARY"), "weights must be numbers from 0, got an object of type str for size"),
+    ],
+)
+def test_what_is_no_number_is_refused_without_showing_it(performance, weights, message):
+    with pytest.raises(InvalidParameterError, match=message) as caught:
+        evaluation_scores(performance, [0.0], [1], weights)
+
+    assert "CANARY" not in str(caught.value)
+
+
+def test_places_of_what_is_no_number_are_refused():
+    with pytest.raises(InvalidParameterError, match="performance must be finite numbers") as caught:
+        regions(["CANARY"], [0.0], baseline_performance=1.0)
+
+    assert "CANARY" not in str(caught.value)

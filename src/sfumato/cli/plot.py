@@ -1,0 +1,49 @@
+"""``sfumato plot``: a picture of what a release's manifest has evidence for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sfumato.errors import ManifestError
+
+
+@click.command("plot")
+@click.argument("manifest_path", metavar="MANIFEST")
+@click.option("-o", "--output", required=True, help="Picture to write: .svg, .png or .pdf.")
+@click.option("--kind", help="Which picture, where the manifest has evidence for several.")
+@click.option("--force", is_flag=True, help="Replace a picture that exists.")
+def command(manifest_path: str, output: str, kind: str | None, force: bool) -> None:
+    """Draw what a release's MANIFEST has evidence for. No table is read.
+
+    \b
+    Kinds:
+      breach-plane      breach-aware: the sets of columns that were compared, by performance and by the attacker's
+                        gain (PBI), with the four regions, the largest PBI allowed, the Pareto front and the choice
+      levels            global-recoding, gain-recoding: how far each column was coarsened
+      information-gain  gain-recoding: what each column says about the target
+
+    The same manifest gives the same file, byte for byte.
+
+    \b
+    Examples:
+      sfumato plot release.csv.manifest.json -o plane.svg
+      sfumato plot release.csv.manifest.json -o gains.pdf --kind information-gain --force
+    """
+    from sfumato.audit.integrity import digest_of
+    from sfumato.displays.base import display_of_manifest
+    from sfumato.displays.files import check_picture, save
+    from sfumato.reaudit import read_manifest
+
+    check_picture(output, force=force)
+    manifest, entries = read_manifest(Path(manifest_path))
+    if entries.get("digest") != digest_of(entries):
+        problem = "was changed after it was written: its digest does not fit its content"
+        raise ManifestError(problem, path=manifest_path, hint="draw the manifest as it was released")
+    try:
+        display = display_of_manifest(manifest, kind, path=manifest_path)
+    except ManifestError as exc:
+        raise exc if exc.path else ManifestError(str(exc).removesuffix("."), path=manifest_path) from None
+    save(display, output, force=force)
+    click.echo(f"wrote {output}", err=True)
