@@ -2,24 +2,27 @@
 
 Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
 tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
-6 releases × 12 seeds × (21 kinds × 2 + 2 naive ones) = 3,168 tamperings, 48 with ranges,
-120 with levels and 24 with buckets.
+7 releases × 12 seeds × (21 kinds × 2 + 2 naive ones) = 3,696 tamperings, 48 with ranges,
+120 with levels, 24 with buckets and 96 with gains.
 """
 
 import csv
 import hashlib
 import io
 import json
+import math
 import random
 
 import pyarrow as pa
 import pytest
 
 import sfumato
+from sfumato.collaboration.release import ProjectionReleaser, SessionRecord
+from sfumato.collaboration.shared_schema import SharedSchema
 from sfumato.contract import Release
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import SfumatoError
-from sfumato.guarantees import KAnonymity, LDiversity, TCloseness
+from sfumato.guarantees import KAnonymity, LDiversity, TCloseness, guarantee_from_dict
 from sfumato.manifest import draft_manifest, manifest_digest
 from sfumato.publishing import publish
 from sfumato.reaudit import audit_published
@@ -33,7 +36,7 @@ from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.table.coding import Table
 
 SEEDS = range(12)
-RELEASES = ["containment", "k, l and t", "tiered", "groups", "slices", "levels"]
+RELEASES = ["containment", "k, l and t", "tiered", "groups", "slices", "levels", "collaboration"]
 
 
 class DropColumn:
@@ -88,6 +91,27 @@ def recoder_with_limit():
     return GlobalRecoder(k=25, l=2, max_suppressed_fraction=0.05, hierarchies=given)
 
 
+def group_table():
+    """Four quasi-identifiers of which two go."""
+    rows = range(90)
+    cells = {
+        "person": [f"p{i}" for i in rows],
+        "region": ["NSEW"[i % 4] for i in rows],
+        "band": ["abc"[i // 7 % 3] for i in rows],
+        "flag": ["01"[i % 11 == 0] for i in rows],
+        "sex": ["mf"[i // 2 % 2] for i in rows],
+        "y": ["nj"[i // 3 % 2] for i in rows],
+    }
+    roles = {"person": Role.IDENTIFIER, "y": Role.TARGET}
+    columns = [Column(name, roles.get(name, Role.QUASI_IDENTIFIER)) for name in cells]
+    return Table.from_arrow(pa.table(cells), Schema.of(columns))
+
+
+def projection_of_a_group(table):
+    session = SessionRecord("s-1", "seeds", {"a": "11" * 32, "b": "22" * 32, "c": "33" * 32})
+    return ProjectionReleaser(SharedSchema.of_table(table), ("flag", "sex"), 0.2, session)
+
+
 class Published:
     """A release on disk as text that can be tampered with."""
 
@@ -128,6 +152,9 @@ def releases(tmp_path_factory):
         "levels": Published(tmp_path_factory.mktemp("levels"), regional_table(), GlobalRecoder(k=13, l=2)),
         "groups of jobs": Published(tmp_path_factory.mktemp("jobs"), working_table(), recoder_with_limit()),
         "slices": Published(tmp_path_factory.mktemp("slices"), admissions(n_rows=150), Slicer(k=4, l=2)),
+        "collaboration": Published(
+            tmp_path_factory.mktemp("group"), group_table(), projection_of_a_group(group_table())
+        ),
     }
 
 
@@ -189,23 +216,37 @@ def change_the_input_hash(release, rows, manifest, chooser):
     manifest["input"]["sha256"] = "".join(digits)
 
 
+def level_above(entry, chooser):
+    """Name of the parameter of a promise, and a value of it that the release does not keep."""
+    if "k" in entry:
+        return "k", int(entry["audited"]) + chooser.randrange(1, 50)
+    return "min_privacy_gain", chooser.uniform(entry["audited"] + 0.01, 1)
+
+
 def raise_the_promised_level(release, rows, manifest, chooser):
     entry = manifest["guarantees"][0]
-    entry["k"] = int(entry["audited"]) + chooser.randrange(1, 50)
+    name, level = level_above(entry, chooser)
+    entry[name] = level
 
 
 def raise_the_level_everywhere(release, rows, manifest, chooser):
     """Promise, parameter, statement and audited level all tell the same lie."""
     entry = manifest["guarantees"][0]
-    before, level = entry["k"], int(entry["audited"]) + chooser.randrange(1, 50)
-    entry |= {"k": level, "audited": level}
-    entry["statement"] = entry["statement"].replace(f"at least {before} ", f"at least {level} ")
-    entry["statement"] = entry["statement"].replace(f"at least {before - 1} ", f"at least {level - 1} ")
-    manifest["mechanism"]["parameters"]["k"] = level
+    name, level = level_above(entry, chooser)
+    entry |= {name: level, "audited": level}
+    entry["statement"] = statement_of(entry)
+    manifest["mechanism"]["parameters"][name] = level
+
+
+def statement_of(entry):
+    """Sentence that fits a promise, whatever it now says."""
+    fields = {key: value for key, value in entry.items() if key not in ("statement", "audited")}
+    return guarantee_from_dict(fields).describe()
 
 
 def raise_the_parameter_alone(release, rows, manifest, chooser):
-    manifest["mechanism"]["parameters"]["k"] += chooser.randrange(1, 50)
+    name, level = level_above(manifest["guarantees"][0], chooser)
+    manifest["mechanism"]["parameters"][name] = level
 
 
 def change_the_audited_level(release, rows, manifest, chooser):
@@ -285,6 +326,42 @@ def overstate_the_smallest_bucket(release, rows, manifest, chooser):
     manifest["evidence"]["risk"]["smallest_bucket"] += chooser.choice([-1, 1, 9999])
 
 
+def understate_the_values_of_a_column(release, rows, manifest, chooser):
+    """With fewer values the largest entropy is smaller, and the same columns gain more."""
+    entry = manifest["guarantees"][0]
+    name = chooser.choice(sorted(entry["n_values"]))
+    restate_the_gain(entry, {**entry["n_values"], name: chooser.randrange(1, entry["n_values"][name])}, {})
+
+
+def count_fewer_columns(release, rows, manifest, chooser):
+    entry = manifest["guarantees"][0]
+    name = chooser.choice(entry["columns"])
+    entry["columns"].remove(name)
+    restate_the_gain(entry, {key: n for key, n in entry["n_values"].items() if key != name}, {})
+
+
+def count_a_released_column_as_removed(release, rows, manifest, chooser):
+    entry = manifest["guarantees"][0]
+    name = chooser.choice(entry["columns"])
+    entry["columns"].remove(name)
+    entry["removed"].append(name)
+    restate_the_gain(entry, entry["n_values"], {})
+
+
+def cut_texts_into_intervals(release, rows, manifest, chooser):
+    """As if a column of texts were numbers that lie in two intervals."""
+    entry = manifest["guarantees"][0]
+    name = chooser.choice(["region", "band", "sex"])
+    restate_the_gain(entry, {**entry["n_values"], name: 2}, {name: [chooser.uniform(0, 9)]})
+
+
+def restate_the_gain(entry, n_values, cuts):
+    """Let promise, statement and audited level tell the same lie."""
+    before, after = (sum(math.log2(n) for n in counted.values()) for counted in (entry["n_values"], n_values))
+    entry |= {"n_values": n_values, "cuts": cuts, "audited": entry["audited"] * before / after}
+    entry["statement"] = statement_of(entry)
+
+
 def make_a_column_an_identifier(release, rows, manifest, chooser):
     chooser.choice(manifest["output"]["columns"])["role"] = "identifier"
 
@@ -326,6 +403,12 @@ ONLY_LEVELS = [
     list_fewer_values_of_a_label,
 ]
 ONLY_BUCKETS = [overstate_the_smallest_bucket]
+ONLY_GAINS = [
+    understate_the_values_of_a_column,
+    count_fewer_columns,
+    count_a_released_column_as_removed,
+    cut_texts_into_intervals,
+]
 ONLY_NAIVE = [change_anything_in_the_manifest, change_the_input_hash]
 
 
@@ -355,6 +438,7 @@ SOME = [
     *((kind, tamper) for kind in ("tiered", "groups") for tamper in ONLY_GENERALIZED),
     *(("groups of jobs", tamper) for tamper in ONLY_LEVELS),
     *(("slices", tamper) for tamper in ONLY_BUCKETS),
+    *(("collaboration", tamper) for tamper in ONLY_GAINS),
 ]
 
 

@@ -11,7 +11,8 @@
     │   └── NotBinaryError                     .column                   exit 3
     ├── ManifestError (ValueError)             .path                     exit 3
     ├── PrivacyNotAchievableError              .guarantee .best_level    exit 4
-    └── AuditFailedError                       .findings                 exit 5
+    ├── AuditFailedError                       .findings                 exit 5
+    └── CollaborationError                     .party .stage             exit 6
 
 A message says what, where, and what to do. It may show column names, parameters and counts, never a cell value.
 """
@@ -143,3 +144,16 @@ class AuditFailedError(SfumatoError):
     def __init__(self, findings: Sequence[str]) -> None:
         self.findings = tuple(findings)
         super().__init__("the audit does not confirm this release: " + "; ".join(findings))
+
+
+class CollaborationError(SfumatoError):
+    """A session of several parties ended early. No party releases anything."""
+
+    exit_code = 6
+
+    def __init__(self, problem: str, *, party: str, stage: str, hint: str = "") -> None:
+        self.problem = problem
+        self.party = party
+        self.stage = stage
+        message = f"party '{on_one_line(party)}', stage '{on_one_line(stage)}': {problem}. Nothing was released."
+        super().__init__(message + (f" Hint: {hint}" if hint else ""))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from sfumato.bucket_guarantees import BucketDiversity, BucketSize
+from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.estimated_guarantees import BreachBound
 from sfumato.promise_data import AsDict, check_whole
@@ -303,6 +304,7 @@ _KNOWN = (
     BucketSize,
     BucketDiversity,
     BreachBound,
+    PrivacyGain,
     DifferentialPrivacy,
 )
 

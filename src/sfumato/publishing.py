@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -72,6 +74,24 @@ def publish(
     The files appear only when the audit has confirmed them, the manifest first, so that a table never stands without
     its manifest. A kill at any moment leaves no table or a complete, auditable release.
     """
+    with staged(release, path, original=original, force=force, manifest_path=manifest_path) as appear:
+        return appear()
+
+
+@contextmanager
+def staged(
+    release: Release,
+    path: str | Path,
+    *,
+    original: AnyTable,
+    force: bool = False,
+    manifest_path: str | Path | None = None,
+) -> Iterator[Callable[[], Published]]:
+    """Write a release into files without a name, audit these very bytes, and hand out what names them.
+
+    :func:`publish` in two steps, for those who wait for others in between. Leaving without calling what was handed out
+    leaves no trace, and neither does a kill where the system has files without a name.
+    """
     _check_table("original", original)
     target = Path(path)
     manifest_target = Path(manifest_path) if manifest_path else manifest_path_for(target)
@@ -91,13 +111,18 @@ def publish(
         with explained_writing(manifest_target):
             manifest_file.file.write(written.manifest.to_json().encode())
         manifest_file.complete()
-        if force:
-            remove(target)
-        if force or _is_left_alone(manifest_target, target):
-            remove(manifest_target)
-        manifest_file.appear()
-        table_file.appear()
-    return Published(written, report, target, manifest_target)
+
+        def appear() -> Published:
+            check_targets(target, manifest_target, original.source, force=force)
+            if force:
+                remove(target)
+            if force or _is_left_alone(manifest_target, target):
+                remove(manifest_target)
+            manifest_file.appear()
+            table_file.appear()
+            return Published(written, report, target, manifest_target)
+
+        yield appear
 
 
 def check_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:

@@ -26,7 +26,7 @@ class Beside:
     """Both tables and what the manifest says of them; their consistency on the same columns is measured once."""
 
     def __init__(self, released: Columns, original: Columns, claims: Claims) -> None:
-        self._released = released
+        self.released = released
         self.original = original
         self._claims = claims
         self._measured: dict[frozenset[str], Consistency] = {}
@@ -54,12 +54,12 @@ class Beside:
         InvalidParameterError
             If rows do not belong together one by one.
         """
-        if len(self.rows) != self._released.n_rows:
+        if len(self.rows) != self.released.n_rows:
             raise InvalidParameterError("rows", "the numbers differ", allowed="one released row for each original one")
         key = frozenset(names)
         if key not in self._measured:
             self._measured[key] = consistency(
-                self._released, self.original, names, generalized=self.generalized, rows=self.rows
+                self.released, self.original, names, generalized=self.generalized, rows=self.rows
             )
         return self._measured[key]
 
@@ -78,7 +78,7 @@ class Beside:
     def check_stated_penalty(self) -> Iterator[Check]:
         """Compare the certainty penalty that the manifest states with that of the released cells."""
         stated = self._claims.stated_utility.get(PENALTY)
-        if stated is None or not self.generalized or len(self.rows) != self._released.n_rows:
+        if stated is None or not self.generalized or len(self.rows) != self.released.n_rows:
             return
         name = "utility: global certainty penalty"
         if not is_number(stated):
@@ -94,9 +94,9 @@ class Beside:
         yield Check(name, passed, said, stated, found)
 
     def _penalty_of(self, column: Column) -> float | None:
-        if column.name not in self._released or column.name not in self.original:
+        if column.name not in self.released or column.name not in self.original:
             return None
-        before, after = self.original.coded(column.name), self._released.coded(column.name)
+        before, after = self.original.coded(column.name), self.released.coded(column.name)
         read = contained(after.values, before.values, column.kind, column.domain)
         penalties = cell_penalties(read, before, column, self.rows)
         return None if penalties is None or not len(after.codes) else float(penalties[after.codes].mean())

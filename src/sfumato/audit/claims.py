@@ -15,7 +15,18 @@ KNOWN_VERSION = 1
 FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
-_NUMBER_FIELDS = ("l", "t", "c", "above", "upto", "max_unique_fraction", "epsilon", "max_breach_increase", "confidence")
+_NUMBER_FIELDS = (
+    "l",
+    "t",
+    "c",
+    "above",
+    "upto",
+    "max_unique_fraction",
+    "epsilon",
+    "max_breach_increase",
+    "confidence",
+    "min_privacy_gain",
+)
 
 
 @dataclass(frozen=True)
@@ -221,6 +232,17 @@ class _Entry:
             raise self._refuse(key, "a whole number from 0")
         return found
 
+    def counts_by_name(self, key: str) -> dict[str, int]:
+        named = self.entry(key)
+        return {name: named.count(name) for name in named.data}
+
+    def numbers_by_name(self, key: str) -> dict[str, tuple[float, ...]]:
+        named = self.entry(key)
+        for name in named.data:
+            if not all(is_number(item) for item in named._list(name)):
+                raise named._refuse(name, "a list of numbers")
+        return {name: tuple(map(float, named._list(name))) for name in named.data}
+
     def number(self, key: str) -> float | None:
         found = self.data.get(key)
         if found is None:
@@ -277,6 +299,9 @@ def _promise(entry: _Entry) -> Promise:
         ("numeric", entry.texts),
         ("attacker", entry.text),
         ("metric", entry.text),
+        ("removed", entry.texts),
+        ("n_values", entry.counts_by_name),
+        ("cuts", entry.numbers_by_name),
     ):
         if key in fields:
             read(key)

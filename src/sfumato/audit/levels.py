@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sfumato.audit import anonymity, breach, buckets, closeness, containment, diversity
+from sfumato.audit import anonymity, breach, buckets, closeness, containment, diversity, entropy
 from sfumato.audit.beside import Beside
 from sfumato.audit.columns import AnyTable
 from sfumato.bucket_guarantees import BucketDiversity, BucketSize
+from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError
 from sfumato.estimated_guarantees import BreachBound
 from sfumato.guarantees import (
@@ -37,6 +38,7 @@ LEVELS_BESIDE_ORIGINAL: Mapping[str, Callable[[Any, Beside], float]] = {
     KKAnonymity.kind: lambda promised, beside: beside.consistency(promised.columns).level_kk,
     GlobalAnonymity.kind: lambda promised, beside: beside.consistency(promised.columns).level_global,
     BreachBound.kind: breach.measure,
+    PrivacyGain.kind: entropy.measure,
 }
 """Guarantees that compare a release with its original."""
 

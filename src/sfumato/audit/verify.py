@@ -13,6 +13,7 @@ from sfumato.audit.checks import AuditReport, Check, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.construction import check_construction
+from sfumato.audit.entropy import check_gain_promises
 from sfumato.audit.evidence import check_listed_labels, check_stated_risk, check_suppression
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
@@ -31,7 +32,7 @@ from sfumato.table.coding import Table
 
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
-_PARAMETERS = ("k", "l", "t", "c", "max_unique_fraction", "max_breach_increase")
+_PARAMETERS = ("k", "l", "t", "c", "max_unique_fraction", "max_breach_increase", "min_privacy_gain")
 _CHOICES = ("variant", "distance", "attacker", "metric")
 """Fields of guarantees, numbers and words, that a mechanism may have as parameters of the same name."""
 
@@ -74,6 +75,7 @@ def audit_release(
     described = _described(released, claims)
     beside = Beside(Columns(described), Columns(original), claims) if original is not None else None
     checks.extend(check_breach_promises(claims, beside.original if beside is not None else None, check_roles))
+    checks.extend(check_gain_promises(claims, beside, check_roles))
     levels = []
     for promise in claims.promises:
         own = list(_check_promise(promise, described, claims, check_audited_values, beside))

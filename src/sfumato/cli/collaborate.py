@@ -1,0 +1,286 @@
+"""``sfumato collaborate``: several parties choose features together without pooling their rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.collaborate_options import (
+    BEYOND_SCHEMA,
+    BINS,
+    PLANNING,
+    cuts_of,
+    described,
+    features_of,
+    given_path,
+    needs_extra,
+    numbers_of,
+    plan_of,
+    with_options,
+)
+from sfumato.cli.options import given_roles, read_options, reading_options, role_options
+
+if TYPE_CHECKING:
+    from sfumato.collaboration.config import PartyConfig
+    from sfumato.collaboration.transcript import Round, Transcript
+    from sfumato.table.coding import Table
+
+
+@click.group("collaborate")
+def command() -> None:
+    """Choose features together with other parties, each of whom keeps its rows.
+
+    At least three parties with the same columns add up their counts so that nobody sees another's, remove the features
+    with the smallest trade-off of utility and privacy, and each publishes its own rows without these.
+
+    \b
+    Examples:
+      sfumato collaborate simulate data.csv --target class --parties 3 --min-privacy-gain 0.1
+      sfumato collaborate keys --parties hospital-a,hospital-b,hospital-c -o keys
+      sfumato collaborate schema --config party.toml --data mine.csv --target class -o schema.json
+      sfumato collaborate party --config party.toml --data mine.csv --schema schema.json -o release.csv
+
+    A party's file may name the schema and the release; then --config and --data are enough.
+    """
+
+
+@command.command("keys")
+@click.option("--parties", required=True, metavar="A,B,C", help="Names of all parties, at least three.")
+@click.option(
+    "--hosts", metavar="HOST[:PORT],…", help="Where each is reached, in the same order. Default: this machine."
+)
+@click.option("--session", default="first", show_default=True, help="Name of the session, for the parties' files.")
+@click.option("--days", type=int, default=90, show_default=True, help="How long the certificates are valid.")
+@click.option("-o", "--output", required=True, help="Folder to write to; made if it is not there.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+@needs_extra
+def keys(parties: str, hosts: str | None, session: str, days: int, output: str, force: bool) -> None:
+    """Make an authority, and for every party a certificate, a private key and a file NAME.toml to start from.
+
+    For tests and small groups: whoever makes the keys could pose as anybody. Groups with an authority of their own
+    bring their certificates.
+
+    \b
+    Examples:
+      sfumato collaborate keys --parties hospital-a,hospital-b,hospital-c -o keys
+      sfumato collaborate keys --parties a,b,c --hosts a.example:7443,b.example:7443,10.0.0.3:7443 -o keys
+    """
+    from sfumato.collaboration.key_folder import make_key_folder
+
+    names = [name.strip() for name in parties.split(",")]
+    places = [place.strip() for place in hosts.split(",")] if hosts is not None else None
+    make_key_folder(Path(output), names, places, session=session, valid_days=days, force=force)
+    click.echo(f"wrote keys and files of {len(names)} parties to {output}", err=True)
+    click.echo("give each party: authority.crt, all parties' .crt, and its own .key and .toml", err=True)
+    click.echo("keep authority.key away from everybody, or delete it: it can make further parties", err=True)
+
+
+@command.command("schema")
+@click.option("--config", required=True, help="This party's file, such as party.toml.")
+@click.option("--data", required=True, help="This party's table.")
+@BINS
+@click.option("--transcript", help="File for the record of what left this party: sizes, no contents.")
+@click.option("-o", "--output", help="Shared schema to write (JSON). Default: the one that the party's file names.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+@role_options
+@reading_options
+@needs_extra
+def schema(config: str, data: str, bins: tuple[str, ...], output: str | None, force: bool, **settings: Any) -> None:
+    """Agree on columns and their values; every party runs this at the same time.
+
+    Of the others' values each party learns the union only. Columns that are not named are features. Numeric columns
+    with many values need --bins; those with few count as categories. --target, --bins and --missing must be the same
+    for all parties.
+
+    \b
+    Examples:
+      sfumato collaborate schema --config party.toml --data mine.csv --target class -o schema.json
+      sfumato collaborate schema --config party.toml --data mine.csv --target ill --bins age=30,50,70 \\
+        --identifiers patient -o schema.json
+    """
+    from sfumato.atomic import check_writable
+    from sfumato.collaboration.config import load_party_config
+    from sfumato.collaboration.joining import check_outputs
+    from sfumato.collaboration.schema_file import write_shared_schema
+    from sfumato.collaboration.schema_session import agree_on_schema, check_columns
+
+    own, cuts, transcript = load_party_config(config), cuts_of(bins), settings.pop("transcript")
+    target = given_path("output", output, own.schema, "-o schema.json, or schema = … in the party's file")
+    outputs = {"shared schema": target} | ({"transcript": Path(transcript)} if transcript else {})
+    check_outputs(outputs, {"data": Path(data)} | replace(own, schema=None).files)
+    check_writable(target, force=force)
+    is_listed = bool(settings["quasi_identifiers"])
+    table = described(data, settings)
+    named = features_of(table) if is_listed else ()
+    check_columns(table, cuts, named)
+    _say_categories(table, cuts)
+    _say_united(table, cuts)
+    with _recorded(transcript, force) as record:
+        _say_waiting(own)
+        agreed = agree_on_schema(own, table, cuts=cuts, named=named, transcript=record, progress=_say_round)
+        write_shared_schema(agreed, target, force=force)
+    click.echo(f"wrote {target}: {agreed!r}, SHA-256 {agreed.hash()[:16]}…", err=True)
+
+
+@command.command("party")
+@click.option("--config", required=True, help="This party's file, such as party.toml.")
+@click.option("--data", required=True, help="This party's table.")
+@click.option(
+    "--schema", "schema_path", help="Shared schema, the same for all. Default: the one that the party's file names."
+)
+@click.option("-o", "--output", help="Release to write. Default: the one that the party's file names.")
+@click.option("--transcript", help="File for the record of what left this party: sizes, no contents.")
+@with_options(PLANNING)
+@with_options(BEYOND_SCHEMA)
+@reading_options
+@needs_extra
+def party(
+    config: str, data: str, schema_path: str | None, output: str | None, transcript: str | None, **settings: Any
+) -> None:
+    """Take part in a session: agree on features with the others, audit this party's own release, and publish it.
+
+    No party publishes before all have said that their release is written and audited. If a party fails, is silent or
+    breaks the rules, nobody publishes, and the exit code is 6.
+
+    The same for all parties must be the schema, what is computed (--mode, --sharing, --privacy, --weights, --epsilon,
+    --min-count, --max-rows), which cells are missing (--missing, --drop-incomplete), and --dry-run. Each party has its
+    own --min-privacy-gain, columns outside the schema, paths, and ways to read its file (--format, --delimiter,
+    --encoding, --no-header, --sheet).
+
+    \b
+    Examples:
+      sfumato collaborate party --config party.toml --data mine.csv
+      sfumato collaborate party --config party.toml --data mine.csv --schema schema.json -o release.csv
+      sfumato collaborate party --config party.toml --data mine.csv --schema schema.json --dry-run \\
+        --mode selection-only --min-privacy-gain 0.2
+    """
+    from sfumato.cli.collaborate_tables import show_own_gains, show_scores
+    from sfumato.cli.summary import show_release
+    from sfumato.collaboration.config import load_party_config
+    from sfumato.collaboration.joining import in_shared_roles
+    from sfumato.collaboration.party import take_part
+    from sfumato.collaboration.schema_file import read_shared_schema
+    from sfumato.table.read import read_table
+
+    plan, force, as_json = plan_of(settings), settings.pop("force"), settings.pop("as_json")
+    own = load_party_config(config)
+    schema_file = given_path(
+        "schema", schema_path, own.schema, "--schema schema.json, or schema = … in the party's file"
+    )
+    own, shared = replace(own, schema=schema_file), read_shared_schema(schema_file)
+    roles = given_roles(settings | {"target": None, "quasi_identifiers": ()})
+    table = in_shared_roles(read_table(data, options=read_options(settings)), shared, roles)
+    target = Path(output) if output else own.output
+    with _recorded(transcript, force) as record:
+        _say_waiting(own)
+        found = take_part(own, table, shared, plan, output=target, transcript=record, progress=_say_round, force=force)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    show_scores([score._asdict() for score in found.selection.scores], found.selection.removed)
+    show_own_gains(found.selection)
+    show_release(found.release)
+    wrote = found.published
+    said = f"wrote {wrote.table_path} and {wrote.manifest_path}" if wrote else "dry run: nothing was written"
+    click.echo(said, err=True)
+
+
+@command.command("simulate")
+@click.argument("data")
+@click.option("--parties", type=int, default=3, show_default=True, help="How many, at least 3.")
+@click.option("--sizes", metavar="N,N,…", help="Rows of each party. Default: nearly the same.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the split.")
+@BINS
+@click.option(
+    "--output-dir",
+    help="Folder for all parties' releases, transcripts and parts of the table. Default: keep nothing.",
+)
+@with_options(PLANNING)
+@role_options
+@reading_options
+@needs_extra
+def simulate(data: str, bins: tuple[str, ...], output_dir: str | None, **settings: Any) -> None:
+    """Split DATA at random and let every part be a party: real processes, keys and connections on this machine.
+
+    Shows the scores of all features (Table I of the paper) and every party's gain after each removal (Table II), which
+    in a real session only the party itself knows. With --output-dir each party's rows are kept too, as
+    party-1.original.parquet and so on: only against these can its release be audited again.
+
+    \b
+    Examples:
+      sfumato collaborate simulate data.csv --target class --parties 3 --min-privacy-gain 0.1 --json
+      sfumato collaborate simulate data.csv --target class --sizes 110,135,94 --seed 7 --output-dir releases
+      sfumato audit releases/party-1.csv --manifest releases/party-1.csv.manifest.json \\
+        --original releases/party-1.original.parquet
+    """
+    from sfumato.cli.collaborate_tables import show_simulation
+    from sfumato.collaboration.schema_session import check_columns
+    from sfumato.collaboration.shared_schema import SharedSchema
+    from sfumato.collaboration.simulation import simulate as run_simulation
+
+    cuts, as_json, force = cuts_of(bins), settings.pop("as_json"), settings.pop("force")
+    sizes = numbers_of(settings.pop("sizes"), "--sizes", int)
+    parties, seed, has_bound = settings.pop("parties"), settings.pop("seed"), settings["max_rows"] is not None
+    plan, is_listed = plan_of(settings), bool(settings["quasi_identifiers"])
+    table = described(data, settings)
+    check_columns(table, cuts, features_of(table) if is_listed else ())
+    _say_categories(table, cuts)
+    found = run_simulation(
+        table,
+        plan if has_bound else replace(plan, max_rows=max(1, table.n_rows)),
+        parties=len(sizes) if sizes else parties,
+        sizes=sizes,
+        seed=seed,
+        schema=SharedSchema.of_table(table, cuts),
+        output_dir=Path(output_dir) if output_dir else None,
+        force=force,
+        progress=_say_round,
+    )
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    show_simulation(found, plan.min_privacy_gain)
+
+
+@contextmanager
+def _recorded(path: str | None, force: bool) -> Iterator[Transcript | None]:
+    """Give the session's transcript; one that cannot be written in the end is warned of, whatever the end is."""
+    from sfumato.collaboration.transcript import Transcript
+
+    record = Transcript(Path(path), force=force) if path else None
+    try:
+        yield record
+    finally:
+        if record is not None and record.problem is not None:
+            click.echo(f"warning: there is no transcript: {record.problem}", err=True)
+
+
+def _say_categories(table: Table, cuts: dict[str, list[float]]) -> None:
+    from sfumato.collaboration.schema_session import numbers_as_categories
+    from sfumato.errors import on_one_line
+
+    for name in numbers_as_categories(table, cuts):
+        click.echo(on_one_line(f"note: the numbers of '{name}' count as categories; cut them with --bins"), err=True)
+
+
+def _say_united(table: Table, cuts: dict[str, list[float]]) -> None:
+    from sfumato.collaboration.schema_session import united_columns
+    from sfumato.errors import on_one_line
+
+    listed = ", ".join(f"{name} ({n_values:,})" for name, n_values in united_columns(table, cuts).items())
+    click.echo(on_one_line(f"all parties will see the values of these columns (how many are here): {listed}"), err=True)
+
+
+def _say_waiting(own: PartyConfig) -> None:
+    others = ", ".join(peer.name for peer in own.roster.peers)
+    click.echo(f"session '{own.session}': waiting for {others} (at most {own.start_timeout:g} s)", err=True)
+
+
+def _say_round(done: Round) -> None:
+    from sfumato.cli.collaborate_tables import round_line
+
+    click.echo(round_line(done.number, done.stage, done.bytes_sent, done.seconds), err=True)

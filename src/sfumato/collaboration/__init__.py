@@ -1,0 +1,1 @@
+"""Several parties with the same columns choose features together; their rows stay where they are."""

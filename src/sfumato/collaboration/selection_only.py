@@ -1,0 +1,264 @@
+r"""Which features to remove, and nothing else: the choice of [PUFS]_ without totals that anybody sees.
+
+Every party's counts are shared as secrets (:mod:`sfumato.collaboration.mpyc_channel`), and only the answer is opened.
+The trade-off of feature A over all n rows, times n and without what all features have in common, is
+
+.. math:: w_1 \sum_{v,c} f(n_{vc}) - \Bigl(w_1 + \frac{w_2}{\log_2|A|}\Bigr) \sum_v f(n_v)
+          + \frac{w_2}{\log_2|A|} f(n), \qquad f(x) = x \log_2 x,
+
+a sum of public functions of secret counts. A count x is shared as a power :math:`\omega^x` of a root of unity of order
+M in the field: each party knows that of its own rows, and their product is that of all rows. A function on 0 … M - 1
+is then a polynomial in :math:`\omega^x` whose coefficients are its discrete Fourier transform, and with
+:math:`M = s^2` it takes 2 s multiplications a count. Nothing is rounded but the table of the function.
+
+Notes
+-----
+*What is opened.* Whether the parties have more rows than ``max_rows`` (then nothing else), how many features have to
+go or that half of them are not enough (then nothing else), and which these are, in the order of removal. The number
+of rows stays secret, and so do all counts, scores, gains and thresholds, the order of the kept features, and who was
+not content yet. All else that is opened on the way is masked; together it is off from independent of the secrets by
+less than 2^-40 for up to 100 features, as long as SHAKE-128, from which MPyC draws masks, is taken for random.
+
+*Against whom.* With m parties any :math:`\lfloor (m - 1)/2 \rfloor` of them together learn nothing more: one of three
+or four, two of five. More than that, two of three, can open all secrets. The mode with totals holds against m - 2
+parties, since it shares sums only; here secrets are multiplied, which needs an honest majority. Parties are taken to
+follow the protocol; one that sends wrong numbers can spoil the result.
+
+*How exact.* Tables are rounded to whole multiples of 2^-32, so that n times the trade-off of a feature is wrong by at
+most half a multiple for each number in its sum (:func:`tradeoff_error`). Features whose trade-offs differ by less than
+their two errors may change places; features with the same counts stay in the order given. Gains are rounded to
+multiples of 2^-40: none that reaches its threshold is turned down, and one that misses it by less than 2^-39 times the
+number of features may pass.
+
+*Cost* grows with the number of counts times the square root of ``max_rows``, and with the square of the number of
+features.
+
+References
+----------
+.. [PUFS] Sheikhalishahi, Martinelli: Privacy-Utility Feature Selection as a Privacy Mechanism in Collaborative Data
+   Classification. WETICE 2017.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from sfumato.collaboration.agreement import check_threshold
+from sfumato.collaboration.contract import Channel
+from sfumato.collaboration.mpyc_channel import Accuse, compute_together
+from sfumato.collaboration.mpyc_runtime import ChannelRuntime
+from sfumato.collaboration.scores import EVEN, check_weights, feature_entropy_bits, most_entropy_bits
+from sfumato.collaboration.selection_tables import (
+    GAIN_BITS,
+    TABLE_BITS,
+    Prepared,
+    Question,
+    Residues,
+    modular_product,
+    rank_indicators,
+)
+from sfumato.collaboration.shared_schema import Counts
+from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+
+
+def tradeoff_error(n_values: int, n_classes: int, n_rows: int) -> float:
+    """Largest error of a feature's trade-off.
+
+    Examples
+    --------
+    >>> tradeoff_error(n_values=3, n_classes=22, n_rows=339) < 1e-10
+    True
+    """
+    n_rounded = n_values * n_classes + 2 * n_values + 1
+    return n_rounded / 2.0 ** (TABLE_BITS + 1) / n_rows
+
+
+def select_only(
+    channel: Channel,
+    me: str,
+    roster: Sequence[str],
+    counts: Sequence[Counts],
+    *,
+    min_privacy_gain: float,
+    max_rows: int,
+    weights: Sequence[float] = EVEN,
+    prepared: Prepared | None = None,
+    timeout: float = 60.0,
+    accuse: Accuse | None = None,
+) -> tuple[int, ...]:
+    """Choose the features to remove together with all other parties, who call this at the same time.
+
+    Parameters
+    ----------
+    channel : Channel
+        See :func:`sfumato.collaboration.mpyc_channel.compute_together`.
+    me : str
+        Name of this party.
+    roster : sequence of str
+        Names of all parties, in the same order for all of them.
+    counts : sequence of array of shape (values, classes)
+        Of each feature, in this party's own rows.
+    min_privacy_gain : float
+        Gain that this party wants for its own rows; stays secret.
+    max_rows : int
+        At least the number of all parties' rows together. Public.
+    weights : pair of float
+        Of utility and privacy in the trade-off. Public.
+    prepared : Prepared or None
+        Result of :func:`prepare` for the same parameters. Without it the others have to wait while it is computed.
+    timeout : float
+        Seconds to wait for a message that is due.
+    accuse : callable or None
+        Called at a party's fault, see :func:`sfumato.collaboration.mpyc_channel.compute_together`.
+
+    Returns
+    -------
+    tuple of int
+        Places of the removed features, in the order of removal; the same for all parties.
+
+    Raises
+    ------
+    PrivacyNotAchievableError
+        If removing half of the features is not enough for everybody.
+    InvalidParameterError
+        If the parties have more rows than ``max_rows``, or a parameter is not allowed.
+    CollaborationError
+        If a party has other public parameters, is silent, or does not keep to the protocol.
+    """
+    check_threshold(min_privacy_gain)
+    question = Question.of(counts, check_weights(weights), max_rows)
+    if prepared is not None and prepared.question != question:
+        raise InvalidParameterError("prepared", "got that of others", allowed="the result for the same parameters")
+    own = _own_numbers(question, counts, min_privacy_gain)
+    if not question.n_removable:
+        raise _out_of_reach(question)
+    choose = partial(_choose, prepared=prepared or question.prepared(), own=own)
+    removed = compute_together(channel, me, roster, choose, agreed=question.as_bytes, timeout=timeout, accuse=accuse)
+    if not removed:
+        raise _out_of_reach(question)
+    return removed
+
+
+def prepare(counts: Sequence[Counts], *, max_rows: int, weights: Sequence[float] = EVEN) -> Prepared:
+    """Compute the public polynomials, which takes seconds where ``max_rows`` is large; best before connecting.
+
+    Only the number of values and classes in ``counts`` is used.
+    """
+    return Question.of(counts, check_weights(weights), max_rows).prepared()
+
+
+def _out_of_reach(question: Question) -> PrivacyNotAchievableError:
+    removed, features = question.n_removable, question.n_features
+    promise = f"the privacy gain that every party asks for by removing at most {removed} of {features} features"
+    return PrivacyNotAchievableError(promise, best_level=None, hint="agree on a lower min_privacy_gain")
+
+
+def _own_numbers(question: Question, counts: Sequence[Counts], min_privacy_gain: float) -> Residues:
+    """All that this party puts in: its counts as two powers each, number of rows, threshold and gains."""
+    n_rows = int(counts[0].sum())
+    if n_rows > question.max_rows:
+        raise _too_many_rows()
+    exponents = question.exponents(counts)
+    powers = question.roots[exponents], question.roots[exponents * question.side % question.side**2]
+    most = most_entropy_bits(question.n_values) or 1.0
+    gains = [round(feature_entropy_bits(matrix) / most * 2**GAIN_BITS) for matrix in counts]
+    threshold = round(min_privacy_gain * 2**GAIN_BITS) - question.n_features - 1
+    return np.concatenate([*powers, np.array([n_rows, threshold, *gains], dtype=object)])
+
+
+def _too_many_rows() -> InvalidParameterError:
+    return InvalidParameterError("max_rows", "got fewer", allowed="at least the number of all parties' rows together")
+
+
+class _SharedArithmetic:
+    """What the parties do together with arrays of shares: residues of which each party has another."""
+
+    def __init__(self, runtime: ChannelRuntime, question: Question) -> None:
+        self._runtime = runtime
+        self._integers = runtime.secure_integers(question.n_bits, question.modulus)
+        self._field = self._integers.field
+
+    async def inputs(self, own: Residues) -> Residues:
+        """Share one's own numbers; one row for each party's."""
+        rows = await self._runtime.input(self._field.array(own))
+        shares: Residues = np.stack([row.value for (row,) in rows])
+        return shares
+
+    async def reshared(self, values: Residues) -> Residues:
+        """Make proper shares of sums of products of shares."""
+        shares: Residues = (await self._runtime._reshare(self._field.array(values))).value
+        return shares
+
+    async def product(self, rows: Residues) -> Residues:
+        """Multiply all rows."""
+        result: Residues = rows[0]
+        for row in rows[1:]:
+            result = await self.reshared(result * row)
+        return result
+
+    async def powers(self, bases: Residues, highest: int) -> Residues:
+        """First powers of all bases, the exponents 1 to ``highest`` along the first axis."""
+        found = bases[None]
+        while len(found) < highest:
+            found = np.concatenate([found, await self.reshared(found[-1] * found[: highest - len(found)])])
+        return found
+
+    async def is_negative(self, values: Residues) -> Residues:
+        """Compare with 0; bits as shares."""
+        bits = self._runtime.np_sgn(self._integers.array(self._field.array(values)), LT=True)
+        shares: Residues = (await self._runtime.gather(bits)).value
+        return shares
+
+    async def opened(self, values: Residues) -> list[int]:
+        """Tell all parties the numbers themselves."""
+        return [int(value) for value in (await self._runtime.output(self._field.array(values))).value]
+
+
+async def _choose(runtime: ChannelRuntime, *, prepared: Prepared, own: Residues) -> tuple[int, ...]:
+    """Open which features go, in order; none if half of them are not enough."""
+    question = prepared.question
+    n = question.n_features
+    shared = _SharedArithmetic(runtime, question)
+    inputs = await shared.inputs(own)
+    powers, n_rows, thresholds, gains = np.split(inputs, [-n - 2, -n - 1, -n], axis=1)
+    scores = await _scores(shared, prepared, powers)
+    first, second = np.triu_indices(n, 1)
+    signs = await shared.is_negative(np.append(scores[second] - scores[first], question.max_rows - n_rows.sum()))
+    if any(await shared.opened(signs[-1:])):
+        raise _too_many_rows()
+    ranks = np.zeros(n, dtype=object)
+    np.add.at(ranks, first, signs[:-1])
+    np.add.at(ranks, second, 1 - signs[:-1])
+    chosen = await _chosen(shared, question, ranks)
+    reached = await shared.reshared(gains @ np.cumsum(chosen, axis=0).T - thresholds)
+    is_enough = await shared.product(1 - await shared.is_negative(reached))
+    (n_enough,) = await shared.opened(is_enough.sum(keepdims=True))
+    n_removed = question.n_removable - n_enough + 1 if n_enough else 0
+    return tuple(await shared.opened(chosen[:n_removed] @ np.arange(n))) if n_removed else ()
+
+
+async def _scores(shared: _SharedArithmetic, prepared: Prepared, inputs: Residues) -> Residues:
+    """Trade-offs over all rows, times their number and 2^32, without what all features have in common."""
+    question = prepared.question
+    bases = (await shared.product(inputs)).reshape(2, -1)
+    ones = np.ones((1, *bases.shape), dtype=object)
+    powers = np.concatenate([ones, await shared.powers(bases, question.side - 1)])
+    scores = np.zeros(question.n_features, dtype=object)
+    for (_, counts, features, signs), spectrum in prepared.spectra:
+        small, large = powers[:, 0, counts], powers[:, 1, counts]
+        terms = modular_product(spectrum.T, small % question.modulus, question.modulus) * large
+        np.add.at(scores, features, terms.sum(axis=0) * signs)
+        await asyncio.sleep(0)
+    return await shared.reshared(scores)
+
+
+async def _chosen(shared: _SharedArithmetic, question: Question, ranks: Residues) -> Residues:
+    """Matrix with a 1 where the row's number is the rank of the column's feature, for the ranks that may go."""
+    n, p = question.n_features, question.modulus
+    powers = np.concatenate([np.ones((1, n), dtype=object), await shared.powers(ranks, n - 1)])
+    indicators: Residues = rank_indicators(n, question.n_removable, p) @ powers % p
+    return indicators

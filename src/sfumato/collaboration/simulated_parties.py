@@ -1,0 +1,144 @@
+"""Program that a simulation starts: imports everything once, then every party is a process of its own.
+
+Run as ``python -m sfumato.collaboration.simulated_parties FOLDER``. It ends the parties when the simulation goes away,
+however that happens, and then removes the folder, which holds private keys.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import select
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from sfumato.collaboration.config import load_party_config
+from sfumato.collaboration.joining import in_shared_roles
+from sfumato.collaboration.party import take_part
+from sfumato.collaboration.plan import Plan
+from sfumato.collaboration.schema_file import read_shared_schema
+from sfumato.collaboration.transcript import Round, Transcript
+from sfumato.errors import SfumatoError
+from sfumato.schema import Role
+from sfumato.table.read import ReadOptions, read_table
+
+FOLDER_PREFIX = "sfumato-simulation-"
+ORDERS_NAME = "orders.json"
+
+_GLANCE = 0.02
+_GRACE = 5.0  # seconds in which the others hear of a party's failure
+_INPUT = 0
+
+
+@dataclass(frozen=True)
+class PartyOrder:
+    """What one party of a simulation is to do; paths are texts, so that it can be written as JSON."""
+
+    name: str
+    config: str
+    data: str
+    schema: str
+    result: str
+    plan: dict[str, Any]
+    roles: dict[str, str]
+    missing: list[str]
+    output: str | None
+    transcript: str | None
+    force: bool
+    says_progress: bool
+
+    def run(self) -> dict[str, Any]:
+        """Take part; gives the party's result as plain data."""
+        schema = read_shared_schema(self.schema)
+        table = read_table(self.data, options=ReadOptions(missing=tuple(self.missing)))
+        outcome = take_part(
+            load_party_config(self.config),
+            in_shared_roles(table, schema, {name: Role(role) for name, role in self.roles.items()}),
+            schema,
+            Plan.from_dict(self.plan),
+            output=Path(self.output) if self.output else None,
+            transcript=Transcript(Path(self.transcript), force=self.force) if self.transcript else None,
+            progress=_say if self.says_progress else None,
+            force=self.force,
+        )
+        return outcome.to_dict()
+
+
+def write_orders(folder: Path, orders: list[PartyOrder]) -> None:
+    """Write down what the parties are to do."""
+    (folder / ORDERS_NAME).write_text(json.dumps([asdict(order) for order in orders]), encoding="utf-8")
+
+
+def main(folder: Path) -> None:
+    """Wait for a sign, start all parties of a folder and wait for them, or for the end of the simulation."""
+    if not os.read(_INPUT, 1):
+        _leave_nothing(folder, ())
+    orders = [PartyOrder(**entry) for entry in json.loads((folder / ORDERS_NAME).read_text(encoding="utf-8"))]
+    children = {_start(order) for order in orders}
+    deadline = math.inf
+    while children:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        children.discard(pid)
+        if pid and status:
+            deadline = min(deadline, time.monotonic() + _GRACE)
+        if pid == 0 and select.select([_INPUT], [], [], _GLANCE)[0] and not os.read(_INPUT, 1):
+            _leave_nothing(folder, children)
+        if time.monotonic() > deadline:
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+            deadline = math.inf
+
+
+def _leave_nothing(folder: Path, children: Iterable[int]) -> NoReturn:
+    """End the parties and remove the folder: the simulation has gone."""
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if folder.name.startswith(FOLDER_PREFIX):
+        shutil.rmtree(folder, ignore_errors=True)
+    raise SystemExit(1)
+
+
+def _start(order: PartyOrder) -> int:
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    with suppress(BaseException):
+        answer = _answer(order)
+        path = Path(order.result)
+        path.with_suffix(".part").write_text(json.dumps(answer), encoding="utf-8")
+        path.with_suffix(".part").rename(path)
+        code = 0 if "result" in answer else 1
+    os._exit(code)
+
+
+def _answer(order: PartyOrder) -> dict[str, Any]:
+    """Give the result of a party, or what it failed with."""
+    try:
+        return {"result": order.run()}
+    except SfumatoError as exc:
+        fields = ("party", "stage", "problem", "guarantee", "best_level")
+        known = {name: getattr(exc, name) for name in fields if hasattr(exc, name)}
+        return {"error": type(exc).__name__, "exit_code": exc.exit_code, "message": str(exc), **known}
+    except Exception as exc:  # its text may quote a cell, so only its place is told
+        frame = traceback.extract_tb(exc.__traceback__)[-1]
+        place = f"{type(exc).__name__} in {Path(frame.filename).name}:{frame.lineno}"
+        return {"error": "bug", "exit_code": 1, "message": f"party '{order.name}' met a bug in sfumato ({place})"}
+
+
+def _say(progress: Round) -> None:
+    os.write(sys.stdout.fileno(), (json.dumps(asdict(progress)) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

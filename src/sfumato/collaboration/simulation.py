@@ -1,0 +1,274 @@
+"""All parties of a session on this machine: real processes, keys and connections over loopback, one table split up."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.atomic import check_writable, explained_writing
+from sfumato.collaboration.config import party_config_text
+from sfumato.collaboration.joining import check_outputs
+from sfumato.collaboration.keys import AUTHORITY_NAME, make_keys
+from sfumato.collaboration.plan import Plan
+from sfumato.collaboration.roster import Peer
+from sfumato.collaboration.schema_file import write_shared_schema
+from sfumato.collaboration.scores import gains_of_removal
+from sfumato.collaboration.session import MIN_PARTIES
+from sfumato.collaboration.shared_schema import SharedSchema
+from sfumato.collaboration.simulated_parties import PartyOrder, write_orders
+from sfumato.collaboration.simulated_processes import PartyProcesses, free_ports, pending_copies, private_folder
+from sfumato.collaboration.transcript import RoundProgress
+from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError, SfumatoError
+from sfumato.table.coding import Table
+from sfumato.table.write import write_table
+
+Rows = NDArray[np.intp]
+
+MOST_PARTIES = 60
+_RELEASE_END, _TRANSCRIPT_END, _ORIGINAL_END = ".csv", ".transcript.jsonl", ".original.parquet"
+_ENDS = (_RELEASE_END, f"{_RELEASE_END}.manifest.json", _TRANSCRIPT_END, _ORIGINAL_END)
+
+
+class SimulatedPartyError(SfumatoError):
+    """A party of a simulation failed by itself; carries its words and its exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        self.exit_code = exit_code  # type: ignore[misc]  # of the party's error, not of the class
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """What all parties came to, side by side.
+
+    Parameters
+    ----------
+    removed : tuple of str
+        In the order of removal.
+    scores : tuple of mapping
+        Table I of the paper: every feature's utility, privacy and trade-off. Empty with selection-only.
+    gains : mapping of str to tuple
+        Table II: gain of each party after each removal, which in a real session only the party itself knows.
+    whole_table_gains : tuple of float
+        The same for all rows together.
+    parties : mapping of str to mapping
+        What each party ended with.
+    warnings : tuple of str
+        What could not be kept beside the releases.
+    cpu_seconds : float
+        Processor time of all parties together.
+    seconds : float
+    """
+
+    removed: tuple[str, ...]
+    scores: tuple[dict[str, Any], ...]
+    gains: dict[str, tuple[float, ...]]
+    whole_table_gains: tuple[float, ...]
+    n_rows: dict[str, int]
+    parties: dict[str, dict[str, Any]]
+    warnings: tuple[str, ...]
+    cpu_seconds: float
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        order = {name: place for place, name in enumerate(self.removed, start=1)}
+        return {
+            "removed": list(self.removed),
+            "table_1": [{**score, "removed_as": order.get(score["name"])} for score in self.scores],
+            "table_2": {name: list(gains) for name, gains in self.gains.items()},
+            "whole_table_gains": list(self.whole_table_gains),
+            "n_rows": self.n_rows,
+            "parties": self.parties,
+            "warnings": list(self.warnings),
+            "cpu_seconds": self.cpu_seconds,
+            "seconds": self.seconds,
+        }
+
+
+def split_rows(n_rows: int, *, parties: int, sizes: Sequence[int] | None = None, seed: int = 0) -> dict[str, Rows]:
+    """Deal out rows at random: parts of the given sizes, or of nearly the same.
+
+    Examples
+    --------
+    >>> {name: len(rows) for name, rows in split_rows(10, parties=3).items()}
+    {'party-1': 4, 'party-2': 3, 'party-3': 3}
+    """
+    if seed < 0:
+        raise InvalidParameterError("seed", f"got {seed}", allowed="0 or above")
+    given = list(sizes) if sizes is not None else [(n_rows + i) // parties for i in range(parties)][::-1]
+    if not MIN_PARTIES <= parties <= MOST_PARTIES:
+        raise InvalidParameterError("parties", f"got {parties}", allowed=f"from {MIN_PARTIES} to {MOST_PARTIES}")
+    if n_rows < parties:
+        allowed = f"one of at least {parties} rows, so that each party has one"
+        raise InvalidParameterError("the table", f"got {n_rows:,}", allowed=allowed)
+    if len(given) != parties or min(given) < 1 or sum(given) != n_rows:
+        problem = f"got {len(given)} that add up to {sum(given):,}"
+        allowed = f"{parties} numbers from 1 that add up to the {n_rows:,} rows"
+        raise InvalidParameterError("sizes", problem, allowed=allowed)
+    order = np.random.default_rng(seed).permutation(n_rows)
+    width = len(str(parties))
+    parts = np.split(order, np.cumsum(given)[:-1])
+    return {f"party-{i:0{width}}": np.sort(rows) for i, rows in enumerate(parts, start=1)}
+
+
+def simulate(
+    table: Table,
+    plan: Plan,
+    *,
+    parties: int = 3,
+    sizes: Sequence[int] | None = None,
+    seed: int = 0,
+    schema: SharedSchema | None = None,
+    output_dir: Path | None = None,
+    force: bool = False,
+    progress: RoundProgress | None = None,
+) -> SimulationResult:
+    """Split a table among parties and let each of them run a session as a process of its own.
+
+    Everything private, the parties' keys included, lies in a folder that only this user can read and that is removed
+    at the end, whatever the end is.
+
+    Parameters
+    ----------
+    table : Table
+        With a target; its quasi-identifiers are the features.
+    schema : SharedSchema or None
+        Described from the table if None.
+    output_dir : Path or None
+        Folder for the releases and transcripts of all parties and, so that the releases can be audited again, for
+        their parts of the table (``party-1.original.parquet``); made if it is not there. Without it nothing is kept.
+    progress : callable or None
+        Called after every round of the first party.
+
+    Raises
+    ------
+    PrivacyNotAchievableError
+        If removing half of the features is not enough for everybody.
+    CollaborationError
+        If a party failed in the session.
+    SimulatedPartyError
+        If a party failed by itself.
+    """
+    shared = schema or SharedSchema.of_table(table)
+    parts = split_rows(table.n_rows, parties=parties, sizes=sizes, seed=seed)
+    plan.check_group(parties, table.n_rows)
+    if output_dir is None:
+        plan = replace(plan, dry_run=True)
+    else:
+        _check_folder(output_dir, parts, table, force)
+    started, cpu_before = time.monotonic(), _cpu_of_children()
+    with private_folder() as folder, PartyProcesses(folder) as processes:
+        orders = _prepared(folder, table, shared, plan, parts, output_dir, force)
+        with pending_copies({} if plan.dry_run else _kept_parts(orders, output_dir), force=force) as keep:
+            processes.run(progress)
+            found = _answers(orders)
+            problems = keep()
+    first = next(iter(found.values()))
+    counts = dict(zip(shared.names, shared.matrices(shared.counts(table)), strict=True))
+    return SimulationResult(
+        removed=tuple(first["removed"]),
+        scores=tuple(first["scores"]),
+        gains={name: tuple(result["own_gains"]) for name, result in found.items()},
+        whole_table_gains=gains_of_removal(first["removed"], counts),
+        n_rows={name: len(rows) for name, rows in parts.items()},
+        parties=found,
+        warnings=(*(text for result in found.values() for text in result["warnings"]), *problems),
+        cpu_seconds=round(_cpu_of_children() - cpu_before, 3),
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _check_folder(folder: Path, names: Iterable[str], table: Table, force: bool) -> None:
+    """Make the folder, and find out whether all that goes into it can be written there."""
+    with explained_writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    paths = {f"file '{name}{end}' of the simulation": folder / f"{name}{end}" for name in names for end in _ENDS}
+    for path in paths.values():
+        check_writable(path, force=force)
+    check_outputs(paths, {"data": Path(table.source.name)} if table.source else {})
+
+
+def _kept_parts(orders: Iterable[PartyOrder], folder: Path | None) -> dict[Path, Path]:
+    return {Path(order.data): folder / Path(order.data).name for order in orders} if folder else {}
+
+
+def _prepared(
+    folder: Path,
+    table: Table,
+    schema: SharedSchema,
+    plan: Plan,
+    parts: Mapping[str, Rows],
+    output_dir: Path | None,
+    force: bool,
+) -> list[PartyOrder]:
+    """Write keys, files and rows of all parties, and what they are to do."""
+    keys = make_keys(folder, parts)
+    ports = free_ports(len(parts))
+    peers = [Peer(name, "127.0.0.1", port, keys[name].certificate) for name, port in zip(parts, ports, strict=True)]
+    write_shared_schema(schema, folder / "schema.json")
+    shared = {*schema.names, schema.target.name}
+    orders: list[PartyOrder] = []
+    for name, rows in parts.items():
+        config, data = folder / f"{name}.toml", folder / f"{name}{_ORIGINAL_END}"
+        ca = keys[AUTHORITY_NAME].certificate
+        config.write_text(party_config_text(name, "simulation", peers, key=keys[name].key, ca=ca), encoding="utf-8")
+        with data.open("wb") as file:
+            write_table(table.take(rows), file, "parquet")
+        order = PartyOrder(
+            name=name,
+            config=str(config),
+            data=str(data),
+            schema=str(folder / "schema.json"),
+            result=str(folder / f"{name}.json"),
+            plan=plan.to_dict(),
+            roles={column.name: str(column.role) for column in table.schema if column.name not in shared},
+            missing=list(table.schema.missing),
+            output=str(output_dir / f"{name}{_RELEASE_END}") if output_dir else None,
+            transcript=str(output_dir / f"{name}{_TRANSCRIPT_END}") if output_dir else None,
+            force=force,
+            says_progress=not orders,
+        )
+        orders.append(order)
+    write_orders(folder, orders)
+    return orders
+
+
+def _answers(orders: Sequence[PartyOrder]) -> dict[str, dict[str, Any]]:
+    answers = {order.name: _answer(order) for order in orders}
+    failed = [answer for answer in answers.values() if "error" in answer]
+    if failed:
+        raise _as_error(min(failed, key=lambda answer: bool(answer.get("party"))))  # first who failed by itself
+    return {name: answer["result"] for name, answer in answers.items()}
+
+
+def _answer(order: PartyOrder) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(Path(order.result).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        fields = {"problem": "ended without a result", "party": order.name, "stage": "simulation", "message": ""}
+        return {"error": "CollaborationError", **fields}
+    return found
+
+
+def _as_error(answer: Mapping[str, Any]) -> SfumatoError:
+    """Failure of a party as an error of the simulation: the same words and the same exit code."""
+    hint = answer["message"].partition(" Hint: ")[2]
+    if answer["error"] == "CollaborationError":
+        return CollaborationError(answer["problem"], party=answer["party"], stage=answer["stage"], hint=hint)
+    if answer["error"] == "PrivacyNotAchievableError":
+        return PrivacyNotAchievableError(answer["guarantee"], best_level=answer["best_level"], hint=hint)
+    return SimulatedPartyError(answer["message"], answer["exit_code"])
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

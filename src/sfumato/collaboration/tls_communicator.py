@@ -1,0 +1,322 @@
+"""Packets between parties over mutual TLS: what TNO's pool sends through and receives from.
+
+Takes the place of TNO's ``HttpCommunicator``, which reads a body of any size into memory, knows a peer by its
+certificate's issuer and serial number, and does not tell that a peer has gone. Here every party keeps one connection
+to every other, on which it only sends. A peer is known by the SHA-256 of its whole certificate, which the authority
+must have signed as well; one connection per party is admitted. A packet is eight bytes of length and its content; the
+length is checked before the content is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.collaboration.roster import Peer, Roster
+from sfumato.collaboration.tls_settings import (
+    FAREWELL_SECONDS,
+    HANDSHAKE_SECONDS,
+    PIECE_BYTES,
+    connect,
+    fingerprint_of_other_end,
+    tls_contexts,
+)
+from sfumato.collaboration.tno_pool import Communicator, number_of
+from sfumato.errors import CollaborationError
+
+STAGE = "connect"
+
+_LENGTH_BYTES = 8
+_ADMITTED, _REFUSED = b"+", b"-"
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+_LINGER_SECONDS = 5.0
+_GAVE_UP = 2**64 - 1  # in the place of a length
+_NAME_BYTES = 64
+_COST_OF_A_MESSAGE = 1024  # bytes that an unread message may take besides its content
+
+
+@dataclass(eq=False)
+class Incoming:
+    """What came from a peer and is not read yet, and whether more can come."""
+
+    sender: str
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    was_read: asyncio.Event = field(default_factory=asyncio.Event)
+    problem: str = ""
+    blames: str = ""
+    unread_bytes: int = 0
+
+    async def wait_for_room(self, n_bytes: int, limit: int) -> None:
+        """Wait until a packet fits beside those that are not read yet, and count it."""
+        while self.unread_bytes and self.unread_bytes + n_bytes > limit:
+            self.was_read.clear()
+            await self.was_read.wait()
+        self.unread_bytes += n_bytes + _COST_OF_A_MESSAGE
+
+    def mark_read(self, n_bytes: int) -> None:
+        """Make room."""
+        self.unread_bytes -= n_bytes + _COST_OF_A_MESSAGE
+        self.was_read.set()
+
+
+class TlsCommunicator(Communicator[Peer]):
+    """Connections to and from all peers of a roster.
+
+    Parameters
+    ----------
+    roster : Roster
+        All parties; the files are checked when the communicator is made.
+    listen_host : str
+        Address to listen on.
+    start_timeout : float
+        Seconds within which every peer must be connected, both ways. Peers that are not up yet are tried again.
+    send_timeout : float
+        Seconds within which a peer must take a packet.
+    max_packet_bytes : int
+        Largest packet that is accepted. One that does not fit beside a sender's unread packets waits until some are
+        read.
+    """
+
+    def __init__(
+        self, roster: Roster, *, listen_host: str, start_timeout: float, send_timeout: float, max_packet_bytes: int
+    ) -> None:
+        super().__init__()
+        self._me = roster.me
+        self._parties = roster.names
+        self._name_of = {digest: name for name, digest in roster.fingerprints.items() if name != roster.me.name}
+        self._digest_of = {name: digest for digest, name in self._name_of.items()}
+        self._server_context, self._client_context = tls_contexts(roster)
+        self._listen_host = listen_host
+        self._start_timeout = start_timeout
+        self._send_timeout = send_timeout
+        self._max_packet_bytes = max_packet_bytes
+        self._server: asyncio.Server | None = None
+        self._visits: set[asyncio.Task[None]] = set()
+        self._outgoing: dict[str, tuple[StreamReader, StreamWriter]] = {}
+        self.incoming = {peer.name: Incoming(peer.name) for peer in roster.peers}
+
+    async def _initialize(self) -> None:
+        """Listen, and connect with every peer both ways."""
+        try:
+            self._server = await asyncio.start_server(
+                self._answer,
+                self._listen_host,
+                self._me.port,
+                ssl=self._server_context,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=FAREWELL_SECONDS,
+                limit=PIECE_BYTES,
+            )
+        except OSError as exc:
+            problem = f"cannot listen on port {self._me.port} of '{self._listen_host}' ({exc.strerror})"
+            raise CollaborationError(problem, party=self._me.name, stage=STAGE) from None
+        meetings = {name: asyncio.create_task(self._meet(peer)) for name, peer in self._connections.items()}
+        watches = [asyncio.create_task(self._watch(incoming)) for incoming in self.incoming.values()]
+        try:
+            await self._until_all_met(meetings, watches)
+        except CollaborationError as error:
+            others = [meeting for name, meeting in meetings.items() if name != error.party and not meeting.done()]
+            if others:  # who comes a little later shall learn the reason as well
+                await asyncio.wait(others, timeout=min(_LINGER_SECONDS, self._start_timeout))
+            self._tell_all(error.party)
+            raise
+        finally:
+            await _ended([*meetings.values(), *watches])
+
+    async def _until_all_met(self, meetings: dict[str, asyncio.Task[None]], watches: list[asyncio.Task[None]]) -> None:
+        tasks = [*meetings.values(), *watches]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._start_timeout):
+                while not all(meeting.done() for meeting in meetings.values()):
+                    pending = [task for task in tasks if not task.done()]
+                    await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                    for task in tasks:
+                        if task.done():
+                            task.result()
+                return
+        late = sorted(name for name, meeting in meetings.items() if not meeting.done())
+        await _ended(meetings.values())
+        what = "did not connect to us" if late[0] in self._outgoing else "could not be reached"
+        also = f" (nor did all go well with: {', '.join(late[1:])})" if late[1:] else ""
+        problem = f"{what} within {self._start_timeout:g} s{also}"
+        raise CollaborationError(problem, party=late[0], stage=STAGE, hint="is it running, at this host and port?")
+
+    async def _watch(self, incoming: Incoming) -> None:
+        await incoming.gone.wait()
+        if incoming.blames:
+            problem = f"party '{incoming.sender}' gave up because of it"
+            raise CollaborationError(problem, party=incoming.blames, stage=STAGE)
+        raise CollaborationError(incoming.problem, party=incoming.sender, stage=STAGE)
+
+    def _tell_all(self, culprit: str) -> None:
+        """Tell the peers for whom we give up."""
+        for _, writer in self._outgoing.values():
+            writer.write(_GAVE_UP.to_bytes(_LENGTH_BYTES) + culprit.encode().ljust(_NAME_BYTES))
+
+    async def _meet(self, peer: Peer) -> None:
+        reader, writer = await self._connect(peer)
+        try:
+            problem = await self._reason_against(peer, reader, writer)
+        except BaseException:
+            writer.transport.abort()
+            raise
+        if problem:
+            writer.transport.abort()
+            raise CollaborationError(problem, party=peer.name, stage=STAGE)
+        self._outgoing[peer.name] = reader, writer
+        await self.incoming[peer.name].arrived.wait()
+
+    async def _connect(self, peer: Peer) -> tuple[StreamReader, StreamWriter]:
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return await connect(peer, self._client_context)
+            except ssl.SSLCertVerificationError as exc:
+                problem = f"its certificate is not accepted ({exc.verify_message})"
+                raise CollaborationError(problem, party=peer.name, stage=STAGE) from None
+            except OSError:  # not up yet, or its name is not known yet
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _reason_against(self, peer: Peer, reader: StreamReader, writer: StreamWriter) -> str:
+        if fingerprint_of_other_end(writer) != self._digest_of[peer.name]:
+            return "it answers with another certificate than the one configured for it"
+        try:
+            answer = await reader.read(1)
+        except ssl.SSLError as exc:
+            return f"it does not accept our certificate ({(exc.reason or 'no reason given').replace('_', ' ').lower()})"
+        except OSError:
+            answer = b""
+        if answer == _REFUSED:
+            return "it does not accept our certificate (not the one configured there, or in use already)"
+        return "" if answer == _ADMITTED else "it closed the connection at once; it may trust another authority"
+
+    def _answer(self, reader: StreamReader, writer: StreamWriter) -> None:
+        visit = asyncio.create_task(self._admit(reader, writer))
+        self._visits.add(visit)
+        visit.add_done_callback(self._visits.discard)
+        visit.add_done_callback(lambda _: writer.transport.abort())
+
+    async def _admit(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """Read from a party that has shown its certificate; turn away everybody else."""
+        incoming = self.incoming.get(self._name_of.get(fingerprint_of_other_end(writer), ""))
+        try:
+            if incoming is None or incoming.arrived.is_set():
+                writer.write(_REFUSED)
+                writer.close()
+                await writer.wait_closed()
+                return
+            writer.write(_ADMITTED)
+            incoming.arrived.set()
+            try:
+                await self._listen(incoming, reader)
+            finally:
+                incoming.gone.set()
+        except OSError:
+            pass  # the other end has gone, which is all there is to know
+
+    async def _listen(self, incoming: Incoming, reader: StreamReader) -> None:
+        incoming.problem = "closed the connection"
+        n_packets = 0
+        while True:
+            try:
+                length = int.from_bytes(await reader.readexactly(_LENGTH_BYTES))
+                if length == _GAVE_UP:
+                    incoming.problem = "gave up before the session began"
+                    name = (await reader.readexactly(_NAME_BYTES)).decode(errors="replace").rstrip()
+                    incoming.blames = name if name in self._parties else ""
+                    return
+                if length > self._max_packet_bytes:
+                    incoming.problem = f"announced {length:,} bytes; at most {self._max_packet_bytes:,} are accepted"
+                    return
+                await incoming.wait_for_room(length, self._max_packet_bytes)
+                packet = await _read_exactly(reader, length)
+            except (asyncio.IncompleteReadError, OSError):
+                return
+            try:
+                in_order = number_of(packet) == n_packets
+            except ValueError:
+                in_order = False
+            if not in_order:
+                incoming.problem = "sent something that is not its next message"
+                return
+            await self.receive_handler(incoming.sender, packet)
+            del packet  # or it would be kept until the next one has come
+            n_packets += 1
+
+    def mark_read(self, sender: str, n_bytes: int) -> None:
+        """Make room for further packets of a sender."""
+        self.incoming[sender].mark_read(n_bytes)
+
+    async def _send(self, recipient: Peer, packet: bytes) -> None:
+        """Send a packet; a connection on which this fails is not used again."""
+        reader, writer = self._outgoing[recipient.name]
+        if reader.at_eof() or writer.is_closing():
+            problem = "the connection is closed"
+            raise ConnectionError(problem)
+        rest = memoryview(packet)
+        try:
+            async with asyncio.timeout(self._send_timeout):
+                writer.write(len(packet).to_bytes(_LENGTH_BYTES))
+                while rest:
+                    writer.write(rest[:PIECE_BYTES])
+                    rest = rest[PIECE_BYTES:]
+                    await writer.drain()
+        except TimeoutError:
+            writer.transport.abort()
+            problem = f"a message was not taken within {self._send_timeout:g} s"
+            raise TimeoutError(problem) from None
+        except OSError:
+            writer.transport.abort()
+            problem = "the connection broke while a message was sent"
+            raise ConnectionError(problem) from None
+
+    async def _shutdown(self) -> None:
+        """Deliver what was sent, close everything and end all tasks: the event loop is the communicator's own."""
+        if self._server is not None:
+            for listener in self._server.sockets:
+                asyncio.get_running_loop().remove_reader(listener)
+            await _some_turns()  # asyncio loses a connection that was accepted but not begun when its server closes
+            self._server.close()
+        await _ended(self._visits)
+        writers = [writer for _, writer in self._outgoing.values()]
+        for writer in writers:
+            writer.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_SECONDS):
+                await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
+        for writer in writers:
+            writer.transport.abort()
+        await _ended(asyncio.all_tasks() - {asyncio.current_task()})  # connections that were just coming in
+        await _some_turns()
+
+
+async def _read_exactly(reader: StreamReader, n_bytes: int) -> bytes:
+    """Read a packet piece by piece: the reader's own way keeps a second copy."""
+    packet = bytearray()
+    while len(packet) < n_bytes:
+        piece = await reader.read(min(PIECE_BYTES, n_bytes - len(packet)))
+        if not piece:
+            raise asyncio.IncompleteReadError(b"", n_bytes)
+        packet += piece
+    return bytes(packet)
+
+
+async def _ended(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
+    """Cancel tasks and wait until they have ended, however they do."""
+    started = [task for task in tasks if task is not None]
+    for task in started:
+        task.cancel()
+    await asyncio.gather(*started, return_exceptions=True)
+
+
+async def _some_turns() -> None:
+    """Let the event loop do what is due: from cutting a connection to closing its socket it takes three turns."""
+    for _ in range(5):
+        await asyncio.sleep(0)

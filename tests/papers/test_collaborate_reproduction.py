@@ -1,0 +1,103 @@
+"""Tables II and III of [PUFS] from the data: what no split can give, and classifiers on the folds of Weka's seed 1."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from reproductions.collaborate.run import PAPER, Findings, misses
+from reproductions.collaborate.scoring import ALL_ROWS, BAYES, TREE, Split, Tumors, weighted_rates
+
+
+@pytest.fixture(scope="module")
+def tumors(shared_data):
+    return Tumors()
+
+
+def naive_rates(target, predicted):
+    """Weka's weighted averages, class by class from a table of hits and false alarms."""
+    n_rows, sizes = len(target), Counter(target)
+    hits = Counter(a for a, b in zip(target, predicted, strict=True) if a == b)
+    said = Counter(predicted)
+    true = sum(sizes[c] / n_rows * hits[c] / sizes[c] for c in sizes)
+    false = sum(sizes[c] / n_rows * (said[c] - hits[c]) / (n_rows - sizes[c]) for c in sizes if sizes[c] < n_rows)
+    return true, false
+
+
+def test_weighted_rates_are_those_of_a_naive_count():
+    rng = np.random.default_rng(2)
+    for n_classes in (1, 2, 5):
+        target, predicted = rng.integers(0, n_classes, (2, 40))
+        found = weighted_rates(target, predicted)
+
+        expected = naive_rates(target.tolist(), predicted.tolist())
+        assert (found.true_positive, found.false_positive) == pytest.approx(expected, abs=1e-12)
+
+
+def test_needed_removals_are_those_of_the_last_party_to_be_content():
+    split = Split(("x", "y", "z"), {"a": (0.05, 0.2, 0.3), "b": (0.1, 0.1, 0.15), "c": (0.2, 0.3, 0.4)})
+
+    assert [split.n_needed(threshold) for threshold in (0.05, 0.1, 0.12, 0.2)] == [1, 2, 3, 0]
+
+
+def test_parts_of_a_split_have_their_sizes_and_share_no_row(tumors):
+    sizes = tuple(PAPER["sizes"])
+    (split,) = tumors.splits(sizes, 1)
+    most = sum(math.log2(n) for n in tumors.schema.n_values.values())
+    cells = tumors.table[split.order[0]].cells().to_pylist()
+    left_in = np.sort(np.random.default_rng(0).permutation(339)[: sum(sizes)])
+    dealt = np.split(left_in[np.random.default_rng(0).permutation(sum(sizes))], np.cumsum(sizes)[:-1])
+
+    assert sorted(np.concatenate(dealt).tolist()) == left_in.tolist()
+    for rows, gains in zip(dealt, split.gains.values(), strict=True):
+        shares = [n / len(rows) for n in Counter(cells[row] for row in rows).values()]
+        assert gains[0] == pytest.approx(-sum(p * math.log2(p) for p in shares) / most, abs=1e-12)
+
+
+def test_no_split_gives_the_first_column_of_table_two(tumors):
+    """Seven rows have bone marrow; all of them in one party would gain it less than any party's printed figure."""
+    n_yes = Counter(tumors.table["bone-marrow"].cells().to_pylist()).most_common()[-1][1]
+    most = sum(math.log2(n) for n in tumors.schema.n_values.values())
+
+    assert n_yes == 7
+    for printed, n_rows in zip(PAPER["table_2"].values(), PAPER["sizes"], strict=True):
+        share = n_yes / n_rows
+        largest = -(share * math.log2(share) + (1 - share) * math.log2(1 - share)) / most
+        assert largest < printed[0]
+
+
+@pytest.mark.parametrize(("n_removed", "right"), [(0, 157), (3, 159)])
+def test_naive_bayes_on_the_folds_of_weka_is_that_of_weka(tumors, n_removed, right):
+    """Rows that Weka 3.9.7 gets right with ``-x 5``, "?" being a value."""
+    kept = [name for name in tumors.schema.names if name not in PAPER["removed"][:n_removed]]
+
+    assert tumors.rates(BAYES, kept, None).true_positive == pytest.approx(right / 339, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_removed", [0, 3])
+def test_c45_on_the_folds_of_weka_is_within_a_row_of_table_three(tumors, n_removed):
+    kept = [name for name in tumors.schema.names if name not in PAPER["removed"][:n_removed]]
+    found = tumors.rates(TREE, kept, None)
+    true, false = PAPER["table_3"][TREE][n_removed > 0]
+
+    assert abs(found.true_positive - true) < 1 / 339 + 5e-4
+    assert found.false_positive == pytest.approx(false, abs=1.5e-3)
+
+
+def test_a_session_meets_the_expectations_and_a_changed_one_does_not(tumors):
+    session = tumors.session(PAPER["threshold"])
+    (split,) = tumors.splits(ALL_ROWS, 1)
+    found = Findings(session, split.order, session.whole_table_gains, 21.34, {"110/135/94": [split]}, {}, 7)
+    expected = {
+        "tolerance": {"utility": 5e-5, "printed_privacy": 1.9e-4, "recomputed_privacy": 5e-5, "gain": 5e-5, "rate": 0},
+        "privacy": {"age": 0.7689},
+        "removal": {"order": list(split.order[:6]), "gains": [0.0068, 0.0233, 0.0390, 0.0619, 0.0938, 0.1295]},
+        "rates": {},
+    }
+    expected["removal"]["most_entropy_bits"] = 21.34
+
+    assert list(misses(found, expected)) == []
+    expected["privacy"]["age"] = 0.6213
+    expected["removal"]["gains"] = [0.0346, 0.0637, 0.1010, 0.11, 0.12, 0.13]
+    assert len(list(misses(found, expected))) == 2

@@ -1,0 +1,185 @@
+"""Ways in which a party's program can be wrong; each changes the program in which it is called."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import errno
+import os
+import pickle
+import signal
+import time
+from pathlib import Path
+
+from sfumato import publishing
+from sfumato.collaboration.messages import Kind, UnreadableMessageError, decode, encode
+from sfumato.collaboration.roster import Roster
+from sfumato.collaboration.tls_channel import TlsChannel
+
+honest_send = TlsChannel.send
+
+
+def stage_of(body):
+    try:
+        message = decode(body)
+    except UnreadableMessageError:
+        return ""
+    return message.stage if message.kind is Kind.DATA else ""
+
+
+def _tamper(stage, change):
+    """Let ``change(channel, to, body)`` send in place of the honest program, in stages that begin so."""
+
+    def send(channel, to, body):
+        if stage_of(body).startswith(stage):
+            change(channel, to, body)
+        else:
+            honest_send(channel, to, body)
+
+    TlsChannel.send = send
+
+
+def _altered(body, change):
+    message = decode(body)
+    return encode(dataclasses.replace(message, payload=change(message.payload)))
+
+
+def _end_at_once(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies_at(stage):
+    """End before anything is sent in a stage."""
+    _tamper(stage, _end_at_once)
+
+
+def dies_within(stage):
+    """End after one of the others got its message."""
+    sent = []
+
+    def change(channel, to, body):
+        if sent:
+            _end_at_once()
+        sent.append(to)
+        honest_send(channel, to, body)
+
+    _tamper(stage, change)
+
+
+def dies_before_it_connects():
+    """End before listening."""
+    TlsChannel.open = _end_at_once
+
+
+def dies_when_it_publishes():
+    """End after everybody has said to be ready."""
+    publishing.remove = _end_at_once
+
+
+def is_interrupted_at(stage):
+    """Be interrupted from the keyboard."""
+    _tamper(stage, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+
+
+def falls_silent_at(stage):
+    """Stay connected and send nothing more."""
+    _tamper(stage, lambda *_: time.sleep(60))
+
+
+def sends_wrong_length_at(stage):
+    """Send one byte too many."""
+    _tamper(stage, lambda channel, to, body: honest_send(channel, to, _altered(body, lambda payload: payload + b"\0")))
+
+
+def sends_garbage_at(stage):
+    """Send bytes that are no message."""
+    _tamper(stage, lambda channel, to, body: honest_send(channel, to, os.urandom(len(body))))
+
+
+def equivocates_at(stage, victim):
+    """Tell one party something else than the others."""
+
+    def change(channel, to, body):
+        lie = _altered(body, lambda payload: bytes([payload[0] ^ 1]) + payload[1:])
+        honest_send(channel, to, lie if to == victim else body)
+
+    _tamper(stage, change)
+
+
+def is_slow(seconds):
+    """Take some time before every message."""
+
+    def change(channel, to, body):
+        time.sleep(seconds)
+        honest_send(channel, to, body)
+
+    _tamper("", change)
+
+
+def records(path):
+    """Keep all that is sent."""
+    sent = []
+
+    def change(channel, to, body):
+        sent.append((to, body))
+        Path(path).write_bytes(pickle.dumps(sent))
+        honest_send(channel, to, body)
+
+    _tamper("", change)
+
+
+def replays_from(stage, path):
+    """Send what was sent in a former session."""
+    former = {(to, stage_of(body)): body for to, body in pickle.loads(Path(path).read_bytes())}
+    is_on = []
+
+    def change(channel, to, body):
+        if is_on or stage_of(body).startswith(stage):
+            is_on.append(True)
+            body = former[to, stage_of(body)]
+        honest_send(channel, to, body)
+
+    _tamper("", change)
+
+
+def floods_at(stage):
+    """Send a body of 1 GB, past the own limit."""
+
+    async def flood(writer):
+        writer.write((2**30).to_bytes(8))
+        for _ in range(2**12):
+            writer.write(bytes(2**18))
+            await writer.drain()
+
+    def change(channel, to, body):
+        _, writer = channel._communicator._outgoing[to]
+        try:
+            asyncio.run_coroutine_threadsafe(flood(writer), channel._loop).result()
+        except OSError:
+            time.sleep(60)
+
+    _tamper(stage, change)
+
+
+def checks_no_certificate(fingerprints):
+    """Look at no own files, which the honest program would refuse."""
+    Roster.fingerprints = fingerprints
+
+
+def finds_a_file_at(stage, path):
+    """Have somebody else write a file meanwhile."""
+
+    def change(channel, to, body):
+        Path(path).write_text("mine")
+        honest_send(channel, to, body)
+
+    _tamper(stage, change)
+
+
+def cannot_write():
+    """Have no room on the disk."""
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "no space")
+
+    publishing.write_table = fail

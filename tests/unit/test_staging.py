@@ -1,0 +1,87 @@
+"""A staged release is what publishing writes, and leaves nothing behind until it is told to appear."""
+
+import os
+
+import pytest
+
+import sfumato
+from sfumato import publishing
+from sfumato.collaboration.release import ProjectionReleaser, SessionRecord
+from sfumato.collaboration.shared_schema import SharedSchema
+from sfumato.errors import AuditFailedError, OutputError
+from unit.collaboration.groups import small_table
+
+
+@pytest.fixture
+def original():
+    return small_table()
+
+
+@pytest.fixture
+def release(original):
+    schema = SharedSchema.of_table(original)
+    session = SessionRecord("s", "totals", {"a": "00"})
+    return sfumato.release(original, ProjectionReleaser(schema, ["site"], 0.05, session))
+
+
+def test_nothing_is_there_until_it_appears_and_then_it_is_what_publish_writes(tmp_path, original, release):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    path = tmp_path / "one" / "r.csv"
+
+    with publishing.staged(release, path, original=original) as appear:
+        assert os.listdir(tmp_path / "one") == []
+        published = appear()
+    expected = sfumato.publish(release, tmp_path / "two" / "r.csv", original=original)
+
+    assert sorted(os.listdir(tmp_path / "one")) == ["r.csv", "r.csv.manifest.json"]
+    assert published.table_path.read_bytes() == expected.table_path.read_bytes()
+    assert published.manifest_path.read_bytes() == expected.manifest_path.read_bytes()
+    assert published.audit.passed
+
+
+def test_leaving_without_appearing_leaves_no_trace(tmp_path, original, release):
+    with publishing.staged(release, tmp_path / "r.csv", original=original):
+        pass
+    with pytest.raises(KeyboardInterrupt), publishing.staged(release, tmp_path / "r.csv", original=original):
+        raise KeyboardInterrupt
+
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_that_somebody_made_meanwhile_is_not_replaced(tmp_path, original, release):
+    path = tmp_path / "r.csv"
+
+    with publishing.staged(release, path, original=original) as appear:
+        path.write_text("theirs\n")
+        with pytest.raises(OutputError, match="exists already"):
+            appear()
+
+    assert path.read_text() == "theirs\n"
+    assert os.listdir(tmp_path) == ["r.csv"]
+
+
+def test_force_replaces_both_files(tmp_path, original, release):
+    path = tmp_path / "r.csv"
+    path.write_text("old\n")
+    (tmp_path / "r.csv.manifest.json").write_text("old\n")
+
+    with publishing.staged(release, path, original=original, force=True) as appear:
+        assert path.read_text() == "old\n"
+        appear()
+
+    assert path.read_text().startswith("rare,coin,")
+    assert '"sfumato_manifest"' in (tmp_path / "r.csv.manifest.json").read_text()
+
+
+def test_bytes_that_the_audit_does_not_confirm_never_appear(tmp_path, original, release, monkeypatch):
+    def write_another_table(table, file, output_format):
+        written_before(original.keep(table.schema.names()[::-1]), file, output_format)
+
+    written_before = publishing.write_table
+    monkeypatch.setattr(publishing, "write_table", write_another_table)
+
+    with pytest.raises(AuditFailedError), publishing.staged(release, tmp_path / "r.csv", original=original) as appear:
+        appear()
+
+    assert os.listdir(tmp_path) == []
