@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import sfumato
 
 
@@ -18,8 +20,19 @@ def test_release_is_the_function_and_not_a_module():
 
 def test_importing_the_package_and_the_command_line_loads_no_heavy_library():
     code = "import sys, sfumato, sfumato.cli.main; print([m for m in sys.modules if m in HEAVY])"
-    code = code.replace("HEAVY", "('numpy', 'pyarrow', 'duckdb', 'sklearn', 'scipy', 'rich', 'pandas')")
+    code = code.replace("HEAVY", "('numpy', 'pyarrow', 'duckdb', 'sklearn', 'scipy', 'rich', 'pandas', 'matplotlib')")
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_subpackages_are_found_without_an_import_of_their_own():
+    code = "import sfumato; print(sfumato.selection.evaluation_scores([1.0], [0.0], [1]).best)"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "0"
+    for name in ("nothing", "_nothing"):
+        with pytest.raises(AttributeError, match="no attribute"):
+            getattr(sfumato, name)

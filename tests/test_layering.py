@@ -14,6 +14,7 @@ LAYERS = [
     "promise_data",
     "bucket_guarantees",
     "estimated_guarantees",
+    "entropy_guarantees",
     "guarantees",
     "table",
     "counting",
@@ -32,9 +33,21 @@ LAYERS = [
     "publishing",
     "attack",
     "evaluation",
+    "displays",
+    "report",
+    "collaboration",
     "cli",
 ]
-AUDIT_MAY_USE = {"errors", "schema", "bucket_guarantees", "estimated_guarantees", "guarantees", "table", "audit"}
+AUDIT_MAY_USE = {
+    "errors",
+    "schema",
+    "bucket_guarantees",
+    "estimated_guarantees",
+    "entropy_guarantees",
+    "guarantees",
+    "table",
+    "audit",
+}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 

@@ -1,20 +1,26 @@
 """Task-aware privacy-preserving publishing of labelled tables.
 
-The names below are the public interface; each is imported when it is first used, so that ``import sfumato`` is instant.
+The names below are the public interface; each, and each subpackage, is imported when it is first used, so that
+``import sfumato`` is instant.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.attack.linkage import link
+    from sfumato.attack.risk import risk_of
     from sfumato.audit.profile import risk_profile
     from sfumato.audit.verify import AuditReport, audit_release
     from sfumato.contract import Release
+    from sfumato.displays.breach_plane import BreachPlaneDisplay
+    from sfumato.entropy_guarantees import PrivacyGain
     from sfumato.estimated_guarantees import BreachBound
     from sfumato.evaluation.encoding import GeneralizedEncoder
+    from sfumato.evaluation.scores import evaluate
     from sfumato.evaluation.utility import cross_validated_utility
     from sfumato.guarantees import (
         Containment,
@@ -58,6 +64,7 @@ _HOMES = {
     "BinaryTable": "sfumato.table.binary",
     "BreachAwareSelector": "sfumato.selection.breach_selector",
     "BreachBound": "sfumato.estimated_guarantees",
+    "BreachPlaneDisplay": "sfumato.displays.breach_plane",
     "C45Classifier": "sfumato.learning.c45",
     "C45Regressor": "sfumato.learning.c45",
     "Column": "sfumato.schema",
@@ -81,6 +88,7 @@ _HOMES = {
     "MaximalContainmentSelector": "sfumato.selection.maximal",
     "Mondrian": "sfumato.recoding.mondrian_mechanism",
     "OptimalContainmentSelector": "sfumato.selection.optimal",
+    "PrivacyGain": "sfumato.entropy_guarantees",
     "RandomFlipper": "sfumato.perturbation.flipping",
     "ReadOptions": "sfumato.table.read",
     "Release": "sfumato.contract",
@@ -92,12 +100,14 @@ _HOMES = {
     "audit_release": "sfumato.audit.verify",
     "binarize": "sfumato.table.binarize",
     "cross_validated_utility": "sfumato.evaluation.utility",
+    "evaluate": "sfumato.evaluation.scores",
     "link": "sfumato.attack.linkage",
     "load_project": "sfumato.project",
     "publish": "sfumato.publishing",
     "read_hierarchy": "sfumato.recoding.hierarchy_files",
     "read_table": "sfumato.table.read",
     "release": "sfumato.publishing:make_release",
+    "risk_of": "sfumato.attack.risk",
     "risk_profile": "sfumato.audit.profile",
 }
 
@@ -108,6 +118,7 @@ __all__ = [
     "BinaryTable",
     "BreachAwareSelector",
     "BreachBound",
+    "BreachPlaneDisplay",
     "C45Classifier",
     "C45Regressor",
     "Column",
@@ -131,6 +142,7 @@ __all__ = [
     "MaximalContainmentSelector",
     "Mondrian",
     "OptimalContainmentSelector",
+    "PrivacyGain",
     "RandomFlipper",
     "ReadOptions",
     "Release",
@@ -142,12 +154,14 @@ __all__ = [
     "audit_release",
     "binarize",
     "cross_validated_utility",
+    "evaluate",
     "link",
     "load_project",
     "publish",
     "read_hierarchy",
     "read_table",
     "release",
+    "risk_of",
     "risk_profile",
 ]
 
@@ -157,6 +171,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("sfumato")
+    if name not in _HOMES and not name.startswith("_") and importlib.util.find_spec(f"sfumato.{name}"):
+        return importlib.import_module(f"sfumato.{name}")
     if name not in _HOMES:
         message = f"module 'sfumato' has no attribute '{name}'"
         raise AttributeError(message)

@@ -26,6 +26,7 @@ PROJECT_NAME = "sfumato.toml"
 
 _Enum = TypeVar("_Enum", Role, Kind)
 
+_SECTIONS = ("data", "columns", "binarize", "release", "compare")
 _DATA_KEYS = {
     "path": str,
     "sha256": str,
@@ -40,6 +41,7 @@ _DATA_KEYS = {
 }
 _COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list}
 _RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict}
+_COMPARE_KEYS = {"weights": list, "classifiers": list, "grid": dict}
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,9 @@ class Project:
         Plan for turning columns into binary features; None lets the mechanism choose.
     parameters : mapping
         Of the mechanism; hierarchy files among them are resolved as ``data_path`` is.
+    compare : mapping
+        ``weights`` (of utility, privacy and size), ``classifiers`` and ``grid`` (by mechanism its parameters, each a
+        value or a list of values) of a comparison, as far as they are given.
     """
 
     path: Path
@@ -69,6 +74,7 @@ class Project:
     mechanism: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     output: Path | None = None
+    compare: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self) -> AnyTable:
         """Read the data as described, refusing a file that is not the one described."""
@@ -110,7 +116,7 @@ def load_project(path: str | Path) -> Project:
     except (tomllib.TOMLDecodeError, RecursionError) as exc:
         position = str(exc).rpartition("(")[2].rstrip(")")  # the text before it may quote the file
         raise InputError(f"is not valid TOML ({position})", path=path) from None
-    _check_keys(path, "the project file", content, dict.fromkeys(("data", "columns", "binarize", "release"), dict))
+    _check_keys(path, "the project file", content, dict.fromkeys(_SECTIONS, dict))
     data, release = content.get("data", {}), content.get("release", {})
     _check_keys(path, "[data]", data, _DATA_KEYS)
     _check_keys(path, "[release]", release, _RELEASE_KEYS)
@@ -129,6 +135,7 @@ def load_project(path: str | Path) -> Project:
         mechanism=release.get("mechanism"),
         parameters=_parameters(path, release.get("parameters", {})),
         output=path.parent / release["output"] if "output" in release else None,
+        compare=_comparison(path, content.get("compare", {})),
     )
 
 
@@ -210,6 +217,21 @@ def _parameters(path: Path, written: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**written, "hierarchies": resolved}
 
 
+def _comparison(path: Path, written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Check the entries of a comparison as far as that needs no mechanism."""
+    weights = written.get("weights", [1, 1, 1])
+    _check_keys(path, "[compare]", {key: value for key, value in written.items() if key != "weights"}, _COMPARE_KEYS)
+    is_number = isinstance(weights, list) and all(type(weight) in (int, float) for weight in weights)
+    if not is_number or len(weights) != 3:
+        problem = "'weights' in [compare] must be three numbers: utility, privacy, size"
+        raise InputError(problem, path=path)
+    for name, parameters in written.get("grid", {}).items():
+        if not isinstance(parameters, dict):
+            raise InputError(f"[compare.grid.{name}] must be a table of parameters", path=path)
+    grid = {name: _parameters(path, parameters) for name, parameters in written.get("grid", {}).items()}
+    return {**written, **({"grid": grid} if grid else {})}
+
+
 def toml_text(text: str) -> str:
     """Quote a text for TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -251,6 +273,12 @@ k = 5
 # How columns become binary features for mechanisms that need them; without this section it is chosen by kind:
 # [binarize.columns]
 # age = { cuts = [25, 35, 45, 55] }
+
+# What 'sfumato compare' tries; without this section every mechanism proposes its own settings:
+# [compare]
+# weights = [0.5, 0.3, 0.2]  # of utility, privacy and few columns
+# [compare.grid.mondrian]
+# k = [5, 10]
 """
 
 

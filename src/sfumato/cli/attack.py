@@ -1,16 +1,17 @@
-"""``sfumato attack``: match a release with a reference table, as an attacker would."""
+"""``sfumato attack``: attack a release beside its original, or match it with a reference table."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import progress_bar, read_options, reading_options
+from sfumato.cli.options import given_roles, progress_bar, read_options, reading_options, role_options
 
 if TYPE_CHECKING:
     from sfumato.manifest import AnyTable, Manifest
@@ -28,9 +29,13 @@ _BITS = {
 
 
 @click.command("attack")
-@click.argument("released")
-@click.option("--manifest", "manifest_path", required=True, help="The release's manifest.")
-@click.option("--reference", required=True, help="Table of known people, such as a voter list, or the original.")
+@click.argument("tables", nargs=-1, required=True, metavar="[ORIGINAL] RELEASED")
+@click.option(
+    "--manifest",
+    "manifest_path",
+    help="The release's manifest; needed with --reference, else looked for beside the release.",
+)
+@click.option("--reference", help="Table of known people, such as a voter list, or the original.")
 @click.option(
     "--background",
     multiple=True,
@@ -45,35 +50,101 @@ _BITS = {
     help="Match on all sets of up to this many columns, then add the worst column until all are known; 0: all at once.",
 )
 @click.option("--rows-correspond", is_flag=True, help="Row i of the reference is row i of the release: count hits.")
+@click.option(
+    "--sample-fraction",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    help="Share of the population that the table is a sample of, for the journalist's risk by classes.",
+)
+@click.option("--infer-target", is_flag=True, help="Infer the target too, not only sensitive columns.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of whatever is drawn.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
+@role_options
 @reading_options
 def command(
-    released: str,
-    manifest_path: str,
-    reference: str,
+    tables: Sequence[str],
+    manifest_path: str | None,
+    reference: str | None,
     background: Sequence[str],
     up_to: int,
     rows_correspond: bool,
+    sample_fraction: float | None,
+    infer_target: bool,
+    seed: int,
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Match the people of a reference table with the rows of a RELEASED table.
+    """Attack a RELEASED table: beside its ORIGINAL in every way that applies, or with --reference by linkage.
 
-    A person's candidates are the released rows in which every cell may stand for the person's value. Shown are the
-    people with a single candidate (re-identified), those with few, and with which background columns they fall; and of
-    whom a sensitive or target column is learned because all candidates agree on it. Information is in bits; few bits
-    are risky. No cell is printed.
+    Beside the original: re-identification by prosecutor, journalist and marketer, sizes of classes, sample uniques and
+    the columns to blame, sensitive columns inferred by the strongest of several attackers, linkage with 1, 2 and 3
+    columns, and for 0/1 tables matching of known ones; before and after. The role options describe columns of the
+    original that the manifest does not, such as sensitive ones that were dropped.
 
-    The reading options describe the reference; unless --missing is given, the manifest says which texts are missing.
-    Columns match by name, and their values by meaning. Features computed from a column (bands, one of some values)
-    are not matched with that column.
+    With --reference the people of another table are matched with the released rows. A person's candidates are the
+    released rows in which every cell may stand for the person's value. Shown are the people with a single candidate
+    (re-identified), those with few, and with which background columns they fall; and of whom a sensitive or target
+    column is learned because all candidates agree on it. Information is in bits; few bits are risky.
+
+    No cell is printed.
+
+    The reading options describe the original or the reference; unless --missing is given with --reference, the
+    manifest says which texts are missing. Columns match by name, and their values by meaning. Features computed from a
+    column (bands, one of some values) are not matched with that column of a reference.
 
     \b
     Examples:
+      sfumato attack admissions.csv release.csv
       sfumato attack release.csv --manifest release.csv.manifest.json --reference voters.csv
       sfumato attack release.csv --manifest release.csv.manifest.json --reference voters.csv --background age,sex
       sfumato attack release.csv --manifest release.csv.manifest.json --reference original.csv --rows-correspond
     """
+    roles = given_roles(settings)
+    has_own_tokens = bool(settings["missing"])
+    options = read_options(settings)
+    if reference is None:
+        from sfumato.cli.attack_risk import attack_pair
+
+        original, released = _pair(tables)
+        attack_pair(
+            original,
+            released,
+            manifest_path,
+            options,
+            roles,
+            sample_fraction=sample_fraction,
+            include_target=infer_target,
+            seed=seed,
+            as_json=as_json,
+        )
+        return
+    if len(tables) > 1 or manifest_path is None:
+        problem = "--reference needs one released table and its --manifest."
+        raise click.UsageError(problem)
+    names = [name.strip() for text in background for name in next(csv.reader([text], skipinitialspace=True), [])]
+    known = _Known(reference, options, has_own_tokens, rows_correspond)
+    _link(tables[0], manifest_path, known, names, up_to, as_json)
+
+
+def _pair(tables: Sequence[str]) -> tuple[str, str]:
+    if len(tables) != 2:
+        problem = "give ORIGINAL and RELEASED, or one released table with --reference and --manifest."
+        raise click.UsageError(problem)
+    return tables[0], tables[1]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Table of known people, and how it is read."""
+
+    path: str
+    options: ReadOptions
+    has_own_tokens: bool
+    rows_correspond: bool
+
+
+def _link(
+    released: str, manifest_path: str, reference: _Known, names: Sequence[str], up_to: int, as_json: bool
+) -> None:
     import numpy as np
 
     from sfumato.attack.linkage import generalized_columns
@@ -82,11 +153,9 @@ def command(
 
     manifest, _ = read_manifest(Path(manifest_path))
     columns = generalized_columns(manifest.recodings)
-    names = [name.strip() for text in background for name in next(csv.reader([text], skipinitialspace=True), [])]
-    has_own_tokens = bool(settings["missing"])
     public = read_released(released, manifest)
-    known = _read_reference(reference, manifest, read_options(settings), has_own_tokens)
-    if rows_correspond:
+    known = _read_reference(reference.path, manifest, reference.options, reference.has_own_tokens)
+    if reference.rows_correspond:
         _require_same_rows(known.n_rows, public.n_rows)
     bar, progress = progress_bar("matching")
     with bar:
@@ -96,7 +165,7 @@ def command(
             _background(names, known, public, manifest),
             columns=columns,
             up_to=up_to,
-            truth=np.arange(known.n_rows) if rows_correspond else None,
+            truth=np.arange(known.n_rows) if reference.rows_correspond else None,
             k=_promised_crowd(manifest),
             progress=progress,
         )

@@ -14,19 +14,24 @@ import click
 from sfumato.errors import OutputError, SfumatoError
 
 COMMANDS = {
-    "attack": "Match a release with a reference table: who is re-identified, with which columns.",
+    "attack": "Play the attacker: who is re-identified, what is inferred, with which columns.",
     "audit": "Re-check a release against its manifest, or profile the risk of any table.",
+    "collaborate": "Choose features with other parties, none of whom shows its rows.",
+    "compare": "Try every mechanism on a table, show utility against risk, and recommend one release.",
     "demo": "Take a built-in hospital table from roles to an audited release.",
     "hierarchy": "Look at, build and check generalization hierarchies.",
     "init": "Describe a table in a project file, with guessed roles and the reasons.",
     "mechanisms": "List the mechanisms, what they promise and their parameters.",
+    "plot": "Draw what a release's manifest has evidence for.",
     "release": "Make a release, audit it, and write it with its manifest.",
+    "report": "Write a report of a release as one HTML file.",
     "reproduce": "Re-make a paper's tables from public data, beside ours.",
 }
 
 EXIT_CODES = """\b
 Exit codes: 0 fine, 1 a bug in sfumato, 2 wrong usage, 3 bad input or output path,
-4 the guarantee cannot be met (nothing written), 5 the audit does not confirm."""
+4 the guarantee cannot be met (nothing written), 5 the audit does not confirm,
+6 a session of several parties ended early (no party publishes)."""
 
 
 class LazyGroup(click.Group):
@@ -90,12 +95,12 @@ def run(arguments: list[str]) -> int:
             sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Abort:
-        return _say("interrupted; nothing was left behind", 130)
+        return _say("interrupted; no release was written", 130)
     except click.ClickException as exc:
         exc.show(sys.stderr)
         return exc.exit_code
     except KeyboardInterrupt:
-        return _say("interrupted; nothing was left behind", 130)
+        return _say("interrupted; no release was written", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # keeps the interpreter's last flush quiet
         return 0

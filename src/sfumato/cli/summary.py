@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sfumato.table.describe import ColumnGuess
 
 GUESSES_SHOWN = 40
+ROWS_SHOWN = 6
+CELL_WIDTH = 32
 
 
 def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
@@ -39,11 +41,32 @@ def show_release(release: Release) -> None:
     for heading, values in manifest.evidence.items():
         click.echo(f"{heading}:", err=True)
         for name, value in values.items():
-            click.echo(f"  {name.replace('_', ' '):<46} {_number(value)}", err=True)
+            for line in _evidence_lines(name.replace("_", " "), value):
+                click.echo(line, err=True)
     if manifest.missing["n_dropped"]:
         click.echo(f"rows left out for missing values: {manifest.missing['n_dropped']:,}", err=True)
     for line in _not_promised(release):
         click.echo(on_one_line(line), err=True)
+
+
+def _evidence_lines(label: str, value: Any) -> Iterator[str]:
+    """Show a value on a line, and a list of records as a table of its first rows."""
+    if not (isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value)):
+        yield f"  {label:<46} {_number(value)}"
+        return
+    yield f"  {label} ({len(value):,})"
+    heads = [str(name).replace("_", " ") for name in value[0]]
+    rows = [[_number(cell) for cell in item.values()] for item in value[:ROWS_SHOWN]]
+    widths = [min(max(map(len, column)), CELL_WIDTH) for column in zip(heads, *rows, strict=False)]
+    for row in (heads, *rows):
+        cells = (_shortened(cell, width).ljust(width) for cell, width in zip(row, widths, strict=False))
+        yield on_one_line(("    " + "  ".join(cells)).rstrip())
+    if len(value) > ROWS_SHOWN:
+        yield f"    … {len(value) - ROWS_SHOWN:,} more in the manifest"
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _promise(entry: Mapping[str, Any]) -> str:
@@ -73,8 +96,14 @@ def _not_promised(release: Release) -> Iterator[str]:
         )
     if "breach-bound" in kinds:
         yield (
-            "not promised: k-anonymity, or safety from attackers of another kind; the smallest class of equal released "
+            "not promised: k-anonymity, or safety from attackers of another kind or who also use the released target "
+            "and other columns (the attacker is given quasi-identifiers only); the smallest class of equal released "
             f"rows has {risk['anonymity_level']:,}"
+        )
+    if "privacy-gain" in kinds:
+        yield (
+            "not promised: k-anonymity; dropping columns hides what stood in them and nothing else. The smallest class "
+            f"of equal released rows has {risk['anonymity_level']:,}"
         )
     if {"bucket-size", "bucket-diversity"} & kinds:
         yield (

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
 
 from sfumato.contract import Progress
-from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.errors import InvalidParameterError
 from sfumato.evaluation.encoding import GeneralizedEncoder, values_as_cells
+from sfumato.evaluation.folds import class_column, stratified_folds
+from sfumato.evaluation.treatment import RecodingMechanism, learned_from, recoded_cells
 from sfumato.learning.c45 import C45Classifier
-from sfumato.recoding.targets import MOST_CLASSES
-from sfumato.schema import Column, Kind, Role
+from sfumato.schema import Column
 from sfumato.table.coding import Table
-
-Rows = NDArray[np.intp]
 
 
 class Classifier(Protocol):
@@ -34,44 +30,6 @@ class Classifier(Protocol):
 
     def predict(self, X: Any) -> Any:
         """Predict the classes of encoded rows."""
-        ...
-
-
-class Recoded(Protocol):
-    """How a table was recoded: its own cells, those of new rows, and how an encoder reads them."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns that were recoded."""
-        ...
-
-    @property
-    def certainty_penalty(self) -> float:
-        """Global certainty penalty of the recoded rows."""
-        ...
-
-    def recoded(self, table: Table) -> Table:
-        """Put the released cells into the table."""
-        ...
-
-    def generalized(self, table: Table) -> Table:
-        """Give the rows of another table the cells that fit them."""
-        ...
-
-    def as_cells(self, table: Table) -> Table:
-        """Write recoded cells as an encoder reads them."""
-        ...
-
-    def encodable(self) -> dict[str, Column]:
-        """Describe the recoded columns for an encoder."""
-        ...
-
-
-class RecodingMechanism(Protocol):
-    """What is needed of a mechanism that recodes."""
-
-    def recode(self, table: Table) -> Recoded:
-        """Recode a table."""
         ...
 
 
@@ -156,10 +114,10 @@ def cross_validated_utility(
        Disclosure Risks. ICIS 2019.
     """
     _check_classifier(classifier)
-    target = _target(table)
-    features = [c.name for c in table.schema if c.role not in (Role.IDENTIFIER, Role.TARGET)]
+    target = class_column(table).codes
+    features = learned_from(table.schema)
     folds = []
-    for number, (train_rows, test_rows) in enumerate(_splits(target, n_folds, seed)):
+    for number, (train_rows, test_rows) in enumerate(stratified_folds(target, n_folds, seed)):
         if progress:
             progress(number, n_folds, "fold")
         part = _recoded(table.take(train_rows), table.take(test_rows), recoder, features)
@@ -177,29 +135,6 @@ def _check_classifier(classifier: object) -> None:
     if classifier is not None and not all(hasattr(classifier, name) for name in ("fit", "predict", "get_params")):
         problem = f"got an object of type {type(classifier).__name__}"
         raise InvalidParameterError("classifier", problem, allowed="a scikit-learn classifier, or None")
-
-
-def _target(table: Table) -> NDArray[np.int32]:
-    name = table.schema.target
-    if name is None:
-        problem = "the table has no target to predict"
-        raise SchemaError(problem, hint="give one column the role target")
-    if table.schema[name].kind is Kind.NUMERIC and table[name].n_distinct > MOST_CLASSES:
-        problem = f"is to be predicted as a class and has {table[name].n_distinct:,} different numbers"
-        raise SchemaError(problem, column=name, hint="make classes of it, or predict another column")
-    return table[name].codes
-
-
-def _splits(target: NDArray[np.int32], n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
-    """Rows to train and to test on, fold by fold; every class as evenly spread as its number of rows allows."""
-    most = int(np.bincount(target, minlength=1).max())
-    if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or not 2 <= n_folds <= most:
-        allowed = f"a whole number of at least 2 and at most {most:,} (rows of the most frequent class)"
-        raise InvalidParameterError("n_folds", f"got {n_folds!r}", allowed=allowed)
-    folds = StratifiedKFold(int(n_folds), shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds, or that are many
-        return list(folds.split(np.zeros(len(target)), target))
 
 
 def _fresh(classifier: Classifier | None, encoding: GeneralizedEncoder) -> Any:
@@ -233,6 +168,5 @@ def _recoded(train: Table, test: Table, recoder: RecodingMechanism | None, featu
     recoding = recoder.recode(train)
     released = recoding.recoded(train)
     seconds = time.perf_counter() - started
-    plain = [name for name in features if name not in recoding.names]
-    own, new = (values_as_cells(recoding.as_cells(part), plain) for part in (released, recoding.generalized(test)))
+    own, new = (recoded_cells(recoding, part, features) for part in (released, recoding.generalized(test)))
     return _Part(own, new, columns | recoding.encodable(), recoding.certainty_penalty, seconds)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import MechanismInfo, Parameter, Progress, Release
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release
 from sfumato.counting.bitsets import distinct_rows, ones_by_class
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import KAnonymity
@@ -192,5 +192,6 @@ MECHANISMS = (
             Parameter("keep_frequent", bool, False, "leave rows alone that equal k - 1 others already"),
             Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
         ),
+        compared=Compared(({"k": 5},)),
     ),
 )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import MechanismInfo, Parameter, Progress, Release
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
 from sfumato.counting.bitsets import ones_by_class
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy
@@ -288,6 +288,7 @@ def _info(releaser: type[NoisyCountsReleaser], how: str) -> MechanismInfo:
             Parameter("max_false_fraction", float, 0.03, "most rows that are pure noise, before scaling"),
             Parameter("binarize", dict, None, "how mixed columns become binary features, by fixed rules"),
         ),
+        compared=Compared(combinations({"epsilon": [1.0, 2.0]}), needs_binary=True, package="opendp"),
     )
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sfumato.bucket_guarantees import BucketDiversity
-from sfumato.contract import MechanismInfo, Parameter, Progress, Release
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.manifest import AnyTable
 from sfumato.measures.anonymity import anonymity_level
@@ -249,5 +249,6 @@ MECHANISMS = (
             Parameter("sensitive", str, None, "column that l is about (default: the one with that role)"),
             Parameter("random_state", int, 0, "public seed of the grouping"),
         ),
+        compared=Compared(combinations({"l": [2, 3]}), needs_sensitive=True, most_columns=200),
     ),
 )

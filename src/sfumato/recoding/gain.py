@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.contract import MechanismInfo, Parameter
+from sfumato.contract import Compared, MechanismInfo, Parameter, combinations
 from sfumato.counting.cells import cell_table
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
@@ -174,5 +174,6 @@ MECHANISMS = (
             Parameter("slicing", bool, False, "the paper's way: leave useful columns UNPROTECTED as they are"),
             Parameter("threshold", float, 0.02, "gain in bits from which a column is left as it is, where slicing"),
         ),
+        compared=Compared(combinations({"k": [3, 5, 10, 20]}), most_columns=100, time_limit="max_seconds"),
     ),
 )

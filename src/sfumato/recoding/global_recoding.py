@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import MechanismInfo, Parameter, Progress, Release
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
@@ -318,5 +318,6 @@ MECHANISMS = (
             Parameter("regroup", bool, True, "recode suppressed rows once more among themselves"),
             Parameter("max_seconds", float, 60.0, "after this time the best found so far is taken"),
         ),
+        compared=Compared(combinations({"k": [5, 10]}), most_columns=100, time_limit="max_seconds"),
     ),
 )

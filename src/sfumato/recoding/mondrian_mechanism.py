@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from sfumato.contract import MechanismInfo, Parameter, Progress
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, combinations
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DiversityVariant, Guarantee, KAnonymity, LDiversity
 from sfumato.recoding.base import Recoder, Recoding, check_choices, check_truth_value
@@ -166,5 +166,6 @@ MECHANISMS = (
             Parameter("c", float, None, "of recursive (c, l)-diversity"),
             Parameter("criterion", str, "auto", "what split = gain makes pure", CRITERIA),
         ),
+        compared=Compared(combinations({"k": [3, 5, 10, 20]}), most_columns=200),
     ),
 )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sfumato.bucket_guarantees import BucketDiversity, BucketSize
-from sfumato.contract import MechanismInfo, Parameter, Progress, Release
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.manifest import AnyTable
 from sfumato.recoding.axes import axes_of
@@ -266,5 +266,6 @@ MECHANISMS = (
             Parameter("n_beside_sensitive", int, 1, "quasi-identifiers that share the sensitive column's slice"),
             Parameter("random_state", int, 0, "public seed of the order within buckets"),
         ),
+        compared=Compared(({"k": 5, "l": 2}, {"k": 10, "l": 3}), needs_sensitive=True, most_columns=200),
     ),
 )

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.contract import MechanismInfo, Parameter, Progress
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, combinations
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import GlobalAnonymity, Guarantee, KAnonymity, KKAnonymity
 from sfumato.learning.grow import grow
@@ -185,6 +185,13 @@ MECHANISMS = (
             Parameter("min_samples_leaf", int, 2, "rows of a leaf before pruning"),
             Parameter("criterion", str, "auto", "entropy for classes, variance for numbers", CRITERIA),
             Parameter("targets", str, None, "columns to keep predictable, by commas (default: the target)"),
+        ),
+        compared=Compared(
+            (
+                *combinations({"k": [3, 5, 10, 20]}),
+                *combinations({"k": [5, 10], "generalization": ["uniform"]}),
+            ),
+            most_columns=200,
         ),
     ),
 )

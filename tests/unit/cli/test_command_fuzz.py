@@ -24,7 +24,19 @@ FLAGS = {
         "--json",
     ],
     "audit": ["--manifest", "--original", "--json"],
-    "attack": ["--manifest", "--reference", "--background", "--up-to", "--rows-correspond", "--json"],
+    "attack": [
+        "--manifest",
+        "--reference",
+        "--background",
+        "--up-to",
+        "--rows-correspond",
+        "--sample-fraction",
+        "--infer-target",
+        "--seed",
+        "--json",
+    ],
+    "collaborate": ["schema", "party", "--config", "--data", "--schema", "-o", "--min-privacy-gain", "--weights"],
+    "plot": ["-o", "--output", "--kind", "--force"],
     "demo": ["-k", "--nonsense"],
     "mechanisms": ["--json"],
     "hierarchy": ["show", "build", "check", "--column", "--data", "-m", "-o", "--cuts", "--width"],
@@ -137,7 +149,7 @@ def test_random_command_lines_never_crash(crowded_folder, capsys, monkeypatch, s
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chooser.choice(PIPED))))
         name = chooser.choice(["release", "audit", *FLAGS])
         arguments = [name]
-        if name in ("init", "release", "audit", "attack", "hierarchy") and chooser.random() < 0.9:
+        if name in ("init", "release", "audit", "attack", "plot", "hierarchy") and chooser.random() < 0.9:
             arguments.append(chooser.choice(VALUES))
         if name == "demo":
             arguments.append("--nonsense")

@@ -1,0 +1,222 @@
+"""An original beside its release: what each released cell may stand for, and which released row is whose.
+
+Whatever rule a column was recoded by, the attacker's question is the same: which released rows may be this person's?
+The rules come from the manifest. Without one every released cell is taken as a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attack.candidates import Candidates, MatchedColumn, candidates_in_buckets, candidates_of
+from sfumato.audit.cells import Containing, contained, unchanged
+from sfumato.audit.claims import FLIPPED, SYNTHETIC, ClaimedPerturbation, ClaimedRecoding, read_claims
+from sfumato.audit.columns import Columns
+from sfumato.audit.counting import Classes, group_rows
+from sfumato.audit.labels import contained_in_labels
+from sfumato.audit.rules import AS_IS, GENERALIZED, HIERARCHY, evaluate
+from sfumato.audit.values import zero_one
+from sfumato.errors import SchemaError
+from sfumato.manifest import AnyTable, Manifest
+from sfumato.schema import Role
+
+Ids = NDArray[np.int64]
+
+ABSENT = -1
+"""Released row of a person who has none."""
+
+_FEWEST_ROWS, _MOST_ROWS = 64, 65_536
+_MOST_KEPT = 1_000  # columns that are read once
+
+
+class Correspondence:
+    """An original and a release of it, read column by column.
+
+    Parameters
+    ----------
+    original, released : Table or BinaryTable
+    manifest : Manifest or None
+        Tells how columns were recoded and whether cells were changed, moved or drawn anew.
+
+    Notes
+    -----
+    Where rows were left out, each released row is given the first row of the original that agrees with it in all
+    columns and comes after those given before. This is one way in which the release may have been made; others differ
+    only in rows that no column tells apart.
+    """
+
+    def __init__(self, original: AnyTable, released: AnyTable, manifest: Manifest | None) -> None:
+        self.original, self.released = Columns(original), Columns(released)
+        claims = read_claims(manifest.to_dict()) if manifest is not None else None
+        self.recodings: Mapping[str, ClaimedRecoding] = claims.recodings if claims else {}
+        self._perturbation: ClaimedPerturbation | None = claims.perturbation if claims else None
+        drops = claims is not None and claims.drops_incomplete_rows
+        self.rows: Ids = np.flatnonzero(~self.original.incomplete_rows()) if drops else np.arange(self.original.n_rows)
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether the released rows were drawn anew, so that none is anybody's."""
+        return self._kind == SYNTHETIC
+
+    @property
+    def is_flipped(self) -> bool:
+        """Whether cells were changed at random."""
+        return self._kind == FLIPPED
+
+    def is_moved(self, name: str) -> bool:
+        """Whether the values of a released column were moved within buckets."""
+        return name in self._moved
+
+    @property
+    def _kind(self) -> str | None:
+        return self._perturbation.kind if self._perturbation else None
+
+    @property
+    def _moved(self) -> frozenset[str | None]:
+        return self._perturbation.moved if self._perturbation else frozenset()
+
+    @cached_property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Released quasi-identifiers."""
+        return self.released.with_role(Role.QUASI_IDENTIFIER)
+
+    @cached_property
+    def sources(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns of the original that an attacker may know, with the released ones that come from each."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name in self.quasi_identifiers:
+            if (source := self.source_of(name)) is not None:
+                found[source] = (*found.get(source, ()), name)
+        return found
+
+    def source_of(self, name: str) -> str | None:
+        """Column of the original that a released one comes from; ``None`` for one that is new."""
+        recoding = self.recodings.get(name)
+        source = name if recoding is None or self.original.feature(name) else recoding.column
+        return source if source in self.original else None
+
+    @cached_property
+    def pieces(self) -> tuple[tuple[str, ...], ...]:
+        """Released quasi-identifiers whose values stand together in a row: all of them, unless slices were moved."""
+        slices = [frozenset(part) for part in self._perturbation.slices] if self._perturbation else []
+        fixed = frozenset(self.quasi_identifiers) - self._moved
+        parts = [tuple(n for n in self.quasi_identifiers if n in part) for part in (fixed, *slices)]
+        return tuple(part for part in parts if part) or ((),)
+
+    @property
+    def is_in_pieces(self) -> bool:
+        """Whether values of one person's quasi-identifiers stand in several rows of a bucket."""
+        return len(self.pieces) > 1
+
+    @cached_property
+    def classes(self) -> Classes:
+        """Released rows that an attacker cannot tell apart: with equal cells, or in one bucket of moved slices."""
+        return self._buckets if self.is_in_pieces else group_rows(self.released, self.quasi_identifiers)
+
+    @cached_property
+    def _buckets(self) -> Classes:
+        return group_rows(self.released, (self._perturbation.bucket or "",) if self._perturbation else ())
+
+    @cached_property
+    def own_row(self) -> Ids | None:
+        """Released row of each row of the original, or -1; ``None`` where rows do not belong together."""
+        if self.is_synthetic or not self._moved.isdisjoint(self.quasi_identifiers):
+            return None
+        own = np.full(self.original.n_rows, ABSENT, dtype=np.int64)
+        if self.is_flipped:
+            if len(self.rows) != self.released.n_rows:
+                return None
+            own[self.rows] = np.arange(self.released.n_rows)
+            return own
+        given = self._subsequence()
+        if given is None:
+            return None
+        own[self.rows[given]] = np.arange(self.released.n_rows)
+        return own
+
+    def _subsequence(self) -> Ids | None:
+        """Places in ``rows`` of the released rows, in order; ``None`` if some row has none."""
+        named = (name for name in self.released.names if self.source_of(name) is not None)
+        columns = [self.column(name) for name in named if name not in self._moved]
+        n_original, n_released = len(self.rows), self.released.n_rows
+        given = np.zeros(n_released, dtype=np.int64)
+        done, left_out, at_once = 0, 0, _FEWEST_ROWS
+        while done < n_released and done + left_out < n_original:
+            n = min(at_once, n_released - done, n_original - done - left_out)
+            released = np.arange(done, done + n)
+            originals = self.rows[done + left_out : done + left_out + n]
+            agree = np.ones(n, dtype=np.bool_)
+            for column in columns:
+                agree &= column.holds(originals, released)
+            n_first = n if agree.all() else int(np.argmin(agree))
+            given[done : done + n_first] = np.arange(done + left_out, done + left_out + n_first)
+            done, left_out = done + n_first, left_out + (n_first < n)
+            at_once = min(2 * at_once, _MOST_ROWS) if n_first == n else _FEWEST_ROWS
+        return given if done == n_released else None
+
+    def column(self, name: str) -> MatchedColumn:
+        """Read a released column beside the one that it comes from.
+
+        Raises
+        ------
+        SchemaError
+            If its cells cannot be read, or it comes from no column of the original. No cell is shown.
+        """
+        if name in self._read:
+            return self._read[name]
+        found = self._read_column(name)
+        if len(self._read) < _MOST_KEPT:
+            self._read[name] = found
+        return found
+
+    @cached_property
+    def _read(self) -> dict[str, MatchedColumn]:
+        return {}
+
+    def _read_column(self, name: str) -> MatchedColumn:
+        source = self.source_of(name)
+        if source is None:
+            problem = "comes from no column of the original"
+            raise SchemaError(problem, column=name)
+        before, after = self.original.coded(source), self.released.coded(name)
+        containing = self._containing(name, source)
+        if containing is None or containing.n_unreadable:
+            problem = "has cells that cannot be read beside the original's values"
+            raise SchemaError(problem, column=name, hint="is this the release that the manifest describes?")
+        places = containing.places.astype(np.int32)[before.codes]
+        return MatchedColumn(containing, places, after.codes)
+
+    def _containing(self, name: str, source: str) -> Containing | None:
+        before, after = self.original.coded(source).values, self.released.coded(name).values
+        recoding = None if self.original.feature(name) else self.recodings.get(name)
+        if recoding is None and self.released.feature(name) is None:
+            return unchanged(after, before)
+        recoding = recoding or ClaimedRecoding(name, source, AS_IS)
+        if recoding.rule == GENERALIZED:
+            return contained(after, before, recoding.kind, recoding.domain)
+        if recoding.rule == HIERARCHY:
+            return contained_in_labels(after, before, recoding.kind, recoding.labels, recoding.domain)
+        computed, shown = evaluate(recoding, before), zero_one(after)
+        if computed is None or shown is None:
+            return None
+        cells = np.flatnonzero(shown >= 0)
+        starts = shown[cells].astype(np.int64)
+        return Containing(computed.astype(np.int64), 2, cells, starts, starts + 1, len(after))
+
+    def candidates(self, names: Sequence[str]) -> Candidates:
+        """Count who may be whom by some released columns.
+
+        Raises
+        ------
+        SchemaError
+            If cells cannot be read beside the original's.
+        """
+        n_people = self.original.n_rows
+        if not self.is_in_pieces:
+            return candidates_of([self.column(name) for name in names], n_people, self.released.n_rows)
+        parts = [[self.column(name) for name in piece if name in names] for piece in self.pieces]
+        return candidates_in_buckets([part for part in parts if part], self._buckets, n_people)

@@ -1,0 +1,159 @@
+"""``sfumato report``: a release as one HTML file to read, print and file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.options import (
+    apply_roles,
+    given_roles,
+    progress_bar,
+    read_options,
+    reading_options,
+    role_options,
+    with_given_roles,
+)
+
+if TYPE_CHECKING:
+    from sfumato.manifest import AnyTable, Manifest
+    from sfumato.report.reproduction import Asked
+    from sfumato.schema import Role
+    from sfumato.table.read import ReadOptions
+
+
+@click.command("report")
+@click.argument("released")
+@click.option("--manifest", "manifest_path", help="The release's manifest. Default: the one beside RELEASED.")
+@click.option("--original", help="The table that was released from: utility and risk are measured beside it.")
+@click.option("--project", help="Project file that describes the original, instead of --original.")
+@click.option("-o", "--output", required=True, help="HTML file to write.")
+@click.option("--external", is_flag=True, help="Write the version for others: less detailed, no file paths.")
+@click.option("--quick", is_flag=True, help="Train no classifiers: the report says that utility was not measured.")
+@click.option("--force", is_flag=True, help="Replace a report that exists.")
+@role_options
+@reading_options
+def command(released: str, manifest_path: str | None, output: str, **settings: Any) -> None:
+    """Write what was asked, done, promised and found about a RELEASED table into one HTML file.
+
+    The release is audited first; there is no report of one that the audit does not confirm (exit code 5). With the
+    original, classifiers are trained before and after, and both tables are attacked. Some mechanisms take a while, for
+    they are fitted in every fold: --quick leaves that out. Roles of released columns are those of the manifest; of
+    other columns they are those given, or guessed.
+
+    \b
+    Examples:
+      sfumato report release.csv --project sfumato.toml -o report.html
+      sfumato report release.csv --original admissions.csv --identifiers name -o report.html
+      sfumato report release.csv --project sfumato.toml -o for-recipients.html --external
+    """
+    from sfumato.atomic import check_writable
+    from sfumato.audit.claims import read_claims
+    from sfumato.contract import Release
+    from sfumato.publishing import manifest_path_for
+    from sfumato.reaudit import audit_published, read_manifest, read_released
+    from sfumato.report.render import write_report
+
+    options, roles = read_options(settings), given_roles(settings)
+    external, quick, force = settings["external"], settings["quick"], settings["force"]
+    check_writable(Path(output), force=force)
+    where = Path(manifest_path) if manifest_path else manifest_path_for(Path(released))
+    manifest, entries = read_manifest(where)
+    read_claims(entries)  # refuses a manifest that is not as this program writes it
+    release = Release(read_released(released, manifest), manifest)
+    found = _original(manifest, settings["original"], settings["project"], options, roles)
+    audit = audit_published(released, where, original=found.audited, check_roles=found.has_roles)
+    audit.raise_if_failed()
+    bar, progress = progress_bar("report")
+    with bar:
+        write_report(
+            release,
+            output,
+            original=found.described,
+            audit=audit,
+            asked=found.asked,
+            external=external,
+            quick=quick,
+            force=force,
+            progress=progress,
+        )
+    click.echo(f"wrote {output}", err=True)
+
+
+@dataclass(frozen=True)
+class _Original:
+    """An original as the audit reads it, and as it was described for the release."""
+
+    audited: AnyTable | None
+    described: AnyTable | None
+    asked: Asked
+    has_roles: bool
+
+
+def _original(
+    manifest: Manifest, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
+) -> _Original:
+    from sfumato.errors import InvalidParameterError
+    from sfumato.reaudit import read_original
+    from sfumato.report.reproduction import Asked
+    from sfumato.table.read import ReadOptions
+
+    if original and project:
+        raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
+    if not original and (roles or options != ReadOptions()):
+        raise InvalidParameterError("role and reading options", "got some", allowed="used with --original only")
+    if project:
+        return _of_project(project)
+    if original is None:
+        return _Original(None, None, Asked(), has_roles=False)
+    table = read_original(original, manifest, options)
+    described, guesses = apply_roles(table, _shared(_released_roles(manifest), table) | roles)
+    asked = Asked(reading=_as_options(options), n_guessed=len(guesses), is_as_read=True)
+    return _Original(with_given_roles(table, roles), described, asked, has_roles=bool(roles))
+
+
+def _of_project(path: str) -> _Original:
+    from sfumato.project import load_project
+    from sfumato.report.reproduction import Asked
+
+    project = load_project(path)
+    declared = dict(project.parameters) | ({"binarize": dict(project.binarize)} if project.binarize else {})
+    table = project.read()
+    return _Original(table, table, Asked(path, declared, project_sha256=project.sha256), has_roles=True)
+
+
+def _released_roles(manifest: Manifest) -> dict[str, Role]:
+    """Roles of the released columns, and of the columns that they were made of."""
+    from sfumato.schema import Role
+
+    stated = {str(column["name"]): Role(column["role"]) for column in manifest.output["columns"]}
+    made_of = {
+        str(entry["column"]): stated[str(entry["name"])]
+        for entry in manifest.recodings
+        if "column" in entry and str(entry.get("name")) in stated
+    }
+    return stated | made_of
+
+
+def _shared(roles: Mapping[str, Role], table: AnyTable) -> dict[str, Role]:
+    """Take the roles of columns that a table has; features of a sparse table need none."""
+    from sfumato.table.binary import BinaryTable
+
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    return {name: role for name, role in roles.items() if name in plain.schema}
+
+
+def _as_options(options: ReadOptions) -> tuple[str, ...]:
+    """Write reading options as they were given; what means missing is in the manifest."""
+    given = {
+        "--format": options.format,
+        "--delimiter": options.delimiter,
+        "--encoding": options.encoding,
+        "--sheet": options.sheet,
+    }
+    flags = [part for flag, value in given.items() if value is not None for part in (flag, value)]
+    return (*flags, *(() if options.header else ("--no-header",)))

@@ -1,0 +1,160 @@
+"""Points in processes of their own, a few at a time, each with one thread and a time limit.
+
+A process that hangs, crashes or eats all memory costs its own point and no other. Each writes its result itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from sfumato.evaluation.grid import Point
+from sfumato.evaluation.points import Status, measure_point, unmeasured
+from sfumato.evaluation.run_folder import RunFolder
+from sfumato.manifest import AnyTable
+from sfumato.mechanisms import registered_mechanisms
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_SECONDS_TO_DIE = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Running:
+    point: Point
+    process: BaseProcess
+    started: float
+
+    def seconds_left(self, timeout: float | None) -> float | None:
+        return None if timeout is None else max(self.started + timeout - time.monotonic(), 0.0)
+
+
+def measure_in_processes(
+    table: AnyTable,
+    points: Sequence[Point],
+    folder: RunFolder,
+    *,
+    workers: int,
+    timeout: float | None,
+    finished: Callable[[Point], None],
+) -> None:
+    """Measure points and leave the results in the run folder; whatever ends this ends all processes.
+
+    Parameters
+    ----------
+    workers : int
+        How many run at once.
+    timeout : float or None
+        Seconds after which a point is given up.
+    finished : callable
+        Called with every point that has a result.
+    """
+    waiting, running = deque(points), list[_Running]()
+    with _one_thread_each():
+        context = _context()
+        try:
+            while waiting or running:
+                while waiting and len(running) < workers:
+                    running.append(_started(context, table, waiting.popleft(), folder))
+                _wait(running, timeout)
+                for one in [one for one in running if _is_over(one, folder, timeout)]:
+                    running.remove(one)
+                    finished(one.point)
+        finally:
+            for one in running:
+                _kill(one.process)
+
+
+def _context() -> Any:
+    """Start processes from a clean one that has imported everything, where the system can do that."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    families = {info.build.__module__ for info in registered_mechanisms().values()}
+    context.set_forkserver_preload([__name__, *sorted(families)])
+    return context
+
+
+@contextlib.contextmanager
+def _one_thread_each() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _started(context: Any, table: AnyTable, point: Point, folder: RunFolder) -> _Running:
+    process = context.Process(target=_measure_and_save, args=(table, point, folder), name=f"sfumato {point.mechanism}")
+    process.start()
+    return _Running(point, process, time.monotonic())
+
+
+def _measure_and_save(table: AnyTable, point: Point, folder: RunFolder) -> None:
+    """Measure one point, in a process that nobody interrupts and that ends when its parent does."""
+    if hasattr(os, "setsid"):
+        os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    warnings.simplefilter("ignore")
+    folder.save(point, measure_point(table, point, folder.measuring))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _wait(running: Sequence[_Running], timeout: float | None) -> None:
+    left = [one.seconds_left(timeout) for one in running]
+    known = [seconds for seconds in left if seconds is not None]
+    multiprocessing.connection.wait([one.process.sentinel for one in running], min(known) if known else None)
+
+
+def _is_over(one: _Running, folder: RunFolder, timeout: float | None) -> bool:
+    """Whether a point has a result; one that took too long or died gets one that says so."""
+    if not one.process.is_alive():
+        one.process.join()
+        if one.process.exitcode != 0 or folder.load(one.point) is None:
+            folder.save(one.point, unmeasured(one.point, Status.FAILED, _cause_of_death(one.process.exitcode)))
+        return True
+    if timeout is None or one.seconds_left(timeout):
+        return False
+    _kill(one.process)
+    reason = f"took longer than {timeout:g} seconds"
+    folder.save(one.point, unmeasured(one.point, Status.TIMED_OUT, reason) | {"timeout": timeout})
+    return True
+
+
+def _cause_of_death(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        hint = "; perhaps the memory was used up" if -exit_code == getattr(signal, "SIGKILL", 9) else ""
+        return f"its process was ended by signal {-exit_code}{hint}"
+    return f"its process ended early (exit code {exit_code})"
+
+
+def _kill(process: BaseProcess) -> None:
+    """End a process and those it has started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if process.pid is not None and hasattr(os, "killpg") and os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.join(_SECONDS_TO_DIE)

@@ -1,0 +1,175 @@
+"""How a release is made again: its mechanism with the settings of the manifest, and the shell line that runs it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.contract import Mechanism
+from sfumato.errors import SfumatoError
+from sfumato.manifest import AnyTable, Manifest
+from sfumato.mechanisms import build_mechanism, registered_mechanisms
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
+from sfumato.table.coding import Table
+
+LONGEST_COMMAND = 4_000
+
+_WEIGHTS = ("performance", "privacy", "size")
+_FLAG_OF_ROLE = {
+    Role.TARGET: "--target",
+    Role.QUASI_IDENTIFIER: "--quasi-identifiers",
+    Role.SENSITIVE: "--sensitive",
+    Role.IDENTIFIER: "--identifiers",
+    Role.OTHER: "--other",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the one who asks for a report knows beyond the manifest.
+
+    Parameters
+    ----------
+    project : str or None
+        Path of the project file that described the original.
+    declared : mapping
+        Parameters that the project file gives to the mechanism.
+    reading : sequence of str
+        Options by which the original was read, as the command line takes them.
+    n_guessed : int
+        Columns whose roles were guessed.
+    project_sha256 : str or None
+    is_as_read : bool
+        Whether the kinds of the columns are those found in the file, and not declared.
+    """
+
+    project: str | None = None
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    reading: Sequence[str] = ()
+    n_guessed: int = 0
+    project_sha256: str | None = None
+    is_as_read: bool = False
+
+
+def settings_of(manifest: Manifest, declared: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Take the parameters of the manifest's mechanism, and the names of those that only a project file holds.
+
+    A manifest tells only that hierarchies and rules for features were given, for they may name values.
+    """
+    stated = manifest.mechanism.get("parameters") or {}
+    found: dict[str, Any] = {}
+    unknown: list[str] = []
+    for parameter in registered_mechanisms()[manifest.mechanism["name"]].parameters:
+        value = stated.get(parameter.name)
+        if value is None or value == "automatic":
+            continue
+        if parameter.name == "weights" and isinstance(value, list):
+            value = dict(zip(_WEIGHTS, value, strict=False))
+        is_only_named = parameter.type is dict and not isinstance(value, Mapping)
+        if not is_only_named and not (isinstance(value, str) and value.startswith("declared; ")):
+            found[parameter.name] = value
+        elif parameter.name in declared:
+            found[parameter.name] = declared[parameter.name]
+        else:
+            unknown.append(parameter.name)
+    return found, unknown
+
+
+def mechanism_of(manifest: Manifest, declared: Mapping[str, Any]) -> Mechanism | str:
+    """Build the mechanism of a manifest, or say why it cannot be built."""
+    name = manifest.mechanism["name"]
+    if name not in registered_mechanisms():
+        return f"'{name}' is not a mechanism that runs on one table alone"
+    settings, unknown = settings_of(manifest, declared)
+    if unknown:
+        return f"the manifest does not hold the settings of {', '.join(unknown)}; give the project file"
+    try:
+        return build_mechanism(name, settings)
+    except SfumatoError as exc:
+        return f"the mechanism cannot be built from the manifest: {exc}"
+
+
+def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> tuple[str | None, list[str]]:
+    """Write the shell line that makes the release again, and what must be known about it."""
+    name, notes = str(manifest.mechanism["name"]), []
+    source = original.source if original is not None else None
+    if name not in registered_mechanisms():
+        return None, [f"'{name}' is a session of several parties and cannot be run by one of them."]
+    if original is None or source is None or source.format == "memory":
+        return None, ["The original is not known as a file, so that there is no shell line that reads it."]
+    settings, unknown = settings_of(manifest, asked.declared)
+    tables = [key for key, value in settings.items() if not _fits_options(value)]
+    if (unknown or tables) and asked.project is None:
+        needed = ", ".join([*unknown, *tables])
+        notes.append(f"This line lacks the settings of {needed}, for which there are no options: use a project file.")
+    settings = {key: value for key, value in settings.items() if key not in tables}
+    if asked.project is not None:
+        arguments = ["--project", asked.project]
+        if manifest.project_sha256 not in (None, asked.project_sha256):
+            notes.append("The project file is not the one that the manifest names: it may have been changed since.")
+    else:
+        arguments = [source.name, *_roles(original), *asked.reading, *_missing(manifest)]
+        if not asked.is_as_read or manifest.missing.get("columns"):
+            notes.append("Kinds of columns are found out from the file again: where others were declared, it differs.")
+    if asked.n_guessed:
+        notes.append(f"Roles of {asked.n_guessed:,} columns that were not released were guessed; check them.")
+    if manifest.perturbation is not None and manifest.perturbation.get("kind") == "synthetic":
+        notes.append("The noise is drawn anew at every run and takes no seed: the file will not be the same.")
+    output = str(manifest.output.get("name") or "release.csv")
+    line = shlex.join(["sfumato", "release", *arguments, "-m", name, *_flags(name, settings, asked), "-o", output])
+    if len(line) > LONGEST_COMMAND:
+        notes.append("The line would be too long: describe the columns with 'sfumato init' and a project file.")
+        return None, notes
+    return line, notes
+
+
+def _flags(mechanism: str, settings: Mapping[str, Any], asked: Asked) -> list[str]:
+    """Parameters that are neither the defaults nor those of the project file, as options."""
+    defaults = {parameter.name: parameter.default for parameter in registered_mechanisms()[mechanism].parameters}
+    defaults |= asked.declared if asked.project is not None else {}
+    flags: list[str] = []
+    for name, value in settings.items():
+        default = defaults.get(name)
+        if value == default or (isinstance(value, Mapping) and list(value.values()) == _as_list(default)):
+            continue
+        entries = {name: value}
+        if isinstance(value, Mapping):
+            entries = {f"{name}.{key}": entry for key, entry in value.items()}
+        for key, entry in entries.items():
+            flags += ["-p", f"{key}={str(entry).lower() if isinstance(entry, bool) else entry}"]
+    return flags
+
+
+def _fits_options(value: Any) -> bool:
+    entries = value.values() if isinstance(value, Mapping) else [value]
+    return all(isinstance(entry, str | int | float) for entry in entries)
+
+
+def _as_list(default: Any) -> list[Any]:
+    return list(default.values() if isinstance(default, Mapping) else default or ())
+
+
+def _roles(original: AnyTable) -> list[str]:
+    schema: Schema = original.schema if isinstance(original, Table) else original.companions.schema
+    flags: list[str] = []
+    for role, flag in _FLAG_OF_ROLE.items():
+        names = schema.names(role)
+        if names:
+            flags += [flag, names[0] if role is Role.TARGET else _comma_separated(names)]
+    return flags
+
+
+def _comma_separated(names: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def _missing(manifest: Manifest) -> list[str]:
+    tokens = manifest.missing_tokens
+    flags = [] if tokens == DEFAULT_MISSING_TOKENS else [part for token in tokens for part in ("--missing", token)]
+    return [*flags, *(["--drop-incomplete"] if manifest.missing.get("rows") == "dropped" else [])]

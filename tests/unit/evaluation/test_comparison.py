@@ -1,0 +1,389 @@
+"""Comparisons: points are measured apart, ranked as naive loops rank them, and what goes wrong is a marked row."""
+
+import csv
+import io
+import json
+import multiprocessing
+import os
+from functools import partial
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.datasets.admissions import admissions
+from sfumato.errors import AuditFailedError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.evaluation import points as points_module
+from sfumato.evaluation import processes
+from sfumato.evaluation.asked import AskedGuarantee
+from sfumato.evaluation.compare import compare
+from sfumato.evaluation.comparison import Comparison, short_guarantees
+from sfumato.evaluation.grid import ORIGINAL, Grid, Point
+from sfumato.evaluation.points import Measuring, Status, measure_point, unmeasured
+from sfumato.evaluation.run_folder import RunFolder
+from sfumato.schema import Column, Role, Schema
+from sfumato.selection.tradeoff import EvaluationWeights
+from sfumato.table.coding import Table
+
+QUICK = Measuring(("naive-bayes",), n_folds=2)
+SMALL = ["age", "sex", "insurance", "discharge_diagnosis", "readmitted"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return admissions(n_rows=150).keep(SMALL)
+
+
+def made(utility, risk, n_columns, k=5, kind="k-anonymity", label=None):
+    """Write down the result of a point, as if it had been measured."""
+    scores = {"auc": {"mean": utility}, "accuracy": {"mean": utility / 2}}
+    return unmeasured(Point(label or f"m{k}", {"k": k}), Status.DONE) | {
+        "guarantees": [{"kind": kind, "k": k, "statement": "…", "audited": k, "is_partial": False}],
+        "n_columns": n_columns,
+        "n_rows": 100,
+        "risk": {"headline": {"marketer": risk, "highest_prosecutor": risk}},
+        "utility": {"classifiers": {"naive-bayes": scores}, "majority_accuracy": 0.5},
+    }
+
+
+def original(utility=0.9, risk=1.0, n_columns=9):
+    return made(utility, risk, n_columns) | {"mechanism": ORIGINAL, "guarantees": []}
+
+
+def compared(*results, **more):
+    return Comparison(tuple(results), more.pop("original", original()), measuring=QUICK, **more)
+
+
+numbers = st.tuples(
+    st.sampled_from([0.6, 0.65, 0.7, 0.705, 0.71]), st.sampled_from([0.0, 0.1, 0.2, 0.5]), st.integers(1, 4)
+)
+
+
+@given(st.lists(numbers, min_size=1, max_size=8))
+def test_the_front_is_what_nothing_beats(found):
+    points = compared(*(made(*one) for one in found)).points
+
+    for (u, r, n), point in zip(found, points, strict=True):
+        beaten = any(u2 >= u and r2 <= r and n2 <= n and (u2, r2, n2) != (u, r, n) for u2, r2, n2 in found)
+        assert point.on_front == (not beaten)
+
+
+@given(
+    st.lists(numbers, min_size=1, max_size=8),
+    st.sampled_from([(1, 0, 0), (0.5, 0.25, 0.25), (0.2, 0.6, 0.2), (1 / 3, 1 / 3, 1 / 3)]),
+)
+def test_scores_are_weighted_ranks_with_the_original_among_them(found, weights):
+    points = compared(*(made(*one) for one in found), weights=EvaluationWeights(*weights)).points
+
+    everyone = [*found, (0.9, 1.0, 9)]
+    for (u, r, n), point in zip(found, points, strict=True):
+        ranks = (
+            1 + sum(other[0] < u for other in everyone),
+            1 + sum(other[1] > r for other in everyone),
+            1 + sum(other[2] > n for other in everyone),
+        )
+        assert point.score == pytest.approx(sum(w * rank for w, rank in zip(weights, ranks, strict=True)))
+    assert sorted(point.rank for point in points) == list(range(1, len(found) + 1))
+    in_order = sorted(points, key=lambda point: point.rank)
+    assert all(a.score >= b.score - 1e-9 for a, b in pairwise(in_order))
+
+
+@given(st.lists(st.tuples(numbers, st.sampled_from([3, 5, 10])), min_size=1, max_size=8), st.sampled_from([3, 5, 10]))
+def test_the_recommended_one_meets_the_guarantee_and_is_near_the_best_that_does(found, k):
+    comparison = compared(*(made(*one, k=own) for one, own in found), asked=(AskedGuarantee("k", k),))
+
+    meeting = [one for one, own in found if own >= k]
+    chosen = comparison.recommended
+    if not meeting:
+        assert chosen is None
+        return
+    assert chosen.result["parameters"]["k"] >= k
+    best = max(one[0] for one in meeting)
+    assert chosen.utility >= best - 0.01 - 1e-9
+    rivals = [p for p in comparison.points if p.result["parameters"]["k"] >= k and p.utility >= best - 0.01 - 1e-9]
+    assert chosen.score == pytest.approx(max(p.score for p in rivals))
+
+
+def test_without_a_wish_five_is_asked_for_where_somebody_promises_it():
+    weak, strong = made(0.9, 0.1, 3, k=3), made(0.7, 0.1, 3, k=5)
+
+    assert compared(weak, strong).recommended.result is strong
+    assert compared(weak).recommended.result is weak
+    assert compared(weak, strong).to_dict()["guarantees"] == ["k >= 5"]
+
+
+def test_the_sentence_says_what_and_why():
+    results = made(0.8, 0.05, 3), made(0.795, 0.0, 3, k=6), made(0.7, 0.0, 1, k=7)
+    said = compared(*results, weights=EvaluationWeights(0.2, 0.6, 0.2)).why()
+
+    assert said == (
+        "Recommended: m6 k=6. Of the 3 releases that promise k >= 5, 2 are within 0.01 of the best AUC "
+        "(0.800; 0.900 before), and of these it has the best E(S): AUC 0.795, 0.00% of the people expected to be "
+        "re-identified, 3 columns."
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "guarantee", "is_kept"),
+    [
+        ("k=5", {"kind": "containment", "k": 5}, True),
+        ("k=5", {"kind": "kk-anonymity", "k": 4}, False),
+        ("k=5", {"kind": "bucket-size", "k": 9}, False),
+        ("k=5", {"kind": "k-anonymity", "k": 9, "is_partial": True}, False),
+        ("k-anonymity=5", {"kind": "containment", "k": 9}, False),
+        ("bucket-size = 5", {"kind": "bucket-size", "k": 5}, True),
+        ("l=2", {"kind": "bucket-diversity", "l": 3}, True),
+        ("l=2", {"kind": "l-diversity", "l": 1.5}, False),
+        ("t=0.2", {"kind": "t-closeness", "t": 0.1}, True),
+        ("t=0.2", {"kind": "t-closeness", "t": 0.3}, False),
+        ("epsilon=1", {"kind": "differential-privacy", "epsilon": 2.0}, False),
+        ("breach-bound=0", {"kind": "breach-bound", "max_breach_increase": 0.0}, True),
+    ],
+)
+def test_which_promises_keep_what_is_asked(asked, guarantee, is_kept):
+    assert AskedGuarantee.parse(asked).is_promised_by([{"is_partial": False} | guarantee]) is is_kept
+
+
+@pytest.mark.parametrize("text", ["", "k", "k=", "k=many", "k=nan", "k=inf", "z=5", "=5"])
+def test_a_wish_that_cannot_be_read_is_refused(text):
+    with pytest.raises(InvalidParameterError, match="NAME=NUMBER"):
+        AskedGuarantee.parse(text)
+
+
+def test_nothing_that_meets_the_wish_is_refused_with_the_nearest_value():
+    comparison = compared(made(0.8, 0.1, 3, k=5), made(0.8, 0.1, 3, k=20), asked=(AskedGuarantee("k", 50),))
+
+    with pytest.raises(PrivacyNotAchievableError, match=r"k >= 50; the best level reached is 20.*m20 k=20 reaches 20"):
+        comparison.raise_if_nothing_meets()
+    assert "No release is recommended" in comparison.why()
+
+
+def test_nothing_feasible_is_refused_with_the_nearest_value():
+    infeasible = [
+        unmeasured(Point("mondrian", {"k": 500}), Status.INFEASIBLE, "cannot be met") | {"best_level": 12},
+        unmeasured(Point("anatomy", {"l": 9}), Status.FAILED, "why not"),
+    ]
+
+    with pytest.raises(PrivacyNotAchievableError, match="nearest: mondrian k=500 reaches 12") as refused:
+        compared(*infeasible).raise_if_nothing_meets()
+    assert refused.value.best_level == 12
+    assert refused.value.exit_code == 4
+    with pytest.raises(PrivacyNotAchievableError, match=r"of 1 points 1 failed"):
+        compared(infeasible[1]).raise_if_nothing_meets()
+    compared(made(0.8, 0.1, 3)).raise_if_nothing_meets()
+
+
+def test_accuracy_is_taken_where_there_is_no_area():
+    no_area = made(0.8, 0.1, 3)
+    no_area["utility"]["classifiers"]["naive-bayes"]["auc"] = None
+
+    comparison = compared(no_area, made(0.7, 0.1, 3, k=6))
+    assert comparison.utility_name == "accuracy"
+    assert [point.utility for point in comparison.points] == [0.4, 0.35]
+
+
+def test_rows_drawn_anew_have_no_risk_and_the_notes_say_so():
+    comparison = compared(made(0.8, None, 3))
+
+    assert comparison.points[0].risk == 0.0
+    assert any("taken as 0" in note for note in comparison.notes())
+    assert not any("taken as 0" in note for note in compared(made(0.8, 0.1, 3)).notes())
+
+
+def test_notes_say_where_a_sample_or_a_time_limit_was_used():
+    limited = made(0.8, 0.1, 3) | {"parameters": {"k": 5, "max_seconds": 1.0}}
+    sampled = Comparison((limited,), original(), measuring=Measuring(("naive-bayes",), max_rows=60))
+
+    assert any("60 of 100 rows" in note for note in sampled.notes())
+    assert any("time limit" in note for note in sampled.notes())
+    assert len(compared(made(0.8, 0.1, 3)).notes()) == 1
+
+
+def test_the_tidy_table_has_a_row_for_every_point_and_the_original():
+    failed = unmeasured(Point("anatomy", {"l": 2}), Status.TIMED_OUT, "took longer than 1 seconds")
+    comparison = compared(failed, made(0.8, 0.1, 3), made(0.6, 0.2, 4, k=3))
+
+    rows = list(csv.DictReader(io.StringIO(comparison.to_csv())))
+    assert [row["mechanism"] for row in rows] == ["m5", "m3", "anatomy", ORIGINAL]
+    assert [row["status"] for row in rows] == ["done", "done", "timed out", "done"]
+    assert [row["is_recommended"] for row in rows] == ["True", "False", "False", "False"]
+    assert rows[2]["reason"] == "took longer than 1 seconds"
+    assert json.loads(rows[0]["parameters"]) == {"k": 5}
+    assert rows[0]["auc naive-bayes"] == "0.8"
+    assert [point["utility"] for point in comparison.frontier()] == [None, 0.8, 0.6]
+    assert json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["recommended"]["parameters"] == {"k": 5}
+
+
+def test_partial_promises_are_marked():
+    entry = {"kind": "k-anonymity", "k": 5, "is_partial": True}
+
+    assert short_guarantees([entry]) == ["k-anonymity k=5 (some columns only)"]
+
+
+def test_a_point_is_released_audited_attacked_and_cross_validated(table):
+    found = measure_point(table, Point("mondrian", {"k": 4}), QUICK)
+
+    assert found["status"] == "done"
+    assert found["guarantees"][0]["k"] == 4
+    assert found["guarantees"][0]["audited"] >= 4
+    assert 0 < found["risk"]["headline"]["marketer"] <= 0.25
+    assert found["utility"]["fitted_on"] == "training fold"
+    assert (found["n_columns"], found["n_rows"]) == (4, 150)
+    assert found["seconds"] > 0
+    text = json.dumps(found, allow_nan=False)
+    assert not [value for value in ("female", "private", "public") if value in text]
+
+
+def test_columns_kept_are_columns_of_the_original(table):
+    found = measure_point(table, Point("greedy-containment", {"k": 3, "on_infeasible": "skip"}), QUICK)
+
+    assert 1 <= found["n_columns"] <= 4
+    assert measure_point(table, Point(ORIGINAL), QUICK)["n_columns"] == 4
+
+
+def test_what_cannot_be_met_is_a_result_with_the_best_level(table):
+    found = measure_point(table, Point("mondrian", {"k": 1000}), QUICK)
+
+    assert found["status"] == "infeasible"
+    assert "1000" in found["reason"] or "1,000" in found["reason"] or "999" in found["reason"]
+    assert found["utility"] is None
+
+
+def test_what_cannot_be_met_in_a_fold_says_so(table):
+    found = measure_point(table, Point("mondrian", {"k": 100}), QUICK)
+
+    assert found["status"] == "infeasible"
+    assert found["reason"].startswith("on the training rows of a fold: ")
+    assert found["guarantees"][0]["k"] == 100
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("a secret cell"), "ValueError in test_comparison.py"),
+        (MemoryError("a secret cell"), "not enough memory"),
+        (AuditFailedError(["k is 2"]), "the audit does not confirm this release: k is 2"),
+    ],
+)
+def test_a_failure_is_a_result_that_quotes_no_cell(table, monkeypatch, error, reason):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(points_module, "make_release", fails)
+    found = measure_point(table, Point("mondrian", {"k": 4}), QUICK)
+
+    assert found["status"] == "failed"
+    assert found["reason"].startswith(reason)
+    assert "secret" not in found["reason"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"n_folds": 1}, {"seed": -1}, {"seed": 2**32}, {"max_rows": 1}, {"classifiers": ("oracle",)}, {"classifiers": ()}],
+)
+def test_measuring_refuses_what_every_point_would_fail_on(wrong):
+    with pytest.raises(InvalidParameterError):
+        Measuring(**wrong)
+
+
+GRID = Grid((Point("mondrian", {"k": 3}), Point("mondrian", {"k": 1000}), Point("anatomy", {"l": 2})))
+
+
+def test_a_run_measures_all_points_and_the_next_run_none(table, tmp_path, monkeypatch):
+    calls = []
+    run = partial(compare, table, GRID, measuring=QUICK, run_folder=tmp_path / "runs", workers=2)
+    first = run(progress=lambda done, total, what: calls.append((done, total)))
+
+    assert [one.result["status"] for one in first.points] == ["done", "infeasible", "done"]
+    assert calls == [(done, 4) for done in range(5)]
+    measured = measure_point(table, GRID.points[0], QUICK)
+    assert first.points[0].result["utility"] == measured["utility"]
+    assert first.points[0].result["risk"] == measured["risk"]
+    assert 0.3 < first.original_utility < 1
+    assert first.original_risk > first.points[0].risk
+
+    started = []
+    real = processes._started
+    monkeypatch.setattr(processes, "_started", lambda *given: started.append(given[2]) or real(*given))
+    again = run()
+    assert (again.results, again.original, started) == (first.results, first.original, [])
+
+    run(fresh=True)
+    assert started == [Point(ORIGINAL), *GRID.points]
+
+
+def test_a_point_that_takes_too_long_is_killed_and_marked(table, tmp_path):
+    found = compare(table, GRID, measuring=QUICK, run_folder=tmp_path / "runs", timeout=0.001)
+
+    assert {one.result["status"] for one in found.points} == {"timed out"}
+    assert found.points[0].result["reason"] == "took longer than 0.001 seconds"
+    assert not multiprocessing.active_children()
+    with pytest.raises(PrivacyNotAchievableError, match="3 timed out"):
+        found.raise_if_nothing_meets()
+
+
+def test_a_process_that_dies_costs_its_own_point_only(table, tmp_path, monkeypatch):
+    real = processes._started
+
+    def started(context, given, point, folder):
+        if point.mechanism != "anatomy":
+            return real(context, given, point, folder)
+        process = context.Process(target=os._exit, args=(3,))
+        process.start()
+        return processes._Running(point, process, 0.0)
+
+    monkeypatch.setattr(processes, "_started", started)
+    found = compare(table, GRID, measuring=QUICK, run_folder=tmp_path / "runs", timeout=None)
+
+    assert [one.result["status"] for one in found.points] == ["done", "infeasible", "failed"]
+    assert found.points[2].result["reason"] == "its process ended early (exit code 3)"
+
+
+def test_an_interrupt_ends_the_processes_and_keeps_finished_points(table, tmp_path):
+    folder = RunFolder(tmp_path, "f", QUICK)
+
+    def interrupt(point):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        processes.measure_in_processes(
+            table, [GRID.points[1], *GRID.points], folder, workers=2, timeout=None, finished=interrupt
+        )
+
+    assert not multiprocessing.active_children()
+    assert folder.load(GRID.points[1])["status"] == "infeasible"
+
+
+def test_the_environment_is_as_before(table, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    compare(table, Grid(GRID.points[1:2]), measuring=QUICK, run_folder=tmp_path / "runs", timeout=0.001)
+
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "MKL_NUM_THREADS" not in os.environ
+
+
+def test_a_table_that_no_point_can_be_measured_on_is_refused_at_once(table, tmp_path):
+    one_class = Table.from_arrow(
+        pa.table({"a": ["x", "z"], "y": ["u", "u"]}), Schema.of([Column("a"), Column("y", Role.TARGET)])
+    )
+    refused = partial(compare, run_folder=tmp_path / "runs")
+
+    with pytest.raises(SchemaError, match="no target"):
+        refused(table.keep(["age", "sex"]), GRID)
+    with pytest.raises(SchemaError, match="one class only"):
+        refused(one_class, GRID)
+    with pytest.raises(InvalidParameterError, match="no point"):
+        refused(table, Grid((), {"anatomy": "no column is sensitive"}))
+    for wrong in (
+        {"workers": 0},
+        {"timeout": 0},
+        {"timeout": float("nan")},
+        {"weights": (1, 2)},
+        {"weights": (0, 0, 0)},
+    ):
+        with pytest.raises(InvalidParameterError):
+            refused(table, GRID, **wrong)
+    assert not (tmp_path / "runs").exists()

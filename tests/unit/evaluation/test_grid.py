@@ -1,0 +1,180 @@
+"""Grids: mechanisms propose their own points, say why they have none, and are checked before anything runs."""
+
+import importlib.util
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato import contract
+from sfumato.contract import Compared, MechanismInfo, combinations
+from sfumato.datasets.admissions import admissions
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.evaluation import grid as grid_module
+from sfumato.evaluation.grid import MOST_POINTS, Point, grid_for
+from sfumato.mechanisms import registered_mechanisms
+from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.schema import Column, Role, Schema
+from sfumato.table.binary import BinaryTable, Feature
+from sfumato.table.coding import Table
+
+
+def sparse_table(n_rows=40, n_features=6):
+    rng = np.random.default_rng(0)
+    target = Table.from_arrow(
+        pa.table({"y": [str(i % 2) for i in range(n_rows)]}), Schema.of([Column("y", Role.TARGET)])
+    )
+    matrix = sp.csc_matrix(rng.integers(0, 2, (n_rows, n_features)).astype(np.uint8))
+    return BinaryTable(matrix, tuple(Feature(f"f{i}", f"f{i}") for i in range(n_features)), target)
+
+
+def names_of(grid):
+    return {point.mechanism for point in grid.points}
+
+
+def test_a_mixed_table_gets_about_thirty_points_of_all_mechanisms_but_noise():
+    grid = grid_for(admissions(n_rows=60))
+
+    assert 25 <= len(grid.points) <= 35
+    assert names_of(grid) | set(grid.left_out) == set(registered_mechanisms())
+    assert set(grid.left_out) == {"laplace-dp", "exponential-dp"}
+    for name in ("mondrian", "greedy-containment", "error-risk-tree"):
+        assert {3, 5, 10, 20} <= {point.parameters["k"] for point in grid.points if point.mechanism == name}
+
+
+def test_without_a_sensitive_column_mechanisms_that_need_one_are_left_out_with_the_reason():
+    grid = grid_for(admissions(n_rows=60).keep(["age", "sex", "readmitted"]))
+
+    assert {name for name, why in grid.left_out.items() if why == "no column is sensitive"} == {
+        "anatomy",
+        "breach-aware",
+        "slicing",
+    }
+    assert not names_of(grid) & set(grid.left_out)
+
+
+def test_several_sensitive_columns_are_taken_in_turn_or_are_a_reason():
+    described = {"a": Role.QUASI_IDENTIFIER, "s": Role.SENSITIVE, "u": Role.SENSITIVE, "y": Role.TARGET}
+    schema = Schema.of([Column(name, role) for name, role in described.items()])
+    table = Table.from_arrow(pa.table({name: ["p", "q"] for name in described}), schema)
+
+    grid = grid_for(table, mechanisms=["anatomy", "slicing", "breach-aware"])
+    assert [point.parameters["sensitive"] for point in grid.points] == ["s", "u"]
+    assert set(grid.left_out.values()) == {"2 columns are sensitive, and it protects one"}
+    assert list(grid.left_out) == ["anatomy", "slicing"]
+
+
+def test_sparse_tables_get_the_containment_family():
+    grid = grid_for(sparse_table())
+
+    assert {"greedy-containment", "maximal-containment", "exact-containment", "optimal-containment"} <= names_of(grid)
+    assert "sparse" in grid.left_out["mondrian"]
+    assert not {"error-risk-tree", "global-recoding", "gain-recoding"} & names_of(grid)
+
+
+def test_a_missing_package_is_a_reason(monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(contract, "find_spec", lambda name: None if name == "opendp" else real(name))
+
+    assert grid_for(sparse_table()).left_out["laplace-dp"] == "the package opendp is not installed"
+
+
+def test_very_many_columns_are_a_reason():
+    columns = {f"c{i}": ["a", "b"] for i in range(5)} | {"y": ["0", "1"]}
+    schema = Schema.of([Column(name, Role.TARGET if name == "y" else Role.QUASI_IDENTIFIER) for name in columns])
+    table = Table.from_arrow(pa.table(columns), schema)
+
+    assert Compared(({"k": 5},), most_columns=5)(table) == ({"k": 5},)
+    with pytest.raises(SchemaError, match="5 quasi-identifiers are more than 4"):
+        Compared(({"k": 5},), most_columns=4)(table)
+
+
+@pytest.mark.parametrize(("values", "is_binary"), [(["0", "1"], True), (["0", "2"], False), (["0", None], False)])
+def test_binary_columns_are_told_by_their_values(values, is_binary):
+    columns = {"a": values, "y": ["0", "1"]}
+    schema = Schema.of([Column("a"), Column("y", Role.TARGET)])
+    table = Table.from_arrow(pa.table(columns), schema)
+    compared = Compared(({},), needs_binary=True)
+
+    if is_binary:
+        assert compared(table) == ({},)
+    else:
+        with pytest.raises(SchemaError, match="not all quasi-identifiers are 0/1"):
+            compared(table)
+
+
+@pytest.mark.parametrize(("n_rows", "seconds"), [(10, 1.0), (15_000, 3.0), (400_000, 10.0)])
+def test_time_limits_grow_with_the_rows(n_rows, seconds):
+    table = Table.from_arrow(pa.table({"a": ["x"] * n_rows}), Schema.of([Column("a")]))
+
+    assert Compared(({"k": 5},), time_limit="max_seconds")(table) == [{"k": 5, "max_seconds": seconds}]
+
+
+def test_a_new_mechanism_is_compared_by_registering_itself(monkeypatch):
+    plain = MechanismInfo("new", Mondrian, "why", "promises", registered_mechanisms()["mondrian"].parameters)
+    known = {
+        "new": plain,
+        "own": replace(plain, name="own", compared=lambda table: [{"k": table.n_rows}]),
+    }
+    monkeypatch.setattr(grid_module, "registered_mechanisms", lambda: known)
+    monkeypatch.setattr(grid_module, "build_mechanism", lambda name, parameters: known[name].build(**parameters))
+
+    assert grid_for(admissions(n_rows=7)).points == (Point("new"), Point("own", {"k": 7}))
+
+
+@given(
+    st.lists(st.integers(2, 9), min_size=1, max_size=3, unique=True),
+    st.lists(st.booleans(), min_size=1, max_size=2, unique=True),
+)
+def test_chosen_lists_are_combined(ks, stricts):
+    grid = grid_for(sparse_table(), {"mondrian": {"k": ks, "strict": stricts, "split": "median"}})
+
+    expected = [{"k": k, "strict": strict, "split": "median"} for k, strict in product(ks, stricts)]
+    assert [point.parameters for point in grid.points] == expected
+    assert list(combinations({"k": ks, "strict": stricts, "split": ["median"]})) == expected
+
+
+def test_only_the_named_mechanisms_are_taken():
+    grid = grid_for(admissions(n_rows=60), mechanisms=["mondrian", "laplace-dp"])
+
+    assert names_of(grid) == {"mondrian"}
+    assert list(grid.left_out) == ["laplace-dp"]
+
+
+def test_a_plan_for_features_goes_to_those_who_take_one_and_have_none():
+    chosen = {"mondrian": {}, "greedy-containment": {"binarize": [{"recipe": "adult-19"}]}, "random-flipping": {}}
+    plan = {"columns": {"age": {"cuts": [40]}}}
+
+    points = {point.mechanism: point.parameters for point in grid_for(sparse_table(), chosen, binarize=plan).points}
+    assert points == {
+        "mondrian": {},
+        "greedy-containment": {"binarize": {"recipe": "adult-19"}},
+        "random-flipping": {"binarize": plan},
+    }
+
+
+@pytest.mark.parametrize(
+    ("chosen", "problem"),
+    [
+        ({"mondrain": {}}, "did you mean 'mondrian'"),
+        ({"mondrian": {"q": [1]}}, "a parameter of mondrian"),
+        ({"mondrian": {"k": ["many"]}}, "a whole number"),
+        ({"mondrian": {"k": []}}, "an empty list"),
+        ({"mondrian": {"k": list(range(2, MOST_POINTS + 3))}}, "at most 10,000 points"),
+    ],
+)
+def test_a_wrong_grid_is_refused_before_anything_runs(chosen, problem):
+    with pytest.raises(InvalidParameterError, match=problem):
+        grid_for(admissions(n_rows=20), chosen)
+
+
+def test_labels_show_what_differs_and_no_limits_of_time():
+    point = Point("gain-recoding", {"k": 5, "max_seconds": 2.0, "slicing": True, "threshold": 0.5, "hierarchies": {}})
+
+    assert point.label == "gain-recoding k=5 slicing=true threshold=0.5 hierarchies=none"
+    assert Point("anatomy").label == "anatomy"
