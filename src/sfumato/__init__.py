@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sfumato.displays.breach_plane import BreachPlaneDisplay
     from sfumato.entropy_guarantees import PrivacyGain
     from sfumato.estimated_guarantees import BreachBound
+    from sfumato.evaluation.compare import compare
     from sfumato.evaluation.encoding import GeneralizedEncoder
     from sfumato.evaluation.scores import evaluate
     from sfumato.evaluation.utility import cross_validated_utility
@@ -99,6 +100,7 @@ _HOMES = {
     "Table": "sfumato.table.coding",
     "audit_release": "sfumato.audit.verify",
     "binarize": "sfumato.table.binarize",
+    "compare": "sfumato.evaluation.compare",
     "cross_validated_utility": "sfumato.evaluation.utility",
     "evaluate": "sfumato.evaluation.scores",
     "link": "sfumato.attack.linkage",
@@ -153,6 +155,7 @@ __all__ = [
     "Table",
     "audit_release",
     "binarize",
+    "compare",
     "cross_validated_utility",
     "evaluate",
     "link",

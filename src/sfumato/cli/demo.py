@@ -16,22 +16,25 @@ MARKER = "# Written by sfumato demo"
 @click.command("demo")
 @click.option("-o", "--output", default="sfumato-demo", show_default=True, help="Folder for the files.")
 @click.option("-k", default=5, show_default=True, help="Level of k-anonymity by containment.")
+@click.option("--quick", is_flag=True, help="Train no classifiers for the report.")
 @click.option("--force", is_flag=True, help="Replace files in the folder that an earlier demo did not write.")
-def command(output: str, k: int, force: bool) -> None:
-    """Take 5,000 synthetic hospital admissions from roles to an audited release.
+def command(output: str, k: int, quick: bool, force: bool) -> None:
+    """Take 5,000 synthetic hospital admissions from roles to an audited release and a report.
 
-    Writes admissions.csv (the made-up original), sfumato.toml, release.csv and its manifest into a folder, replacing
-    the files of an earlier demo.
+    Writes admissions.csv (the made-up original), sfumato.toml, release.csv with its manifest and report.html into a
+    folder, replacing the files of an earlier demo.
 
     \b
     Examples:
       sfumato demo
       sfumato demo -k 20 -o /tmp/demo
     """
+    from sfumato.cli.options import progress_bar
     from sfumato.cli.summary import show_checks, show_release
     from sfumato.mechanisms import build_mechanism
     from sfumato.publishing import make_release, publish
     from sfumato.reaudit import audit_published
+    from sfumato.report.render import write_report
 
     folder = Path(output)
     is_ours = force or _is_demo_folder(folder)
@@ -46,9 +49,24 @@ def command(output: str, k: int, force: bool) -> None:
     show_release(published.release)
     click.echo("\n3. The audit, by code that shares nothing with the mechanism:", err=True)
     show_checks(audit_published(published.table_path, published.manifest_path, original=table, check_roles=True))
-    click.echo(f"\nFiles in {folder}/: release.csv, release.csv.manifest.json, admissions.csv, sfumato.toml", err=True)
+    trained = "" if quick else "classifiers before and after (about 20 s), "
+    click.echo(f"\n4. The report: {trained}attacks before and after", err=True)
+    bar, progress = progress_bar("report")
+    with bar:
+        write_report(
+            published.release,
+            folder / "report.html",
+            original=table,
+            mechanism=mechanism,
+            quick=quick,
+            progress=progress,
+            force=is_ours,
+        )
+    files = "release.csv, release.csv.manifest.json, report.html, admissions.csv, sfumato.toml"
+    click.echo(f"\nFiles in {folder}/: {files}", err=True)
     again = f"sfumato release --project {folder}/sfumato.toml --force"
-    click.echo(f"Next: edit {folder}/sfumato.toml and run '{again}'", err=True)
+    click.echo(f"Next: open {folder}/report.html; edit {folder}/sfumato.toml and run '{again}';", err=True)
+    click.echo(f"      see what else there is with 'sfumato compare --project {folder}/sfumato.toml'", err=True)
 
 
 def _is_demo_folder(folder: Path) -> bool:
@@ -80,7 +98,7 @@ def _write_original(folder: Path, *, force: bool) -> Table:
     made = admissions()
     content = io.BytesIO()
     write_table(made, content, "csv")
-    for name in ("admissions.csv", "sfumato.toml", "release.csv"):
+    for name in ("admissions.csv", "sfumato.toml", "release.csv", "report.html"):
         check_writable(folder / name, force=force)
     write_atomically(folder / "admissions.csv", content.getvalue(), force=force)
     roles = {column.name: column.role for column in made.schema}

@@ -56,6 +56,12 @@ class DrawnDisplay:
         object.__setattr__(self, "figure_", ax.figure)
         return ax
 
+    def _repr_svg_(self: Display) -> str:
+        """Picture for notebooks."""
+        from sfumato.displays.files import rendered
+
+        return rendered(self, "svg").decode()
+
 
 @dataclass(frozen=True)
 class DisplayKind:

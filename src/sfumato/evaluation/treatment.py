@@ -176,7 +176,8 @@ def _in_form_of(released: AnyTable, names: Sequence[str], test: AnyTable, manife
     """Compute the released columns from rows that were not released."""
     features = _features(released)
     if features and isinstance(test, BinaryTable):
-        return test.select([test.position(feature.name) for feature in features]).to_table()
+        place_of = {name: place for place, name in enumerate(test.feature_names)}
+        return test.select([place_of[feature.name] for feature in features]).to_table()
     table = _as_table(test)
     computed = {feature.name: _zero_one(feature, table[feature.column]) for feature in features}
     recoded = {recoding["name"] for recoding in manifest.recodings} - computed.keys()

@@ -36,6 +36,8 @@ FLAGS = {
         "--json",
     ],
     "collaborate": ["schema", "party", "--config", "--data", "--schema", "-o", "--min-privacy-gain", "--weights"],
+    "compare": ["--guarantee", "--weights", "--classifiers", "--folds", "--timeout", "-m", "--seed"],
+    "report": ["--manifest", "--original", "--project", "-o", "--external", "--quick", "--force"],
     "plot": ["-o", "--output", "--kind", "--force"],
     "demo": ["-k", "--nonsense"],
     "mechanisms": ["--json"],
@@ -149,10 +151,15 @@ def test_random_command_lines_never_crash(crowded_folder, capsys, monkeypatch, s
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chooser.choice(PIPED))))
         name = chooser.choice(["release", "audit", *FLAGS])
         arguments = [name]
-        if name in ("init", "release", "audit", "attack", "plot", "hierarchy") and chooser.random() < 0.9:
+        if (
+            name in ("init", "release", "audit", "attack", "plot", "compare", "report", "hierarchy")
+            and chooser.random() < 0.9
+        ):
             arguments.append(chooser.choice(VALUES))
         if name == "demo":
             arguments.append("--nonsense")
+        if name == "compare":
+            arguments.append("--dry-run")
         for _ in range(chooser.randrange(5)):
             arguments.append(chooser.choice(FLAGS[name] + SHARED))
             if chooser.random() < 0.85:

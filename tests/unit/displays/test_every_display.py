@@ -96,6 +96,7 @@ def test_the_same_numbers_give_the_same_svg_with_a_title(display):
     assert ElementTree.fromstring(first).find("{http://www.w3.org/2000/svg}title").text == display.title
     assert b"<image" not in first
     assert len(first) < 200_000
+    assert display._repr_svg_().encode() == rendered(display, "svg")
 
 
 def test_given_axes_are_used_and_remembered(display):
