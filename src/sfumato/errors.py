@@ -127,13 +127,13 @@ class PrivacyNotAchievableError(SfumatoError):
 
     exit_code = 4
 
-    def __init__(self, guarantee: str, *, best_level: float | None, hint: str = "") -> None:
+    def __init__(
+        self, guarantee: str, *, best_level: float | None, hint: str = "", problem: str = "cannot be met:"
+    ) -> None:
         self.guarantee = guarantee
         self.best_level = best_level
         reached = f"; the best level reached is {best_level:g}" if best_level is not None else ""
-        super().__init__(
-            f"cannot be met: {guarantee}{reached}. Nothing was released." + (f" Hint: {hint}" if hint else "")
-        )
+        super().__init__(f"{problem} {guarantee}{reached}. Nothing was released." + (f" Hint: {hint}" if hint else ""))
 
 
 class AuditFailedError(SfumatoError):

@@ -16,6 +16,7 @@ from sfumato.attack.reidentification import class_size_distribution, n_found, ow
 from sfumato.attack.uniques import LARGEST_SET, minimal_uniques
 from sfumato.contract import Progress
 from sfumato.manifest import AnyTable, Manifest
+from sfumato.table.coding import Table
 
 N_BACKGROUND = (1, 2, 3)
 NOT_APPLICABLE = "not_applicable"
@@ -62,7 +63,8 @@ def risk_of(
         ``headline`` (``marketer``: expected share of people named by one who knows all quasi-identifiers;
         ``highest_prosecutor``; both ``None`` where no row is anybody's), ``reidentification``, ``class_sizes``,
         ``uniques``, ``inference``, ``linkage`` and ``containment``. Where an attack does not apply, its entry is
-        ``{"not_applicable": reason}``. Fit for JSON; no cell value is in it.
+        ``{"not_applicable": reason}``. Fit for JSON; no cell value is in it: a feature such as ``sex=f`` is named by
+        its column and a number.
 
     Raises
     ------
@@ -101,6 +103,15 @@ def risk_of(
     return {"headline": _headline(found["reidentification"])} | found
 
 
+def attacked_rows(original: AnyTable, manifest: Manifest | None) -> AnyTable:
+    """Take the rows of the original that a release was made of: the complete ones where the others were dropped.
+
+    Who was left out beforehand cannot be found, and would make the risk of the others look smaller.
+    """
+    is_dropped = manifest is not None and manifest.missing.get("rows") == "dropped"
+    return original.without_incomplete_rows() if is_dropped and isinstance(original, Table) else original
+
+
 def _headline(found: Mapping[str, Any]) -> dict[str, Any]:
     if NOT_APPLICABLE in found:
         return {"marketer": None, "highest_prosecutor": None, NOT_APPLICABLE: found[NOT_APPLICABLE]}
@@ -123,7 +134,24 @@ def _uniques(tables: Correspondence) -> dict[str, Any]:
     if tables.is_synthetic:
         return {NOT_APPLICABLE: _SYNTHETIC}
     found = minimal_uniques(tables.released, tables.quasi_identifiers, largest=LARGEST_SET, within=tables.pieces)
-    return found.summary()
+    return found.summary(_shown_names(tables, tables.quasi_identifiers))
+
+
+def _shown_names(tables: Correspondence, names: Sequence[str]) -> dict[str, str]:
+    """Name features by their column and a number, because their own names hold cells, as ``sex=f`` does.
+
+    The number is the feature's place in the original if that has it, so that it is the same before and after.
+    """
+    places = {name: number for number, name in enumerate(names, start=1)}
+    places |= {name: number for number, name in enumerate(tables.original.names, start=1) if name in places}
+    shown: dict[str, str] = {}
+    for name in names:
+        feature, recoding = tables.original.feature(name) or tables.released.feature(name), tables.recodings.get(name)
+        column = feature.column if feature is not None else name
+        if column == name and recoding is not None:
+            column = recoding.column
+        shown[name] = name if column == name else f"{column} (feature {places[name]})"
+    return shown
 
 
 def _inference(tables: Correspondence, include_target: bool, seed: int) -> Any:
@@ -167,7 +195,8 @@ def _linkage(tables: Correspondence) -> Any:
         found = list(single.values()) if size == 1 else [_linked(tables, tuple(chosen)) for chosen in sets]
         best = min(found, key=_order)
         worst.append(best | {"n_sets_tried": len(found), "tried_all_sets": tries_all})
-    return worst
+    shown = _shown_names(tables, names)
+    return [entry | {"columns": [shown[name] for name in entry["columns"]]} for entry in worst]
 
 
 def _order(found: Mapping[str, Any]) -> tuple[int, float]:

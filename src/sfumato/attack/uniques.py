@@ -96,8 +96,9 @@ class MinimalUniques:
             for name in self.names
         }
 
-    def summary(self) -> dict[str, Any]:
-        """Plain counts, fit for JSON; no cell value is in it."""
+    def summary(self, shown: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Plain counts, fit for JSON; no cell is in it where ``shown`` gives other names to features named by one."""
+        shown = shown or {}
         n_rows = len(self.scores)
         n_rows_with = int(np.count_nonzero(self.scores))
         worst = sorted((s for s in self.sets if s.n_minimal), key=lambda s: (-s.n_minimal, len(s.columns)))
@@ -110,9 +111,13 @@ class MinimalUniques:
             "share_of_rows": n_rows_with / max(n_rows, 1),
             "n_minimal": self.n_minimal,
             "by_size": [self._of_size(size) for size in range(1, self.largest + 1)],
-            "columns": [{"column": name, **shares} for name, shares in blamed],
+            "columns": [{"column": shown.get(name, name), **shares} for name, shares in blamed],
             "sets": [
-                {"columns": list(s.columns), "n_unique": s.n_unique, "n_minimal": s.n_minimal}
+                {
+                    "columns": [shown.get(name, name) for name in s.columns],
+                    "n_unique": s.n_unique,
+                    "n_minimal": s.n_minimal,
+                }
                 for s in worst[:SETS_LISTED]
             ],
             "highest_score": int(self.scores.max(initial=0)),

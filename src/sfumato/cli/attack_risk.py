@@ -34,9 +34,10 @@ def attack_pair(
     as_json: bool,
 ) -> None:
     """Read both tables, attack the original as it is and the release, and show what was found."""
-    from sfumato.attack.risk import risk_of
+    from sfumato.attack.risk import attacked_rows, risk_of
 
     original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
+    original = attacked_rows(original, manifest)
     settings: dict[str, Any] = {"sample_fraction": sample_fraction, "include_target": include_target, "seed": seed}
     bar, progress = progress_bar("attacking")
     with bar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from sfumato.cli.options import (
 
 if TYPE_CHECKING:
     from sfumato.contract import Progress
+    from sfumato.evaluation.asked import AskedGuarantee
     from sfumato.evaluation.comparison import Comparison
     from sfumato.evaluation.grid import Grid
     from sfumato.evaluation.points import Measuring
@@ -84,17 +85,19 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     from sfumato.cli.compare_tables import show_comparison, show_grid
     from sfumato.cli.summary import show_guesses
     from sfumato.errors import InvalidParameterError
+    from sfumato.evaluation.asked import AskedGuarantee
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
+    asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]
     _check_outputs(settings)
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     show_guesses(order.guesses)
-    grid = _grid(order, settings)
+    grid = _grid(order, asked, settings)
     if dry_run:
         show_grid(grid, as_json=as_json)
         return
-    found = _compared(order, grid, settings)
+    found = _compared(order, grid, asked, settings)
     show_comparison(found, as_json=as_json)
     _write(found, settings)
     found.raise_if_nothing_meets()
@@ -121,11 +124,11 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     return Order(project.read(), project.binarize, project.compare)
 
 
-def _grid(order: Order, settings: dict[str, Any]) -> Grid:
+def _grid(order: Order, asked: Sequence[AskedGuarantee], settings: dict[str, Any]) -> Grid:
     from sfumato.evaluation.grid import grid_for
 
     chosen = order.settings.get("grid")
-    return grid_for(order.table, chosen, mechanisms=settings["mechanisms"], binarize=order.binarize)
+    return grid_for(order.table, chosen, mechanisms=settings["mechanisms"], binarize=order.binarize, asked=asked)
 
 
 def _measuring(order: Order, settings: dict[str, Any]) -> Measuring:
@@ -153,11 +156,9 @@ def _weights(order: Order, settings: dict[str, Any]) -> list[float]:
     return weights
 
 
-def _compared(order: Order, grid: Grid, settings: dict[str, Any]) -> Comparison:
-    from sfumato.evaluation.asked import AskedGuarantee
+def _compared(order: Order, grid: Grid, asked: Sequence[AskedGuarantee], settings: dict[str, Any]) -> Comparison:
     from sfumato.evaluation.compare import compare
 
-    asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]
     measuring, weights = _measuring(order, settings), _weights(order, settings)
     bar, progress = _points_bar()
     try:

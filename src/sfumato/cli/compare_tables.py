@@ -22,13 +22,15 @@ _WIDEST = 44
 
 def show_grid(grid: Grid, *, as_json: bool) -> None:
     """List the points of a grid and the mechanisms that are left out."""
+    from sfumato.evaluation.ranking import counted
+
     if as_json:
         points = [{"mechanism": point.mechanism, "parameters": dict(point.parameters)} for point in grid.points]
         click.echo(json.dumps({"points": points, "left_out": dict(grid.left_out)}, indent=2, default=str))
         return
     for point in grid.points:
         click.echo(on_one_line(point.label))
-    click.echo(f"{len(grid.points)} points")
+    click.echo(counted(len(grid.points), "point"))
     _show_left_out(grid.left_out)
 
 

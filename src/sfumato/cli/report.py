@@ -43,7 +43,8 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     The release is audited first; there is no report of one that the audit does not confirm (exit code 5). With the
     original, classifiers are trained before and after, and both tables are attacked. Some mechanisms take a while, for
     they are fitted in every fold: --quick leaves that out. Roles of released columns are those of the manifest; of
-    other columns they are those given, or guessed.
+    other columns they are those given, or guessed. The audit compares them with the manifest's only if every column of
+    the original is given one, or a project is.
 
     \b
     Examples:
@@ -113,7 +114,7 @@ def _original(
     table = read_original(original, manifest, options)
     described, guesses = apply_roles(table, _shared(_released_roles(manifest), table) | roles)
     asked = Asked(reading=_as_options(options), n_guessed=len(guesses), is_as_read=True)
-    return _Original(with_given_roles(table, roles), described, asked, has_roles=bool(roles))
+    return _Original(with_given_roles(table, roles), described, asked, _has_all_roles(table, roles))
 
 
 def _of_project(path: str) -> _Original:
@@ -137,6 +138,14 @@ def _released_roles(manifest: Manifest) -> dict[str, Role]:
         if "column" in entry and str(entry.get("name")) in stated
     }
     return stated | made_of
+
+
+def _has_all_roles(table: AnyTable, roles: Mapping[str, Role]) -> bool:
+    """Whether every column was given a role; else the audit cannot tell what the others are."""
+    from sfumato.table.binary import BinaryTable
+
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    return bool(roles) and set(roles) >= set(plain.schema.names())
 
 
 def _shared(roles: Mapping[str, Role], table: AnyTable) -> dict[str, Role]:

@@ -68,7 +68,7 @@ def compare(
         If a parameter is out of its range, or there is no point.
     """
     measuring = measuring or Measuring()
-    grid = grid or grid_for(table)
+    grid = grid or grid_for(table, asked=asked)
     _check(table, grid, measuring, workers, timeout)
     evaluation_scores([0.0], [0.0], [0], weights)
     folder = RunFolder(Path(run_folder), table_fingerprint(table), measuring)

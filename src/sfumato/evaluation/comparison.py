@@ -10,25 +10,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from sfumato.errors import PrivacyNotAchievableError
 from sfumato.evaluation.asked import AskedGuarantee
 from sfumato.evaluation.grid import TIME_LIMITS
 from sfumato.evaluation.points import Measuring, Status
 from sfumato.evaluation.ranking import (
+    USUAL,
     WITHIN,
     RankedPoint,
+    counted,
     headline_risk,
+    listed,
     mean_utility,
     near_the_best,
     rank_points,
     recommended_place,
+    refusal,
     utility_measure,
 )
 from sfumato.selection.tradeoff import EvaluationWeights
 
-USUAL = AskedGuarantee("k", 5)
-"""Guarantee that is asked for where nobody says which, if some point keeps it."""
-_SHOWN = 3
 _NAMES = {"auc": "AUC", "accuracy": "accuracy"}
 
 
@@ -105,18 +105,32 @@ class Comparison:
         """Say in a sentence which release is recommended and why, or that there is none."""
         chosen = self.recommended
         if chosen is None:
-            return f"No release is recommended: no point promises {_listed(self.used_guarantees) or 'anything'}."
-        promised = f"that promise {_listed(self.used_guarantees)}" if self.used_guarantees else "that were made"
-        n_meeting = sum(one.is_done and one.meets for one in self.points)
-        near = [self.points[place] for place in near_the_best(self.points)]
-        best = max(one.utility or 0.0 for one in near)
-        before = "" if self.original_utility is None else f"; {self.original_utility:.3f} before"
+            return f"No release is recommended: {self._why_none()}."
         return (
-            f"Recommended: {chosen.point.label}. Of the {n_meeting} releases {promised}, {len(near)} are within "
-            f"{WITHIN:g} of the best {self.utility_name} ({best:.3f}{before}), and of these it has the best E(S): "
+            f"Recommended: {chosen.point.label}. {self._beside_others()}: "
             f"{self.utility_name} {chosen.utility:.3f}, {chosen.risk:.2%} of the people expected to be re-identified, "
-            f"{chosen.result['n_columns']} columns."
+            f"{counted(chosen.result['n_columns'], 'column')}."
         )
+
+    def _beside_others(self) -> str:
+        asked, n_meeting = listed(self.used_guarantees), sum(one.is_done and one.meets for one in self.points)
+        if n_meeting == 1:
+            return f"It is the only release {f'that promises {asked}' if asked else 'that was measured'}"
+        near = [self.points[place] for place in near_the_best(self.points)]
+        before = "" if self.original_utility is None else f"; {self.original_utility:.3f} before"
+        best = f"the best {self.utility_name} ({max(one.utility or 0.0 for one in near):.3f}{before})"
+        of_all = f"Of the {n_meeting:,} releases {f'that promise {asked}' if asked else 'that were made'}"
+        if len(near) == 1:
+            return f"{of_all}, it has {best}, and no other is within {WITHIN:g}"
+        return f"{of_all}, {len(near):,} are within {WITHIN:g} of {best}, and of these it has the best E(S)"
+
+    def _why_none(self) -> str:
+        asked = listed(self.used_guarantees)
+        if any(one.is_released and one.meets for one in self.points):
+            return f"no release {f'that promises {asked} ' if asked else ''}has a measured utility"
+        if not any(one.is_released for one in self.points):
+            return "no point was released"
+        return f"no point promises {asked}"
 
     def raise_if_nothing_meets(self) -> None:
         """Refuse a comparison in which no point keeps what was asked.
@@ -126,26 +140,8 @@ class Comparison:
         PrivacyNotAchievableError
             With the nearest values that can be kept.
         """
-        if self.recommended is not None:
-            return
-        wanted = self.asked[0] if self.asked else USUAL
-        done = [one for one in self.points if one.is_done]
-        levels = {one.point.label: wanted.level_of(one.result["guarantees"]) for one in done}
-        levels |= {
-            one.point.label: one.result["best_level"]
-            for one in self.points
-            if one.result["status"] == Status.INFEASIBLE and one.point.label not in levels
-        }
-        known = {label: level for label, level in levels.items() if level is not None}
-        best = wanted.safest(list(known.values()))
-        nearest = [f"{label} reaches {level:g}" for label, level in known.items() if level == best][:_SHOWN]
-        hint = f"nearest: {'; '.join(nearest)}" if nearest else self._what_went_wrong()
-        raise PrivacyNotAchievableError(_listed(self.asked) or "any point of the grid", best_level=best, hint=hint)
-
-    def _what_went_wrong(self) -> str:
-        counts = {status: sum(one.result["status"] == status for one in self.points) for status in Status}
-        shown = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
-        return f"of {len(self.points)} points {shown}; look at their reasons, or give more time with --timeout"
+        if self.recommended is None:
+            raise refusal(self.points, self.asked)
 
     def notes(self) -> list[str]:
         """Say what a reader of the numbers must know."""
@@ -259,7 +255,3 @@ def short_guarantees(guarantees: Sequence[Mapping[str, Any]]) -> list[str]:
 def _mean(scores: Mapping[str, Any], name: str, measure: str) -> float | None:
     found = scores.get(name, {}).get(measure)
     return None if found is None else float(found["mean"])
-
-
-def _listed(asked: Sequence[AskedGuarantee]) -> str:
-    return " and ".join(str(guarantee) for guarantee in asked)

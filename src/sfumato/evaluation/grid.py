@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.contract import MechanismInfo, combinations
 from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.evaluation.asked import AskedGuarantee
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms import build_mechanism, mechanism_info, registered_mechanisms
 
@@ -66,6 +67,7 @@ def grid_for(
     *,
     mechanisms: Sequence[str] = (),
     binarize: Mapping[str, Any] | None = None,
+    asked: Sequence[AskedGuarantee] = (),
 ) -> Grid:
     """Lay out the points of a comparison.
 
@@ -81,6 +83,8 @@ def grid_for(
         Only these; empty means all.
     binarize : mapping or None
         How mixed columns become binary features, for mechanisms that need them and have no plan of their own.
+    asked : sequence of AskedGuarantee
+        What a release must promise: proposals with a less safe value get this one. ``chosen`` is taken as it is.
 
     Raises
     ------
@@ -99,12 +103,12 @@ def grid_for(
     proposed: Proposals
     left_out: dict[str, str] = {}
     if chosen:
-        asked = {name: mechanism_info(name) for name in chosen}
+        known = {name: mechanism_info(name) for name in chosen}
         listed = {name: {key: _values(key, value) for key, value in chosen[name].items()} for name in chosen}
         _check_number(listed)
-        proposed = {name: (info, combinations(listed[name])) for name, info in asked.items()}
+        proposed = {name: (info, combinations(listed[name])) for name, info in known.items()}
     else:
-        proposed, left_out = _proposed(table)
+        proposed, left_out = _proposed(table, asked)
     wanted = {name: found for name, found in proposed.items() if not mechanisms or name in mechanisms}
     points = tuple(
         _checked(Point(name, _with_plan(info, settings, binarize)))
@@ -114,15 +118,26 @@ def grid_for(
     return Grid(points, {name: why for name, why in left_out.items() if not mechanisms or name in mechanisms})
 
 
-def _proposed(table: AnyTable) -> tuple[Proposals, dict[str, str]]:
+def _proposed(table: AnyTable, asked: Sequence[AskedGuarantee]) -> tuple[Proposals, dict[str, str]]:
     proposed: Proposals = {}
     left_out: dict[str, str] = {}
     for name, info in registered_mechanisms().items():
         try:
-            proposed[name] = info, info.compared(table) if info.compared is not None else ({},)
+            settings = info.compared(table) if info.compared is not None else ({},)
+            proposed[name] = info, _raised(settings, asked)
         except SchemaError as reason:
             left_out[name] = str(reason).removesuffix(".")
     return proposed, left_out
+
+
+def _raised(settings: Sequence[Mapping[str, Any]], asked: Sequence[AskedGuarantee]) -> list[Mapping[str, Any]]:
+    unique: list[Mapping[str, Any]] = []
+    for one in settings:
+        for guarantee in asked:
+            one = guarantee.raised_in(one)
+        if one not in unique:
+            unique.append(one)
+    return unique
 
 
 def _values(name: str, value: Any) -> Sequence[Any]:

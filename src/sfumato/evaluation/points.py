@@ -30,6 +30,7 @@ class Status(StrEnum):
     """What became of a point."""
 
     DONE = "done"
+    RELEASED = "released, utility not measured"
     INFEASIBLE = "infeasible"
     FAILED = "failed"
     TIMED_OUT = "timed out"
@@ -72,12 +73,12 @@ def measure_point(table: AnyTable, point: Point, measuring: Measuring) -> dict[s
     """Release, audit, attack and cross-validate; what goes wrong is part of the result and not raised.
 
     In the cross-validation the mechanism is fitted on the training rows of each fold alone, so that the same k is
-    harder to reach there than on all rows.
+    harder to reach there than on all rows. Where it cannot be reached there, the release stands without utility.
 
     Returns
     -------
     dict
-        ``mechanism``, ``parameters``, ``status`` ("done", "infeasible" or "failed"), ``reason``, ``best_level``,
+        ``mechanism``, ``parameters``, ``status`` (of :class:`Status`), ``reason``, ``best_level``,
         ``guarantees`` as audited, ``n_columns`` of the original that something was released of, ``n_rows`` released,
         ``risk``, ``utility``, ``seconds``, ``cpu_seconds`` and ``peak_memory_bytes``. Fit for JSON; no cell value is in
         it.
@@ -99,6 +100,9 @@ def measure_point(table: AnyTable, point: Point, measuring: Measuring) -> dict[s
             mechanism = None if point.mechanism == ORIGINAL else build_mechanism(point.mechanism, point.parameters)
             found["utility"] = evaluate(table, mechanism, **asdict(measuring)).to_dict()
             found["status"] = Status.DONE
+        if found["status"] == Status.INFEASIBLE:
+            reason = found["reason"].replace(" Nothing was released.", "")
+            found |= {"status": Status.RELEASED, "reason": reason, "best_level": None}
     return found | {
         "seconds": time.perf_counter() - started,
         "cpu_seconds": time.process_time() - cpu_started,

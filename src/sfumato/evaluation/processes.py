@@ -14,7 +14,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -34,6 +34,7 @@ class _Running:
     point: Point
     process: BaseProcess
     started: float
+    earlier: Mapping[str, Any] | None = None
 
     def seconds_left(self, timeout: float | None) -> float | None:
         return None if timeout is None else max(self.started + timeout - time.monotonic(), 0.0)
@@ -101,8 +102,9 @@ def _one_thread_each() -> Iterator[None]:
 
 def _started(context: Any, table: AnyTable, point: Point, folder: RunFolder) -> _Running:
     process = context.Process(target=_measure_and_save, args=(table, point, folder), name=f"sfumato {point.mechanism}")
+    earlier = folder.load(point)
     process.start()
-    return _Running(point, process, time.monotonic())
+    return _Running(point, process, time.monotonic(), earlier)
 
 
 def _measure_and_save(table: AnyTable, point: Point, folder: RunFolder) -> None:
@@ -133,15 +135,22 @@ def _is_over(one: _Running, folder: RunFolder, timeout: float | None) -> bool:
     """Whether a point has a result; one that took too long or died gets one that says so."""
     if not one.process.is_alive():
         one.process.join()
-        if one.process.exitcode != 0 or folder.load(one.point) is None:
+        if not _has_saved(one, folder):
             folder.save(one.point, unmeasured(one.point, Status.FAILED, _cause_of_death(one.process.exitcode)))
         return True
     if timeout is None or one.seconds_left(timeout):
         return False
     _kill(one.process)
-    reason = f"took longer than {timeout:g} seconds"
-    folder.save(one.point, unmeasured(one.point, Status.TIMED_OUT, reason) | {"timeout": timeout})
+    if not _has_saved(one, folder):
+        reason = f"took longer than {timeout:g} seconds"
+        folder.save(one.point, unmeasured(one.point, Status.TIMED_OUT, reason) | {"timeout": timeout})
     return True
+
+
+def _has_saved(one: _Running, folder: RunFolder) -> bool:
+    """Whether there is a result that was not there before; no two have the same seconds."""
+    found = folder.load(one.point)
+    return found is not None and found != one.earlier
 
 
 def _cause_of_death(exit_code: int | None) -> str:

@@ -8,14 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.errors import PrivacyNotAchievableError
 from sfumato.evaluation.asked import AskedGuarantee
 from sfumato.evaluation.grid import Point
 from sfumato.evaluation.points import Status
+from sfumato.mechanisms import registered_mechanisms
 from sfumato.selection.tradeoff import EvaluationWeights, evaluation_scores, pareto_front
 
 WITHIN = 0.01
 """A recommended release may have so much less utility than the best that meets the same guarantee."""
 _ROUNDING = 1e-12
+_SHOWN = 3
+USUAL = AskedGuarantee("k", 5)
+"""Guarantee that is asked for where nobody says which, if some point keeps it."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,15 @@ class RankedPoint:
     def is_done(self) -> bool:
         """Whether there is all that is compared."""
         return self.result["status"] == Status.DONE and self.utility is not None and self.risk is not None
+
+    @property
+    def is_released(self) -> bool:
+        """Whether all rows could be released as promised, with or without a measure of utility."""
+        return self.result["status"] in (Status.DONE, Status.RELEASED)
+
+    def promises(self, asked: AskedGuarantee) -> bool:
+        """Whether its audited guarantees keep what is asked."""
+        return self.is_released and asked.is_promised_by(self.result["guarantees"])
 
 
 def mean_utility(result: Mapping[str, Any], measure: str) -> float | None:
@@ -136,3 +150,75 @@ def near_the_best(points: Sequence[RankedPoint]) -> list[int]:
     eligible = {place: one.utility for place, one in enumerate(points) if one.is_done and one.meets}
     best = max((utility for utility in eligible.values() if utility is not None), default=0.0)
     return [place for place, u in eligible.items() if u is not None and u >= best - WITHIN - _ROUNDING]
+
+
+def refusal(points: Sequence[RankedPoint], asked: Sequence[AskedGuarantee]) -> PrivacyNotAchievableError:
+    """Say which guarantee no measured point keeps, and the nearest that one does."""
+    missed = [guarantee for guarantee in asked if not any(one.promises(guarantee) for one in points)]
+    unmeasured = [one.point.label for one in points if one.is_released and one.meets]
+    if missed or not any(one.is_released for one in points):
+        return _missed(points, missed[0] if missed else USUAL, is_asked=bool(missed))
+    if unmeasured:
+        guarantee = f"{listed(asked) or 'any release'} on the training rows of every fold"
+        kept = f"{', '.join(unmeasured[:_SHOWN])} can be released, but the utility was not measured"
+        return PrivacyNotAchievableError(guarantee, best_level=None, hint=f"{kept}; more --folds have more rows each")
+    alone = [f"{one} by {next(p.point.label for p in points if p.promises(one))}" for one in asked]
+    hint = f"each is promised alone: {'; '.join(alone)}; name a point with all of them in [compare.grid]"
+    problem = "no point of the grid promises"
+    return PrivacyNotAchievableError(f"{listed(asked)} together", best_level=None, hint=hint, problem=problem)
+
+
+def listed(asked: Sequence[AskedGuarantee]) -> str:
+    """Guarantees in a line."""
+    return " and ".join(str(guarantee) for guarantee in asked)
+
+
+def _missed(points: Sequence[RankedPoint], wanted: AskedGuarantee, *, is_asked: bool) -> PrivacyNotAchievableError:
+    known = [(one.point.label, level) for one in points if (level := _reached(one, wanted)) is not None]
+    best = wanted.safest([level for _, level in known])
+    nearest = [f"{label} reaches {level:g}" for label, level in known if level == best][:_SHOWN]
+    tried = [one.result["parameters"].get(wanted.parameter) for one in points]
+    most = wanted.safest([float(value) for value in tried if value is not None])
+    hints = [f"nearest: {'; '.join(nearest)}"] if nearest else []
+    if not nearest and not all(one.is_done for one in points):
+        hints.append(_what_went_wrong(points))
+    if is_asked and (most is None or not wanted.allows(most)):
+        safest = "no point asks for it" if most is None else f"the safest {wanted.parameter} tried was {most:g}"
+        hints.append(f"{safest}; name others in [compare.grid]")
+    is_refused = any(
+        one.result["status"] == Status.INFEASIBLE and value is not None and wanted.allows(value)
+        for one, value in zip(points, tried, strict=True)
+    )
+    return PrivacyNotAchievableError(
+        str(wanted) if is_asked else "any guarantee",
+        best_level=best,
+        hint="; ".join(hints),
+        problem="cannot be met:" if is_refused else "no point of the grid promises",
+    )
+
+
+def _reached(one: RankedPoint, wanted: AskedGuarantee) -> float | None:
+    """Level of a release or, where there is none, the best that its mechanism could, if it is of the same guarantee."""
+    if one.is_released:
+        return wanted.level_of(one.result["guarantees"])
+    info = registered_mechanisms().get(one.point.mechanism)
+    defaults = {} if info is None else {parameter.name: parameter.default for parameter in info.parameters}
+    is_same = wanted.is_about({**defaults, **one.point.parameters})
+    return one.result["best_level"] if one.result["status"] == Status.INFEASIBLE and is_same else None
+
+
+def _what_went_wrong(points: Sequence[RankedPoint]) -> str:
+    counts = {status: sum(one.result["status"] == status for one in points) for status in Status}
+    shown = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+    return f"of {counted(len(points), 'point')}: {shown}; look at their reasons, or give more time with --timeout"
+
+
+def counted(n: int, what: str) -> str:
+    """Count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "release"), counted(2, "release")
+    ('1 release', '2 releases')
+    """
+    return f"{n:,} {what}" + ("" if n == 1 else "s")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from sfumato.atomic import explained_writing, write_atomically
 from sfumato.errors import OutputError
+from sfumato.evaluation.asked import is_readable
 from sfumato.evaluation.grid import Point
 from sfumato.evaluation.points import Measuring, Status
 from sfumato.manifest import AnyTable, tool_versions
@@ -18,7 +21,22 @@ from sfumato.schema import Column
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
 
-RESULT_VERSION = 1
+RESULT_VERSION = 2
+_NUMBER = (int, float)
+_FIELDS: Mapping[str, tuple[type, ...]] = {
+    "status": (str,),
+    "reason": (str, NoneType),
+    "best_level": (*_NUMBER, NoneType),
+    "guarantees": (list,),
+    "n_columns": (int, NoneType),
+    "n_rows": (int, NoneType),
+    "risk": (dict, NoneType),
+    "utility": (dict, NoneType),
+    "seconds": (*_NUMBER, NoneType),
+    "cpu_seconds": (*_NUMBER, NoneType),
+    "peak_memory_bytes": (int, NoneType),
+}
+_IF_DONE = ("n_columns", "n_rows", "risk", "utility", "seconds", "cpu_seconds")
 
 
 def table_fingerprint(table: AnyTable) -> str:
@@ -114,23 +132,24 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
 
     def load(self, point: Point) -> dict[str, Any] | None:
-        """Read the result of a point; ``None`` if there is none, or the file is not one of ours."""
+        """Read the result of a point; ``None`` if there is none, or the file is not one of ours or was changed."""
         try:
-            found = json.loads(self.path_of(point).read_bytes())
+            found = json.loads(self.path_of(point).read_bytes(), parse_constant=_no_number)
         except (OSError, ValueError, RecursionError):
             return None
-        if not isinstance(found, dict) or found.get("key") != self.key(point):
+        if not isinstance(found, dict) or found.pop("key", None) != self.key(point):
             return None
-        return {name: value for name, value in found.items() if name != "key"}
+        found |= {"mechanism": point.mechanism, "parameters": dict(point.parameters)}
+        return found if _is_whole(found, self.measuring) else None
 
     def is_finished(self, point: Point, timeout: float | None) -> bool:
         """Whether a point need not be tried again: it is done, cannot be met, or needs more time than there is."""
         found = self.load(point)
-        if found is None or found.get("status") == Status.FAILED:
+        if found is None or found["status"] == Status.FAILED:
             return False
-        if found.get("status") != Status.TIMED_OUT:
+        if found["status"] != Status.TIMED_OUT:
             return True
-        return timeout is not None and float(found.get("timeout") or 0) >= timeout
+        return timeout is not None and found["timeout"] >= timeout
 
     def save(self, point: Point, result: Mapping[str, Any]) -> None:
         """Write a result, whole or not at all."""
@@ -143,3 +162,55 @@ def _with_contents(name: str, value: Any) -> Any:
     if name == "hierarchies" and isinstance(value, Mapping):
         return {key: _file_digest(str(file)) for key, file in value.items()}
     return value
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(text)
+
+
+def _is_whole(found: Mapping[str, Any], measuring: Measuring) -> bool:
+    """Whether all that a comparison reads of a result is there and of its type."""
+    if not all(name in found and _is_of(found[name], types) for name, types in _FIELDS.items()):
+        return False
+    if found["status"] not in set(Status) or not all(map(_is_guarantee, found["guarantees"])):
+        return False
+    if found["status"] == Status.TIMED_OUT and not _is_of(found.get("timeout"), _NUMBER):
+        return False
+    if found["status"] == Status.DONE and any(found[name] is None for name in _IF_DONE):
+        return False
+    return _has_headline(found["risk"]) and _has_scores(found["utility"], measuring.classifiers)
+
+
+def _is_of(value: Any, types: tuple[type, ...]) -> bool:
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    return isinstance(value, types) and not isinstance(value, bool) and is_finite
+
+
+def _is_guarantee(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("kind"), str)
+        and isinstance(entry.get("is_partial"), bool)
+        and is_readable(entry)
+    )
+
+
+def _has_headline(risk: Mapping[str, Any] | None) -> bool:
+    if risk is None:
+        return True
+    headline = risk.get("headline")
+    return isinstance(headline, dict) and _is_of(headline.get("marketer", ""), (*_NUMBER, NoneType))
+
+
+def _has_scores(utility: Mapping[str, Any] | None, classifiers: Sequence[str]) -> bool:
+    if utility is None:
+        return True
+    found = utility.get("classifiers")
+    if not isinstance(found, dict) or set(found) != set(classifiers):
+        return False
+    return all(isinstance(scores, dict) and _has_means(scores) for scores in found.values())
+
+
+def _has_means(scores: Mapping[str, Any]) -> bool:
+    means = [scores.get(measure, "") for measure in ("auc", "accuracy")]
+    return all(one is None or (isinstance(one, dict) and _is_of(one.get("mean"), _NUMBER)) for one in means)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, ClassVar, get_args
@@ -30,11 +30,13 @@ from sfumato.perturbation.noisy_table import (
     scaled_to,
     synthetic_table,
 )
+from sfumato.schema import Role
 from sfumato.table.binarize import BinarizePlan
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 100.0
+_N_FEATURES = 10
 
 
 class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
@@ -47,7 +49,7 @@ class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[mis
     def __init__(
         self,
         epsilon: float = 1.0,
-        n_features: int = 10,
+        n_features: int = _N_FEATURES,
         calibration: Calibration = "proven",
         max_false_fraction: float = 0.03,
         binarize: BinarizePlan | Mapping[str, Any] | None = None,
@@ -275,6 +277,16 @@ def _warning(asked: float, budget: Budget) -> dict[str, Any]:
     }
 
 
+def _compared(table: AnyTable) -> Sequence[Mapping[str, Any]]:
+    """Propose settings with no more features than the table has."""
+    names = table.feature_names if isinstance(table, BinaryTable) else table.schema.names(Role.QUASI_IDENTIFIER)
+    if not names:
+        problem = "no column is a quasi-identifier"
+        raise SchemaError(problem)
+    settings = combinations({"epsilon": [1.0, 2.0], "n_features": [min(_N_FEATURES, len(names))]})
+    return Compared(settings, needs_binary=True, package="opendp")(table)
+
+
 def _info(releaser: type[NoisyCountsReleaser], how: str) -> MechanismInfo:
     return MechanismInfo(
         name=releaser.mechanism_name,
@@ -283,12 +295,12 @@ def _info(releaser: type[NoisyCountsReleaser], how: str) -> MechanismInfo:
         promises="differential privacy (by construction; no audit can confirm it)",
         parameters=(
             Parameter("epsilon", float, 1.0, "privacy budget: smaller is safer and noisier"),
-            Parameter("n_features", int, 10, "how many features are chosen"),
+            Parameter("n_features", int, _N_FEATURES, "how many features are chosen"),
             Parameter("calibration", str, "proven", "noise that epsilon needs, or as printed", get_args(Calibration)),
             Parameter("max_false_fraction", float, 0.03, "most rows that are pure noise, before scaling"),
             Parameter("binarize", dict, None, "how mixed columns become binary features, by fixed rules"),
         ),
-        compared=Compared(combinations({"epsilon": [1.0, 2.0]}), needs_binary=True, package="opendp"),
+        compared=_compared,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.attack.risk import NOT_APPLICABLE, risk_of
+from sfumato.attack.risk import NOT_APPLICABLE, attacked_rows, risk_of
 from sfumato.contract import Mechanism, Progress, Release
 from sfumato.displays.class_sizes import sizes_before_and_after
 from sfumato.displays.risk import RiskCurve
@@ -15,7 +15,6 @@ from sfumato.errors import SfumatoError
 from sfumato.evaluation.classifiers import CLASSIFIERS
 from sfumato.evaluation.scores import evaluate
 from sfumato.manifest import AnyTable
-from sfumato.table.coding import Table
 
 NOT_MEASURED = "not_measured"
 MOST_ROWS = 20_000
@@ -53,7 +52,7 @@ def utility_kept(
     is_changed = bool(release.manifest.recodings or release.manifest.perturbation)
     if isinstance(mechanism, str) and is_changed:
         return {NOT_MEASURED: mechanism}
-    used = _complete(original, release)
+    used = attacked_rows(original, release.manifest)
     try:
         before = evaluate(used, max_rows=MOST_ROWS, progress=progress)
         if isinstance(mechanism, str):
@@ -64,11 +63,6 @@ def utility_kept(
         return {NOT_MEASURED: str(exc).removesuffix(".")}
     titles = {name: CLASSIFIERS[name].title for name in before.classifiers}
     return {"before": before.to_dict(), "after": after.to_dict(), "titles": titles}
-
-
-def _complete(original: AnyTable, release: Release) -> AnyTable:
-    is_dropped = release.manifest.missing.get("rows") == "dropped"
-    return original.without_incomplete_rows() if is_dropped and isinstance(original, Table) else original
 
 
 def risk_left(release: Release, original: AnyTable | None, *, progress: Progress | None = None) -> dict[str, Any]:
@@ -82,7 +76,7 @@ def risk_left(release: Release, original: AnyTable | None, *, progress: Progress
     """
     if original is None:
         return {NOT_MEASURED: _NO_ORIGINAL}
-    used = _complete(original, release)
+    used = attacked_rows(original, release.manifest)
     try:
         before = risk_of(used, used, progress=progress)
         after = risk_of(used, release.table, release.manifest, progress=progress)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sfumato
 from sfumato.attack import risk
-from sfumato.attack.risk import risk_of
+from sfumato.attack.risk import attacked_rows, risk_of
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import draft_manifest
@@ -20,6 +20,7 @@ from sfumato.mechanisms import build_mechanism, registered_mechanisms
 from sfumato.publishing import publish
 from sfumato.reaudit import read_released
 from sfumato.schema import Column, Role, Schema
+from sfumato.table.binarize import binarize
 from sfumato.table.coding import Table
 
 NAMES = list(registered_mechanisms())
@@ -100,10 +101,10 @@ def test_releases_of_ranges_and_labels_are_attacked_by_meaning_and_no_cell_is_to
     if "k" in _parameters(name) and "containment" not in name and name not in ("random-flipping", "anatomy"):
         assert found["headline"]["highest_prosecutor"] <= 1 / 5 + 1e-9
     told = set(_texts(found))
-    features = {r["name"] for r in release.manifest.recodings}
+    assert not told & {r["name"] for r in release.manifest.recodings if r["name"] != r["column"]}
     for column in ("sex", "postcode_area", "insurance", "discharge_diagnosis"):
         cells = {str(value) for value in stays[column].values.to_pylist()}
-        assert not [text for text in told - features if text in cells]
+        assert not [text for text in told if text in cells]
 
 
 def _parameters(name):
@@ -226,3 +227,49 @@ def test_tables_without_rows_have_no_risk():
 
     assert found["headline"] == {"marketer": 0.0, "highest_prosecutor": 0.0}
     json.dumps(found, allow_nan=False)
+
+
+@pytest.fixture(scope="module")
+def canaries():
+    """Make 60 rows whose cells are words that no column name holds."""
+    rng = np.random.default_rng(3)
+    cells = {name: [f"ZZ{name}{i}" for i in rng.integers(0, 3, 60)] for name in ("sex", "city", "illness", "y")}
+    columns = [Column("sex"), Column("city"), Column("illness", Role.SENSITIVE), Column("y", Role.TARGET)]
+    return table(*columns, **cells)
+
+
+def test_features_are_named_by_their_column_and_a_number(canaries):
+    release = sfumato.release(canaries, build_mechanism("greedy-containment", {"k": 2, "on_infeasible": "skip"}))
+    assert any("ZZ" in str(entry["name"]) for entry in release.manifest.recodings)
+
+    found = risk_of(canaries, release.table, release.manifest)
+
+    assert "ZZ" not in json.dumps(found)
+    names = [entry["column"] for entry in found["uniques"]["columns"]]
+    assert len(set(names)) == len(names) == len(release.manifest.recodings)
+    places = {str(r["name"]): (r["column"], i) for i, r in enumerate(release.manifest.recodings, start=1)}
+    assert set(names) == {f"{column} (feature {place})" for column, place in places.values()}
+    assert {entry["columns"][0] for entry in found["linkage"]} <= {"sex", "city"}
+
+
+def test_features_of_an_original_have_one_number_before_and_after(canaries):
+    features = binarize(canaries)
+    kept = features.select([1, 2])
+
+    before, after = risk_of(features, features), risk_of(features, kept)
+
+    assert "ZZ" not in json.dumps([before, after])
+    numbers = {entry["column"] for entry in after["uniques"]["columns"]}
+    assert numbers == {f"{f.column} (feature {i})" for i, f in enumerate(features.features, start=1) if i in (2, 3)}
+    assert numbers < {entry["column"] for entry in before["uniques"]["columns"]}
+    assert set(after["linkage"][1]["columns"]) == numbers
+
+
+def test_rows_that_were_dropped_as_incomplete_are_not_attacked():
+    people = table(Column("job"), Column("y", Role.TARGET), job=["a", None, "b", "b"], y=["0", "1", "0", None])
+    complete = people.without_incomplete_rows()
+    no_facts = {"mechanism": "m", "parameters": {}, "guarantees": [], "evidence": {}}
+
+    assert attacked_rows(people, draft_manifest(complete, complete, **no_facts)).n_rows == 2
+    assert attacked_rows(people, draft_manifest(people, people, **no_facts)) is people
+    assert attacked_rows(people, None) is people

@@ -6,7 +6,13 @@ import json
 import pytest
 
 from sfumato.cli.main import run
+from sfumato.cli.options import apply_roles
+from sfumato.contract import Release
 from sfumato.datasets.admissions import admissions
+from sfumato.reaudit import read_manifest, read_original, read_released
+from sfumato.report.measured import risk_left
+from sfumato.schema import Role
+from sfumato.table.read import ReadOptions
 from sfumato.table.write import write_table
 
 NAMES = ["age", "sex", "insurance", "smoker", "diabetes", "discharge_diagnosis", "readmitted"]
@@ -126,3 +132,23 @@ def test_wrong_input_is_one_line_and_a_code(folder, capsys, arguments, expected,
 
     assert (code, out) == (expected, "")
     assert words in err
+
+
+def test_dropped_rows_leave_the_risk_that_the_report_tells(folder, capsys):
+    lines = (folder / "stays.csv").read_text().splitlines()
+    holes = [line if number % 4 else line.replace(",female,", ",,") for number, line in enumerate(lines)]
+    (folder / "stays.csv").write_text("\n".join(holes) + "\n")
+    release("mondrian", "-k", "4", "--drop-incomplete")
+    manifest, _ = read_manifest(folder / "release.csv.manifest.json")
+    assert manifest.missing["n_dropped"] > 0
+
+    _, out, _ = attack(capsys, "stays.csv", "release.csv", "--json")
+
+    found = json.loads(out)
+    roles = dict.fromkeys(NAMES[:5], Role.QUASI_IDENTIFIER)
+    roles |= {"discharge_diagnosis": Role.SENSITIVE, "readmitted": Role.TARGET}
+    original, _ = apply_roles(read_original("stays.csv", manifest, ReadOptions()), roles)
+    told = risk_left(Release(read_released("release.csv", manifest), manifest), original)
+    assert found["before"] == json.loads(json.dumps(told["before"]))
+    assert found["released"] == json.loads(json.dumps(told["after"]))
+    assert found["released"]["reidentification"]["n_people"] == 200 - manifest.missing["n_dropped"]

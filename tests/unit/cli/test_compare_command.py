@@ -75,7 +75,7 @@ def test_the_table_shows_every_point_and_recommends_one(finished, capsys):
     assert sum("mondrian" in line for line in lines[1:4]) == 2
     assert sum("anatomy" in line for line in lines[1:4]) == 1
     assert lines[4].split()[:3] == ["(as", "it", "is)"]
-    assert lines[-1].startswith("Recommended: mondrian k=6. Of the 1 releases that promise k >= 5")
+    assert lines[-1].startswith("Recommended: mondrian k=6. It is the only release that promises k >= 5: AUC")
     assert "fitted on the training rows of each fold alone" in out
     text = (finished / "stays.csv").read_text()
     cells = {cell for row in csv.reader(text.splitlines()) for cell in row if not cell.isdigit()}
@@ -141,6 +141,11 @@ def test_a_dry_run_lists_the_points_and_makes_nothing(folder, capsys):
     listed = json.loads(capsys.readouterr().out)
     assert len(listed["points"]) > 20
     assert "laplace-dp" in listed["left_out"]
+    assert (
+        run(["compare", "stays.csv", "--target", "readmitted", "--dry-run", "-m", "mondrian", "--guarantee", "k=25"])
+        == 0
+    )
+    assert capsys.readouterr().out.splitlines()[-2:] == ["mondrian k=25", "1 point"]
     assert not (folder / "sfumato-compare").exists()
 
 
@@ -201,6 +206,7 @@ def test_an_interrupt_says_that_points_are_kept(folder, monkeypatch, capsys):
         (["--weights", "1,two,3"], 2, "three numbers"),
         (["--weights", "-1,1,1"], 2, "weights must be"),
         (["--guarantee", "k"], 2, "NAME=NUMBER"),
+        (["--guarantee", "k=0"], 2, "a whole number from 2"),
         (["--classifiers", "oracle"], 2, "classifiers must be"),
         (["--folds", "1"], 2, "n_folds must be"),
         (["--folds", "1000"], 2, "n_folds must be"),

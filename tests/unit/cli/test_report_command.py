@@ -137,3 +137,27 @@ def test_bad_input_is_refused_in_one_line(folder, capsys, arguments, code, words
     assert words in err
     assert err.count("\n") == 1
     assert not Path("report.html").exists()
+
+
+@pytest.mark.parametrize("mechanism", ["breach-aware", "mondrian"])
+def test_with_some_roles_a_correct_release_is_reported(folder, capsys, mechanism):
+    assert run(["release", "secret folder/stays.csv", "-m", mechanism, *ROLES, "-o", "release.csv", "--force"]) == 0
+    some = ["--original", "secret folder/stays.csv", "--quick", "--sensitive", "discharge_diagnosis"]
+
+    code, _, err = report(capsys, *some, "--identifiers", "name")
+
+    assert (code, err) == (0, "wrote report.html\n")
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        ["--identifiers", "age"],
+        [*ROLES[:-1], "age,sex,insurance,smoker,diabetes,readmitted"][2:],
+    ],
+)
+def test_roles_that_the_release_contradicts_are_found(folder, capsys, roles):
+    code, _, err = report(capsys, "--original", "secret folder/stays.csv", "--quick", *roles)
+
+    assert code == 5
+    assert "does not confirm" in err

@@ -5,6 +5,7 @@ import io
 import json
 import multiprocessing
 import os
+import time
 from functools import partial
 from itertools import pairwise
 
@@ -125,6 +126,17 @@ def test_the_sentence_says_what_and_why():
     )
 
 
+def test_the_sentence_does_not_count_to_one():
+    assert compared(made(0.8, 0.05, 1)).why() == (
+        "Recommended: m5 k=5. It is the only release that promises k >= 5: AUC 0.800, 5.00% of the people expected to "
+        "be re-identified, 1 column."
+    )
+    assert "It is the only release that was measured: AUC" in compared(made(0.8, 0.05, 1, k=2)).why()
+    assert (
+        "Of the 2 releases that promise k >= 5, it has the best AUC (0.800; 0.900 before), and no other is within 0.01:"
+    ) in compared(made(0.8, 0.05, 1), made(0.7, 0.1, 2)).why()
+
+
 @pytest.mark.parametrize(
     ("asked", "guarantee", "is_kept"),
     [
@@ -152,6 +164,28 @@ def test_a_wish_that_cannot_be_read_is_refused(text):
         AskedGuarantee.parse(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k=-5",
+        "k=0",
+        "k=1",
+        "k=2.5",
+        "k=1e300",
+        "containment=0",
+        "l=0",
+        "l=-1",
+        "t=-0.1",
+        "t=2",
+        "epsilon=0",
+        "epsilon=-1",
+    ],
+)
+def test_a_wish_without_sense_is_refused(text):
+    with pytest.raises(InvalidParameterError, match=r"a (whole )?number (from|above)"):
+        AskedGuarantee.parse(text)
+
+
 def test_nothing_that_meets_the_wish_is_refused_with_the_nearest_value():
     comparison = compared(made(0.8, 0.1, 3, k=5), made(0.8, 0.1, 3, k=20), asked=(AskedGuarantee("k", 50),))
 
@@ -170,9 +204,85 @@ def test_nothing_feasible_is_refused_with_the_nearest_value():
         compared(*infeasible).raise_if_nothing_meets()
     assert refused.value.best_level == 12
     assert refused.value.exit_code == 4
-    with pytest.raises(PrivacyNotAchievableError, match=r"of 1 points 1 failed"):
+    with pytest.raises(PrivacyNotAchievableError, match=r"of 1 point: 1 failed"):
         compared(infeasible[1]).raise_if_nothing_meets()
+    assert compared(infeasible[1]).why() == "No release is recommended: no point was released."
     compared(made(0.8, 0.1, 3)).raise_if_nothing_meets()
+
+
+def refused(*results, asked):
+    with pytest.raises(PrivacyNotAchievableError) as found:
+        compared(*results, asked=tuple(map(AskedGuarantee.parse, asked))).raise_if_nothing_meets()
+    return found.value
+
+
+def infeasible(mechanism, best_level, **parameters):
+    return unmeasured(Point(mechanism, parameters), Status.INFEASIBLE, "…") | {"best_level": best_level}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "parameters", "wish", "counts"),
+    [
+        ("mondrian", {"k": 500}, "k=300", True),
+        ("mondrian", {"k": 500}, "l=300", False),
+        ("mondrian", {"k": 500}, "containment=300", False),
+        ("mondrian", {"k": 5, "l": 400}, "k=300", False),
+        ("mondrian", {"l": 400}, "l=300", False),
+        ("anatomy", {"l": 400}, "l=300", True),
+        ("anatomy", {"l": 400}, "k=300", False),
+        ("slicing", {"k": 400}, "k=300", False),
+        ("breach-aware", {}, "breach-bound=0", True),
+        ("breach-aware", {}, "k=300", False),
+    ],
+)
+def test_a_level_of_another_guarantee_is_not_the_nearest(mechanism, parameters, wish, counts):
+    error = refused(infeasible(mechanism, 77, **parameters), asked=[wish])
+
+    assert error.best_level == (77 if counts else None)
+    assert ("reaches 77" in str(error)) is counts
+
+
+def test_the_first_guarantee_that_no_point_keeps_is_named():
+    error = refused(made(0.8, 0.1, 3, k=5), infeasible("anatomy", 4, l=9), asked=["k=5", "l=9", "t=0.1"])
+
+    assert str(error).startswith("cannot be met: l >= 9; the best level reached is 4.")
+    assert "k >= 5" not in str(error)
+
+
+def test_guarantees_that_are_kept_but_never_together_are_told_so():
+    diverse = made(0.8, 0.1, 3) | {
+        "mechanism": "anatomy",
+        "parameters": {"l": 3},
+        "guarantees": [{"kind": "bucket-diversity", "l": 3, "is_partial": False}],
+    }
+    error = refused(made(0.8, 0.1, 3, k=5), diverse, asked=["k=5", "l=2"])
+
+    assert str(error).startswith("no point of the grid promises k >= 5 and l >= 2 together. Nothing was released.")
+    assert "k >= 5 by m5 k=5; l >= 2 by anatomy l=3" in str(error)
+    assert error.best_level is None
+
+
+def test_a_grid_that_stops_too_early_is_told_from_what_cannot_be_met():
+    error = refused(made(0.8, 0.1, 3, k=20), asked=["k=25"])
+
+    assert str(error).startswith("no point of the grid promises k >= 25; the best level reached is 20.")
+    assert "the safest k tried was 20; name others in [compare.grid]" in str(error)
+    assert "Hint: no point asks for it; name others in [compare.grid]" in str(
+        refused(made(0.8, 0.1, 3), asked=["t=0.1"])
+    )
+    assert "compare.grid" not in str(refused(infeasible("mondrian", 12, k=25), asked=["k=25"]))
+
+
+def test_a_release_without_utility_is_not_what_cannot_be_met():
+    released = made(0.8, 0.1, 3, k=50) | {"status": Status.RELEASED, "utility": None}
+    error = refused(made(0.8, 0.1, 3, k=20), released, asked=["k=50"])
+
+    assert str(error).startswith("cannot be met: k >= 50 on the training rows of every fold.")
+    assert "m50 k=50 can be released, but the utility was not measured" in str(error)
+    assert refused(released, asked=["k=60"]).best_level == 50
+    said = compared(released, asked=(AskedGuarantee("k", 50),)).why()
+    assert said == "No release is recommended: no release that promises k >= 50 has a measured utility."
+    assert compared(made(0.8, 0.1, 3), released).recommended.point.label == "m5 k=5"
 
 
 def test_accuracy_is_taken_where_there_is_no_area():
@@ -254,7 +364,10 @@ def test_what_cannot_be_met_is_a_result_with_the_best_level(table):
 def test_what_cannot_be_met_in_a_fold_says_so(table):
     found = measure_point(table, Point("mondrian", {"k": 100}), QUICK)
 
-    assert found["status"] == "infeasible"
+    assert found["status"] == "released, utility not measured"
+    assert found["risk"]["headline"]["marketer"] <= 0.01
+    assert (found["best_level"], found["utility"]) == (None, None)
+    assert "Nothing was released" not in found["reason"]
     assert found["reason"].startswith("on the training rows of a fold: ")
     assert found["guarantees"][0]["k"] == 100
 
@@ -322,6 +435,30 @@ def test_a_point_that_takes_too_long_is_killed_and_marked(table, tmp_path):
     assert not multiprocessing.active_children()
     with pytest.raises(PrivacyNotAchievableError, match="3 timed out"):
         found.raise_if_nothing_meets()
+
+
+def sleeps_after_saving(folder, point, result):
+    folder.save(point, result)
+    time.sleep(600)
+
+
+@pytest.mark.parametrize("status", ["done", "timed out"])
+def test_a_result_that_was_saved_at_the_deadline_is_kept_and_an_earlier_one_is_not(tmp_path, status):
+    folder, point = RunFolder(tmp_path, "f", QUICK), Point("mondrian", {"k": 3})
+    earlier = made(0.8, 0.1, 3) | {"seconds": 1.0, "cpu_seconds": 1.0}
+    folder.save(point, earlier)
+    later = earlier | {"seconds": 2.0} if status == "done" else earlier
+    process = multiprocessing.get_context("forkserver").Process(target=sleeps_after_saving, args=(folder, point, later))
+    one = processes._Running(point, process, time.monotonic(), folder.load(point))
+    process.start()
+    limit = time.monotonic() + 60
+    while status == "done" and folder.load(point)["seconds"] != 2.0:
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+    assert processes._is_over(one, folder, 1e-9)
+    assert folder.load(point)["status"] == status
+    assert not process.is_alive()
 
 
 def test_a_process_that_dies_costs_its_own_point_only(table, tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from sfumato.contract import Compared, MechanismInfo, combinations
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation import grid as grid_module
+from sfumato.evaluation.asked import AskedGuarantee
 from sfumato.evaluation.grid import MOST_POINTS, Point, grid_for
 from sfumato.mechanisms import registered_mechanisms
 from sfumato.recoding.mondrian_mechanism import Mondrian
@@ -137,6 +138,32 @@ def test_chosen_lists_are_combined(ks, stricts):
     expected = [{"k": k, "strict": strict, "split": "median"} for k, strict in product(ks, stricts)]
     assert [point.parameters for point in grid.points] == expected
     assert list(combinations({"k": ks, "strict": stricts, "split": ["median"]})) == expected
+
+
+def asked_points(*wishes, mechanism):
+    grid = grid_for(admissions(n_rows=60), mechanisms=[mechanism], asked=[AskedGuarantee.parse(one) for one in wishes])
+    return [point.parameters for point in grid.points]
+
+
+def test_proposals_take_the_asked_value_in_place_of_less_safe_ones():
+    assert asked_points("k=25", mechanism="mondrian") == [{"k": 25}]
+    assert asked_points("k=10", mechanism="mondrian") == [{"k": 10}, {"k": 20}]
+    assert asked_points("k=2", mechanism="mondrian") == asked_points(mechanism="mondrian")
+    assert asked_points("k=25", mechanism="anatomy") == [{"l": 2}, {"l": 3}]
+    assert asked_points("l=2.5", mechanism="anatomy") == [{"l": 3}]
+    assert asked_points("k=7", "l=4", mechanism="slicing") == [{"k": 7, "l": 4}, {"k": 10, "l": 4}]
+    assert all(type(settings["k"]) is int for settings in asked_points("k=25", mechanism="mondrian"))
+
+
+def test_a_smaller_epsilon_is_the_safe_one():
+    assert AskedGuarantee("epsilon", 0.5).raised_in({"epsilon": 1.0}) == {"epsilon": 0.5}
+    assert AskedGuarantee("epsilon", 1.5).raised_in({"epsilon": 1.0}) == {"epsilon": 1.0}
+
+
+def test_chosen_values_are_taken_as_they_are():
+    grid = grid_for(admissions(n_rows=60), {"mondrian": {"k": [3]}}, asked=[AskedGuarantee("k", 25)])
+
+    assert [point.parameters for point in grid.points] == [{"k": 3}]
 
 
 def test_only_the_named_mechanisms_are_taken():

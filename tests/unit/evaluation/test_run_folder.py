@@ -36,12 +36,26 @@ def folder(tmp_path):
     return made
 
 
+MEAN = {"mean": 0.5}
+SCORES = {name: {"auc": MEAN, "accuracy": MEAN} for name in Measuring().classifiers}
+GUARANTEE = {"kind": "k-anonymity", "k": 5, "is_partial": False}
+
+
 def done(point=POINT, **more):
-    return unmeasured(point, Status.DONE) | more
+    measured = {
+        "guarantees": [GUARANTEE],
+        "n_columns": 2,
+        "n_rows": 3,
+        "risk": {"headline": {"marketer": 0.1}},
+        "utility": {"classifiers": SCORES},
+        "seconds": 1.0,
+        "cpu_seconds": 1.0,
+    }
+    return unmeasured(point, Status.DONE) | measured | more
 
 
 def test_a_result_comes_back_as_it_was_saved(folder):
-    result = done(utility={"n_rows": 3}, seconds=1.5)
+    result = done(seconds=1.5)
     folder.save(POINT, result)
 
     assert folder.load(POINT) == result
@@ -62,6 +76,64 @@ def test_a_file_that_is_no_result_of_ours_is_no_result(folder, content):
 
     assert folder.load(POINT) is None
     assert not folder.is_finished(POINT, 1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in done() if name not in ("mechanism", "parameters")])
+def test_a_result_without_one_of_its_fields_is_no_result(folder, name):
+    folder.save(POINT, {field: value for field, value in done().items() if field != name})
+
+    assert folder.load(POINT) is None
+    assert not folder.is_finished(POINT, 1.0)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"status": "fine"},
+        {"status": ["done"]},
+        {"status": "timed out"},
+        {"status": "timed out", "timeout": "long"},
+        {"reason": 3},
+        {"n_rows": "3"},
+        {"n_columns": None},
+        {"n_columns": True},
+        {"seconds": None},
+        {"risk": None},
+        {"risk": {}},
+        {"risk": {"headline": {}}},
+        {"risk": {"headline": {"marketer": "all"}}},
+        {"utility": None},
+        {"utility": {}},
+        {"utility": {"classifiers": {}}},
+        {"utility": {"classifiers": SCORES | {"naive-bayes": {}}}},
+        {"utility": {"classifiers": SCORES | {"naive-bayes": {"auc": 0.5, "accuracy": MEAN}}}},
+        {"utility": {"classifiers": SCORES | {"naive-bayes": {"auc": {"mean": None}, "accuracy": MEAN}}}},
+        {"guarantees": {}},
+        {"guarantees": ["k"]},
+        {"guarantees": [{"kind": "k-anonymity", "is_partial": False}]},
+        {"guarantees": [GUARANTEE | {"k": "5"}]},
+        {"guarantees": [{"kind": "k-anonymity", "k": 5}]},
+    ],
+)
+def test_a_result_with_an_odd_field_is_no_result(folder, odd):
+    folder.save(POINT, done(**odd))
+
+    assert folder.load(POINT) is None
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_result_with_what_is_no_number_is_no_result(folder, number):
+    folder.save(POINT, done(seconds=123.5))
+    file = folder.path_of(POINT)
+    file.write_text(file.read_text().replace("123.5", number))
+
+    assert folder.load(POINT) is None
+
+
+def test_mechanism_and_parameters_are_those_of_the_point(folder):
+    folder.save(POINT, done() | {"mechanism": 3, "parameters": None})
+
+    assert folder.load(POINT) == done()
 
 
 def test_a_file_under_anothers_name_is_no_result(folder):
@@ -110,6 +182,7 @@ def test_hierarchy_files_count_by_their_contents(folder, tmp_path):
     [
         (done(), 1.0, True),
         (done() | {"status": "infeasible"}, 1.0, True),
+        (done() | {"status": Status.RELEASED, "utility": None}, 1.0, True),
         (done() | {"status": "failed"}, 1.0, False),
         (done() | {"status": "timed out", "timeout": 5.0}, 5.0, True),
         (done() | {"status": "timed out", "timeout": 5.0}, 4.0, True),

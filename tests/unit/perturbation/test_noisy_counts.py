@@ -11,7 +11,7 @@ from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.perturbation.budget import divide_budget
 from sfumato.perturbation.features import fixed_plan
-from sfumato.perturbation.noisy_counts import ExponentialReleaser, LaplaceReleaser
+from sfumato.perturbation.noisy_counts import MECHANISMS, ExponentialReleaser, LaplaceReleaser
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binarize import BinarizePlan
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
@@ -235,3 +235,25 @@ def test_progress_is_told():
     LaplaceReleaser(n_features=2).release(labelled(), progress=lambda *state: told.append(state))
 
     assert told == [(1, 2, "features chosen")]
+
+
+@pytest.mark.parametrize("info", MECHANISMS, ids=lambda info: info.name)
+@pytest.mark.parametrize(("n_features", "proposed"), [(1, 1), (4, 4), (10, 10), (12, 10)])
+def test_no_more_features_are_proposed_than_there_are(info, n_features, proposed):
+    sparse = labelled(n_features=n_features)
+    cells = {f"x{i}": [str(int(cell)) for cell in sparse.matrix[:, [i]].toarray()[:, 0]] for i in range(n_features)}
+    columns = [*(Column(name) for name in cells), Column("y", Role.TARGET)]
+    y = sparse.companions["y"]
+    plain = Table.from_arrow(pa.table(cells | {"y": y.values.take(pa.array(y.codes))}), Schema.of(columns))
+
+    for table in (sparse, plain):
+        settings = info.compared(table)
+        assert [(s["epsilon"], s["n_features"]) for s in settings] == [(1.0, proposed), (2.0, proposed)]
+        assert info.build(**settings[0]).release(table).table.n_rows == 400
+
+
+def test_without_quasi_identifiers_nothing_is_proposed():
+    table = Table.from_arrow(pa.table({"y": ["a", "b"]}), Schema.of([Column("y", Role.TARGET)]))
+
+    with pytest.raises(SchemaError, match="no column is a quasi-identifier"):
+        MECHANISMS[0].compared(table)
