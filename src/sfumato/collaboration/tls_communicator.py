@@ -121,13 +121,21 @@ class TlsCommunicator(Communicator[Peer]):
         try:
             await self._until_all_met(meetings, watches)
         except CollaborationError as error:
-            others = [meeting for name, meeting in meetings.items() if name != error.party and not meeting.done()]
-            if others:  # who comes a little later shall learn the reason as well
-                await asyncio.wait(others, timeout=min(_LINGER_SECONDS, self._start_timeout))
+            await self._linger(meetings, error.party)
             self._tell_all(error.party)
             raise
         finally:
             await _ended([*meetings.values(), *watches])
+
+    async def _linger(self, meetings: dict[str, asyncio.Task[None]], culprit: str) -> None:
+        """Stay a while for those who come a little later: they shall see our certificate, and learn the reason."""
+        others = [meeting for name, meeting in meetings.items() if name != culprit and not meeting.done()]
+        awaited = [incoming for name, incoming in self.incoming.items() if name != culprit]
+        arrivals = [asyncio.create_task(incoming.arrived.wait()) for incoming in awaited]
+        if others or arrivals:
+            await asyncio.wait({*others, *arrivals}, timeout=min(_LINGER_SECONDS, self._start_timeout))
+        for arrival in arrivals:
+            arrival.cancel()
 
     async def _until_all_met(self, meetings: dict[str, asyncio.Task[None]], watches: list[asyncio.Task[None]]) -> None:
         tasks = [*meetings.values(), *watches]
