@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,15 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  
 
 from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
-from sfumato.learning.fold_scores import checked_set, checked_workers, sets_without_each, trained_on_each
 from sfumato.learning.performance import HeldOut, Metric, majority
+from sfumato.learning.trained_scores import TrainedScores
 from sfumato.learning.tree import TreeColumn
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 
-class ClassifierScores:
+class ClassifierScores(TrainedScores):
     """Cross-validated performance of a scikit-learn classifier on any set of columns, trained anew for each.
 
     Parameters
@@ -67,50 +67,29 @@ class ClassifierScores:
         n_workers: int = 1,
         progress: Progress | None = None,
     ) -> None:
-        self._held_out = HeldOut(target, fold_of_row, metric)
+        held_out = HeldOut(target, fold_of_row, metric)
         if metric == "auc":
             _check_ranks_rows(classifier)
         matrix = np.asarray(X, dtype=np.float64)
-        if matrix.ndim != 2 or len(matrix) != self._held_out.n_rows:
+        if matrix.ndim != 2 or len(matrix) != held_out.n_rows:
             problem = f"got the shape {matrix.shape}"
-            raise InvalidParameterError("X", problem, allowed=f"a matrix with {self._held_out.n_rows:,} rows")
+            raise InvalidParameterError("X", problem, allowed=f"a matrix with {held_out.n_rows:,} rows")
         positions = tuple(np.asarray(group, dtype=np.intp) for group in groups)
         listed = np.concatenate([np.empty(0, dtype=np.intp), *positions])
         if len(listed) and not 0 <= listed.min() <= listed.max() < matrix.shape[1]:
             allowed = f"positions from 0 to {matrix.shape[1] - 1}"
             raise InvalidParameterError("groups", "some are not", allowed=allowed)
-        self._data = _Data(matrix, positions, classifier, self._held_out)
-        self._n_workers = checked_workers(n_workers)
-        self._progress = progress
-        self._known: dict[tuple[int, ...], Numbers] = {}
-        self.n_columns = len(positions)
-        self.n_folds = self._held_out.n_folds
-
-    def scores(self, columns: Sequence[int]) -> Numbers:
-        """Return the performance in each fold with these columns only; without any, that of the majority class."""
-        (found,) = self._of_sets([checked_set(columns, self.n_columns)])
-        return np.asarray(found)
-
-    def without_each(self, columns: Sequence[int]) -> Numbers:
-        """Scores of the set without its first column, without its second, ...: one row each."""
-        return self._of_sets(sets_without_each(columns, self.n_columns))
-
-    def _of_sets(self, sets: Sequence[tuple[int, ...]]) -> Numbers:
-        new = [chosen for chosen in sets if chosen not in self._known]
-        tasks = [(chosen, fold) for chosen in new for fold in range(self.n_folds)]
-        found = trained_on_each(held_out_evidence, self._data, tasks, self._n_workers, self._progress, "models")
-        for number, chosen in enumerate(new):
-            of_set = found[number * self.n_folds : (number + 1) * self.n_folds]
-            self._known[chosen] = self._performance(of_set)
-        return np.array([self._known[chosen] for chosen in sets]).reshape(len(sets), self.n_folds)
-
-    def _performance(self, of_folds: Sequence[Numbers]) -> Numbers:
-        evidence = np.empty((self._held_out.n_rows, self._held_out.n_classes))
-        for fold, of_rows in enumerate(of_folds):
-            evidence[self._held_out.fold_of_row == fold] = of_rows
-        if self._held_out.metric == "auc":
-            return self._held_out.of_evidence(evidence)
-        return self._held_out.of_predictions(evidence.argmax(axis=1))
+        data = _Data(matrix, positions, classifier, held_out)
+        super().__init__(
+            held_out_evidence,
+            data,
+            len(positions),
+            held_out,
+            predicted=partial(np.argmax, axis=1),
+            models="models",
+            n_workers=n_workers,
+            progress=progress,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,17 +13,17 @@ from sfumato.errors import InvalidParameterError
 from sfumato.learning.criteria import Entropy
 from sfumato.learning.descent import shares_of_leaves
 from sfumato.learning.estimator import first_of_most, of_nodes_with_rows
-from sfumato.learning.fold_scores import checked_set, checked_workers, sets_without_each, trained_on_each
 from sfumato.learning.grow import grow
 from sfumato.learning.performance import HeldOut, Metric, majority
 from sfumato.learning.pruning import collapse, prune
+from sfumato.learning.trained_scores import TrainedScores
 from sfumato.learning.tree import MISSING, Tree, TreeColumn
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 
-class TreeScores:
+class TreeScores(TrainedScores):
     """Cross-validated performance of C4.5 on any set of columns: that of ``C45Classifier`` trained on each fold.
 
     The columns are coded once for all trees. The order in which columns are given makes no difference, and neither
@@ -60,39 +60,17 @@ class TreeScores:
         n_workers: int = 1,
         progress: Progress | None = None,
     ) -> None:
-        self._held_out = HeldOut(target, fold_of_row, metric)
-        self._data = _Data.of(columns, self._held_out)
-        self._n_workers = checked_workers(n_workers)
-        self._progress = progress
-        self._known: dict[tuple[int, ...], Numbers] = {}
-        self.n_columns = len(columns)
-        self.n_folds = self._held_out.n_folds
-
-    def scores(self, columns: Sequence[int]) -> Numbers:
-        """Return the performance in each fold with these columns only; without any, that of the majority class."""
-        (found,) = self._of_sets([checked_set(columns, self.n_columns)])
-        return np.asarray(found)
-
-    def without_each(self, columns: Sequence[int]) -> Numbers:
-        """Scores of the set without its first column, without its second, ...: one row each."""
-        return self._of_sets(sets_without_each(columns, self.n_columns))
-
-    def _of_sets(self, sets: Sequence[tuple[int, ...]]) -> Numbers:
-        new = [chosen for chosen in sets if chosen not in self._known]
-        tasks = [(chosen, fold) for chosen in new for fold in range(self.n_folds)]
-        found = trained_on_each(held_out_shares, self._data, tasks, self._n_workers, self._progress, "trees")
-        for number, chosen in enumerate(new):
-            of_set = found[number * self.n_folds : (number + 1) * self.n_folds]
-            self._known[chosen] = self._performance(of_set)
-        return np.array([self._known[chosen] for chosen in sets]).reshape(len(sets), self.n_folds)
-
-    def _performance(self, of_folds: Sequence[Numbers]) -> Numbers:
-        shares = np.empty((self._held_out.n_rows, self._held_out.n_classes))
-        for fold, of_rows in enumerate(of_folds):
-            shares[self._held_out.fold_of_row == fold] = of_rows
-        if self._held_out.metric == "auc":
-            return self._held_out.of_evidence(shares)
-        return self._held_out.of_predictions(first_of_most(shares))
+        held_out = HeldOut(target, fold_of_row, metric)
+        super().__init__(
+            held_out_shares,
+            _Data.of(columns, held_out),
+            len(columns),
+            held_out,
+            predicted=first_of_most,
+            models="trees",
+            n_workers=n_workers,
+            progress=progress,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
