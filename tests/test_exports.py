@@ -18,6 +18,12 @@ def test_release_is_the_function_and_not_a_module():
     assert callable(sfumato.release)
 
 
+def test_a_project_is_published_by_one_call():
+    from sfumato.project_release import publish_project
+
+    assert sfumato.publish_project is publish_project
+
+
 def test_importing_the_package_and_the_command_line_loads_no_heavy_library():
     code = "import sys, sfumato, sfumato.cli.main; print([m for m in sys.modules if m in HEAVY])"
     code = code.replace("HEAVY", "('numpy', 'pyarrow', 'duckdb', 'sklearn', 'scipy', 'rich', 'pandas', 'matplotlib')")

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "sfumato"
 LAYERS = [
     "errors",
     "atomic",
+    "child_processes",
     "schema",
     "promise_data",
     "bucket_guarantees",
@@ -23,6 +24,9 @@ LAYERS = [
     "contract",
     "datasets",
     "project",
+    "describing_project",
+    "toml_edit",
+    "project_edit",
     "learning",
     "selection",
     "recoding",
@@ -31,11 +35,13 @@ LAYERS = [
     "audit",
     "reaudit",
     "publishing",
+    "project_release",
     "attack",
     "evaluation",
     "displays",
     "report",
     "collaboration",
+    "web",
     "cli",
 ]
 AUDIT_MAY_USE = {

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sfumato.perturbation.flipping import RandomFlipper
     from sfumato.perturbation.noisy_counts import ExponentialReleaser, LaplaceReleaser
     from sfumato.project import load_project
+    from sfumato.project_release import publish_project
     from sfumato.publishing import make_release as release
     from sfumato.publishing import publish
     from sfumato.recoding.anatomy import Anatomy
@@ -106,6 +107,7 @@ _HOMES = {
     "link": "sfumato.attack.linkage",
     "load_project": "sfumato.project",
     "publish": "sfumato.publishing",
+    "publish_project": "sfumato.project_release",
     "read_hierarchy": "sfumato.recoding.hierarchy_files",
     "read_table": "sfumato.table.read",
     "release": "sfumato.publishing:make_release",
@@ -161,6 +163,7 @@ __all__ = [
     "link",
     "load_project",
     "publish",
+    "publish_project",
     "read_hierarchy",
     "read_table",
     "release",

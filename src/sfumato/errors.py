@@ -20,9 +20,12 @@ A message says what, where, and what to do. It may show column names, parameters
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
+
+BUG = 1  # exit code of what sfumato does not raise on purpose
 
 
 def on_one_line(name: str) -> str:
@@ -157,3 +160,27 @@ class CollaborationError(SfumatoError):
         self.stage = stage
         message = f"party '{on_one_line(party)}', stage '{on_one_line(stage)}': {problem}. Nothing was released."
         super().__init__(message + (f" Hint: {hint}" if hint else ""))
+
+
+def words_and_exit_code(error: BaseException) -> tuple[str, int]:
+    """Say what people may read of any error, and what the command line returns for it.
+
+    The text of an unknown error may quote a cell, so its place in the program is told instead.
+
+    Examples
+    --------
+    >>> try:
+    ...     int("a cell")
+    ... except ValueError as error:
+    ...     words_and_exit_code(error)
+    ('this is a bug in sfumato (ValueError in <doctest sfumato.errors.words_and_exit_code[0]>:2)', 1)
+    """
+    if isinstance(error, SfumatoError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError):
+        return f"reading or writing failed ({error.strerror or type(error).__name__})", 3
+    if isinstance(error, MemoryError):
+        return "not enough memory for this table", 3
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"this is a bug in sfumato ({type(error).__name__}{place})", BUG

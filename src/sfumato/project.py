@@ -9,7 +9,7 @@ import difflib
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,11 +18,11 @@ from sfumato.errors import InputError, SchemaError
 from sfumato.manifest import AnyTable
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
-from sfumato.table.coding import Source
-from sfumato.table.describe import ColumnGuess
 from sfumato.table.read import ReadOptions, read_table
 
 PROJECT_NAME = "sfumato.toml"
+DEFAULT_MECHANISM = "greedy-containment"
+"""What a project that names no mechanism is released with."""
 
 _Enum = TypeVar("_Enum", Role, Kind)
 
@@ -76,6 +76,12 @@ class Project:
     output: Path | None = None
     compare: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Parameters that the mechanism is built with: those of the release, and the plan for binary features."""
+        plan = {"binarize": dict(self.binarize)} if self.binarize else {}
+        return {**self.parameters, **plan}
+
     def read(self) -> AnyTable:
         """Read the data as described, refusing a file that is not the one described."""
         listed = Schema.of(self.columns, self.options.missing)
@@ -107,15 +113,24 @@ class Project:
 def load_project(path: str | Path) -> Project:
     """Read a project file, naming what is wrong in it and what was probably meant."""
     path = Path(path)
-    raw = _read_bytes(path)
+    raw = project_bytes(path)
+    return project_of(path, raw, parse_toml(path, raw))
+
+
+def parse_toml(path: Path, raw: bytes) -> dict[str, Any]:
+    """Parse the bytes of a project file, saying where they are no TOML."""
     try:
-        content = tomllib.loads(raw.decode())
+        return tomllib.loads(raw.decode())
     except UnicodeDecodeError:
         problem = "is not UTF-8 text"
         raise InputError(problem, path=path) from None
     except (tomllib.TOMLDecodeError, RecursionError) as exc:
         position = str(exc).rpartition("(")[2].rstrip(")")  # the text before it may quote the file
         raise InputError(f"is not valid TOML ({position})", path=path) from None
+
+
+def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
+    """Take a project out of what stands, or is about to stand, in the file of this path."""
     _check_keys(path, "the project file", content, dict.fromkeys(_SECTIONS, dict))
     data, release = content.get("data", {}), content.get("release", {})
     _check_keys(path, "[data]", data, _DATA_KEYS)
@@ -139,7 +154,8 @@ def load_project(path: str | Path) -> Project:
     )
 
 
-def _read_bytes(path: Path) -> bytes:
+def project_bytes(path: Path) -> bytes:
+    """Read a project file as it is."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -235,70 +251,3 @@ def _comparison(path: Path, written: Mapping[str, Any]) -> Mapping[str, Any]:
 def toml_text(text: str) -> str:
     """Quote a text for TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def project_text(
-    guesses: Sequence[ColumnGuess], source: Source, options: ReadOptions, *, default_role: Role | None = None
-) -> str:
-    """Write a commented project file: every column with its guessed role and kind, and why."""
-    lines = [
-        "# A sfumato project: what the columns are and what to release. It holds no data.",
-        "# Check every role: a guess is a guess. 'sfumato release' reads this file.",
-        "",
-        "[data]",
-        f"path = {toml_text(source.name)}",
-        f"sha256 = {toml_text(source.sha256)}",
-        *_option_lines(options),
-    ]
-    if default_role:
-        lines.append(f"default_role = {toml_text(default_role)}  # for every column that is not listed below")
-    roles = ", ".join(Role)
-    lines += ["", "[columns]", f"# roles: {roles}", f"# kinds: {', '.join(Kind)}"]
-    for guess in guesses:
-        column = guess.column
-        reason = " ".join(guess.reason.split())
-        entry = f"{{ role = {toml_text(column.role)}, kind = {toml_text(column.kind)} }}"
-        lines.append(f"{toml_text(column.name)} = {entry}  # {reason}")
-    return "\n".join(lines) + "\n" + _RELEASE_SECTION
-
-
-_RELEASE_SECTION = """
-[release]
-mechanism = "greedy-containment"  # 'sfumato mechanisms' lists them
-output = "release.csv"
-
-[release.parameters]
-k = 5
-
-# How columns become binary features for mechanisms that need them; without this section it is chosen by kind:
-# [binarize.columns]
-# age = { cuts = [25, 35, 45, 55] }
-
-# What 'sfumato compare' tries; without this section every mechanism proposes its own settings:
-# [compare]
-# weights = [0.5, 0.3, 0.2]  # of utility, privacy and few columns
-# [compare.grid.mondrian]
-# k = [5, 10]
-"""
-
-
-def _option_lines(options: ReadOptions) -> list[str]:
-    lines = [
-        f"{key} = {toml_text(value)}"
-        for key, value in (
-            ("format", options.format),
-            ("delimiter", options.delimiter),
-            ("encoding", options.encoding),
-            ("sheet", options.sheet),
-        )
-        if value is not None
-    ]
-    if not options.header:
-        lines.append("header = false")
-    tokens = ", ".join(toml_text(token) for token in options.missing)
-    rows = "drop" if options.complete_rows_only else "keep"
-    return [
-        *lines,
-        f"missing = [{tokens}]",
-        f'missing_rows = "{rows}"  # keep: missing is a value of its own; drop: leave such rows out',
-    ]

@@ -10,8 +10,6 @@ import click
 if TYPE_CHECKING:
     from sfumato.table.coding import Table
 
-MARKER = "# Written by sfumato demo"
-
 
 @click.command("demo")
 @click.option("-o", "--output", default="sfumato-demo", show_default=True, help="Folder for the files.")
@@ -31,14 +29,16 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     """
     from sfumato.cli.options import progress_bar
     from sfumato.cli.summary import show_checks, show_release
+    from sfumato.describing_project import is_demo_folder, write_demo
     from sfumato.mechanisms import build_mechanism
     from sfumato.publishing import make_release, publish
     from sfumato.reaudit import audit_published
     from sfumato.report.render import write_report
 
     folder = Path(output)
-    is_ours = force or _is_demo_folder(folder)
-    table = _write_original(folder, force=is_ours)
+    is_ours = force or is_demo_folder(folder)
+    write_demo(folder, force=is_ours, others=("release.csv", "report.html"))
+    table = _read_demo(folder)
     click.echo(f"\n1. The table: {table.n_rows:,} admissions in {folder / 'admissions.csv'}", err=True)
     _show_roles(table)
     _show_risk(table)
@@ -69,47 +69,11 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     click.echo(f"      see what else there is with 'sfumato compare --project {folder}/sfumato.toml'", err=True)
 
 
-def _is_demo_folder(folder: Path) -> bool:
-    """Whether what stands there was written by a demo, going by the marker in its project file."""
-    try:
-        return (folder / "sfumato.toml").read_text(encoding="utf-8").startswith(MARKER)
-    except (OSError, ValueError):
-        return False
+def _read_demo(folder: Path) -> Table:
+    """Read the made-up admissions as a user would."""
+    from sfumato.project import load_project
+    from sfumato.table.coding import Table
 
-
-def _write_original(folder: Path, *, force: bool) -> Table:
-    """Write the made-up admissions and a project file that describes them, and read them as a user would."""
-    import io
-
-    from sfumato.atomic import check_writable, explained_writing, write_atomically
-    from sfumato.datasets.admissions import admissions
-    from sfumato.errors import OutputError
-    from sfumato.project import load_project, project_text
-    from sfumato.table.coding import Source, Table
-    from sfumato.table.describe import describe_columns
-    from sfumato.table.read import ReadOptions, read_table
-    from sfumato.table.write import write_table
-
-    if folder.exists() and not folder.is_dir():
-        problem = "is a file, not a folder"
-        raise OutputError(problem, path=folder, hint="name another folder with -o")
-    with explained_writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    made = admissions()
-    content = io.BytesIO()
-    write_table(made, content, "csv")
-    for name in ("admissions.csv", "sfumato.toml", "release.csv", "report.html"):
-        check_writable(folder / name, force=force)
-    write_atomically(folder / "admissions.csv", content.getvalue(), force=force)
-    roles = {column.name: column.role for column in made.schema}
-    seen = read_table(folder / "admissions.csv")
-    source = Source("admissions.csv", seen.source.sha256 if seen.source else "", "csv")
-    wrong = {
-        g.column.name: roles[g.column.name] for g in describe_columns(seen) if g.column.role != roles[g.column.name]
-    }
-    guesses = describe_columns(seen, overrides=wrong)
-    text = f"{MARKER}; a further demo replaces it\n" + project_text(guesses, source, ReadOptions())
-    write_atomically(folder / "sfumato.toml", text.encode(), force=force)
     table = load_project(folder / "sfumato.toml").read()
     if not isinstance(table, Table):
         raise AssertionError

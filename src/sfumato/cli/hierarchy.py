@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,15 +78,14 @@ def build(data: str, column: str, method: str, output: str, force: bool, **setti
     was built, and edit it: it is plain text.
     """
     from sfumato.atomic import check_writable, write_atomically
-    from sfumato.recoding.covering import covered
     from sfumato.recoding.hierarchy_files import hierarchy_text
+    from sfumato.recoding.hierarchy_requests import build_hierarchy
 
     if output != "-":
         check_writable(Path(output), force=force)
         _refuse_the_data(data, Path(output))
     table = _read(data, read_options(settings))
-    hierarchy = _built(table, column, method, settings)
-    covered(hierarchy, table[column], column, table.schema[column].kind, missing=table.schema.missing_tokens(column))
+    hierarchy = build_hierarchy(table, column, method, settings, mark="--")
     text = hierarchy_text(hierarchy)
     if output == "-":
         click.echo(text, nl=False)
@@ -108,8 +105,8 @@ def build(data: str, column: str, method: str, output: str, force: bool, **setti
 def check(file: str, data: str, column: str, **settings: Any) -> None:
     """Check the hierarchy in FILE, and that it covers every value of a column."""
     from sfumato.errors import InputError
-    from sfumato.recoding.covering import covered
     from sfumato.recoding.hierarchy_files import faults_of_file, read_hierarchy
+    from sfumato.recoding.hierarchy_requests import cover_column
 
     faults = faults_of_file(file)
     for fault in faults:
@@ -119,7 +116,7 @@ def check(file: str, data: str, column: str, **settings: Any) -> None:
     hierarchy = read_hierarchy(file)
     table = _read(data, read_options(settings))
     coded = table[column]
-    found = covered(hierarchy, coded, column, table.schema[column].kind, missing=table.schema.missing_tokens(column))
+    found = cover_column(hierarchy, table, column)
     click.echo(
         f"ok   {_counted(found.n_levels, 'level')}, nested; covers all {coded.n_distinct:,} values of the column"
     )
@@ -159,47 +156,3 @@ def _read(data: str, options: ReadOptions) -> Table:
     if not isinstance(table, Table):
         raise InputError("holds 0/1 features, which need no hierarchy", path=data)
     return table
-
-
-def _built(table: Table, column: str, method: str, settings: dict[str, Any]) -> Hierarchy:
-    from sfumato.recoding import hierarchy_builders as builders
-    from sfumato.recoding import hierarchy_intervals as intervals
-    from sfumato.recoding.hierarchy_automatic import distinct_texts, hierarchy_for
-
-    values, counts = distinct_texts(table[column])
-    merge = _numbers(settings["merge"], "merge", int) if settings["merge"] is not None else None
-    if method == "width":
-        width = _needed(settings["width"], "width", method)
-        return intervals.equal_width_intervals(values, width, start=settings["start"], merge=merge)
-    if method == "quantile":
-        return intervals.quantile_intervals(values, counts, settings["intervals"], merge=merge)
-    if method == "cuts":
-        cuts = _numbers(_needed(settings["cuts"], "cuts", method), "cuts", float)
-        return intervals.intervals_at(values, cuts, merge=merge)
-    if method == "mask":
-        return builders.masked_characters(values, step=settings["step"])
-    if method == "dates":
-        return builders.calendar_levels(values)
-    if method == "groups":
-        order = next(csv.reader([_needed(settings["order"], "order", method)], skipinitialspace=True), [])
-        sizes = _numbers(settings["sizes"], "sizes", int) if settings["sizes"] is not None else None
-        return builders.ordered_groups([value.strip() for value in order], sizes)
-    return hierarchy_for(table, column, target=settings["target"])
-
-
-def _needed(value: Any, name: str, method: str) -> Any:
-    from sfumato.errors import InvalidParameterError
-
-    if value is None:
-        raise InvalidParameterError(f"--{name}", "got nothing", allowed=f"given with --method {method}")
-    return value
-
-
-def _numbers(text: str, name: str, kind: Callable[[str], Any]) -> Sequence[Any]:
-    from sfumato.errors import InvalidParameterError
-
-    try:
-        return [kind(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        allowed = "whole numbers separated by commas" if kind is int else "numbers separated by commas"
-        raise InvalidParameterError(f"--{name}", "got something else", allowed=allowed) from None

@@ -11,7 +11,7 @@ import traceback
 
 import click
 
-from sfumato.errors import OutputError, SfumatoError
+from sfumato.errors import BUG, SfumatoError, words_and_exit_code
 
 COMMANDS = {
     "attack": "Play the attacker: who is re-identified, what is inferred, with which columns.",
@@ -26,6 +26,7 @@ COMMANDS = {
     "release": "Make a release, audit it, and write it with its manifest.",
     "report": "Write a report of a release as one HTML file.",
     "reproduce": "Re-make a paper's tables from public data, beside ours.",
+    "serve": "Open the page: all steps from a table to an audited release, in a local browser.",
 }
 
 EXIT_CODES = """\b
@@ -104,30 +105,16 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # keeps the interpreter's last flush quiet
         return 0
-    except OutputError as exc:
+    except Exception as exc:  # the last line of defence
         return _refused(exc, debug)
-    except OSError as exc:
-        if debug:
-            traceback.print_exc()
-        return _say(f"error: reading or writing failed ({exc.strerror or type(exc).__name__})", 3)
-    except SfumatoError as exc:
-        return _refused(exc, debug)
-    except MemoryError:
-        return _say("error: not enough memory for this table", 3)
-    except (
-        Exception
-    ) as exc:  # the last line of defence: the text of an unknown error may quote a cell, so it stays hidden
-        if debug:
-            traceback.print_exc()
-        frame = traceback.extract_tb(exc.__traceback__)[-1]
-        place = f"{type(exc).__name__} in {os.path.basename(frame.filename)}:{frame.lineno}"  # noqa: PTH119 # plain text
-        return _say(f"this is a bug in sfumato ({place}). Run with --debug to see more", 1)
 
 
-def _refused(error: SfumatoError, debug: bool) -> int:
+def _refused(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    return _say(f"error: {error}", error.exit_code)
+    words, code = words_and_exit_code(error)
+    is_bug = code == BUG and not isinstance(error, SfumatoError)
+    return _say(f"{words}. Run with --debug to see more" if is_bug else f"error: {words}", code)
 
 
 def _say(message: str, code: int) -> int:

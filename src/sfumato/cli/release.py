@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,9 @@ from sfumato.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from sfumato.contract import Progress, Release
     from sfumato.manifest import AnyTable
+    from sfumato.table.coding import Source
     from sfumato.table.describe import ColumnGuess
 
 PROJECT_NAME = "sfumato.toml"
@@ -29,13 +31,12 @@ HIERARCHIES = "hierarchies"
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be released, from a project file or from flags."""
+    """What is to be released, from a project file or from flags, and how."""
 
-    table: AnyTable
     mechanism: str
-    parameters: dict[str, Any]
     output: Path | None
-    project_sha256: str | None = None
+    source: Source | None
+    make: Callable[[Progress], tuple[Release, AnyTable]]
     guesses: tuple[ColumnGuess, ...] = ()
 
 
@@ -78,74 +79,83 @@ def command(data: str | None, project: str | None, force: bool, dry_run: bool, a
     """
     from sfumato.cli.summary import show_guesses, show_release
     from sfumato.errors import InvalidParameterError
-    from sfumato.mechanisms import build_mechanism
-    from sfumato.publishing import check_targets, make_release, manifest_path_for, publish
+    from sfumato.publishing import publish
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
-    mechanism = build_mechanism(order.mechanism, order.parameters)
-    if order.output is None and not dry_run:
-        hint = "a file name such as -o release.csv; or try --dry-run"
-        raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
-    if order.output is not None and not dry_run:
-        check_targets(order.output, manifest_path_for(order.output), order.table.source, force=force)
-    bar, progress = progress_bar(f"{order.mechanism}")
+    target = None if dry_run else _checked_output(order, force=force)
+    bar, progress = progress_bar(order.mechanism)
     with bar:
-        release = make_release(order.table, mechanism, progress=progress)
-    release = release.with_manifest(project_sha256=order.project_sha256)
+        release, original = order.make(progress)
     show_guesses(order.guesses)
-    if order.output is not None and not dry_run:
-        published = publish(release, order.output, original=order.table, force=force)
+    if target is not None:
+        published = publish(release, target, original=original, force=force)
         release = published.release
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
     show_release(release)
-    if dry_run:
+    if target is None:
         click.echo("dry run: nothing was written", err=True)
     else:
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
 
 
+def _checked_output(order: Order, *, force: bool) -> Path:
+    from sfumato.errors import InvalidParameterError
+    from sfumato.publishing import check_targets, manifest_path_for
+
+    if order.output is None:
+        hint = "a file name such as -o release.csv; or try --dry-run"
+        raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
+    check_targets(order.output, manifest_path_for(order.output), order.source, force=force)
+    return order.output
+
+
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
+    from sfumato.mechanisms import build_mechanism
+    from sfumato.project import DEFAULT_MECHANISM
+    from sfumato.publishing import make_release
     from sfumato.table.read import read_table
 
     options, roles = read_options(settings), given_roles(settings)
     table, guesses = apply_roles(read_table(data, options=options), roles)
     refuse_mixed_columns(table)
-    return Order(
-        table,
-        settings["mechanism"] or "greedy-containment",
-        _parameters({}, None, settings),
-        Path(settings["output"]) if settings["output"] else None,
-        guesses=tuple(guesses),
-    )
+    name = settings["mechanism"] or DEFAULT_MECHANISM
+    mechanism = build_mechanism(name, _parameters({}, settings))
+    output = Path(settings["output"]) if settings["output"] else None
+
+    def make(progress: Progress) -> tuple[Release, AnyTable]:
+        return make_release(table, mechanism, progress=progress), table
+
+    return Order(name, output, table.source, make, tuple(guesses))
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     from sfumato.errors import InvalidParameterError
     from sfumato.project import load_project
+    from sfumato.project_release import mechanism_of_project, release_project
+    from sfumato.table.coding import Source
     from sfumato.table.read import ReadOptions
 
     if given_roles(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
-    project = load_project(path)
-    output = Path(settings["output"]) if settings["output"] else project.output
-    return Order(
-        project.read(),
-        settings["mechanism"] or project.mechanism or "greedy-containment",
-        _parameters(project.parameters, project.binarize, settings),
-        output,
-        project.sha256,
-    )
+    written = load_project(path)
+    name, declared = mechanism_of_project(replace(written, mechanism=settings["mechanism"] or written.mechanism))
+    output = Path(settings["output"]) if settings["output"] else written.output
+    parameters = _parameters(declared, settings)  # the plan for binary features is among them
+    project = replace(written, mechanism=name, parameters=parameters, binarize=None, output=output)
+
+    def make(progress: Progress) -> tuple[Release, AnyTable]:
+        return release_project(project, progress=progress)
+
+    return Order(name, output, Source(str(project.data_path), ""), make)
 
 
-def _parameters(written: Any, binarize: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def _parameters(written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Merge the project's parameters with flags; flags win."""
     parameters = dict(written)
-    if binarize:
-        parameters["binarize"] = dict(binarize)
     if settings["binarize"]:
         parameters["binarize"] = {"recipe": settings["binarize"]}
     for text in settings["params"]:

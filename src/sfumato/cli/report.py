@@ -122,9 +122,8 @@ def _of_project(path: str) -> _Original:
     from sfumato.report.reproduction import Asked
 
     project = load_project(path)
-    declared = dict(project.parameters) | ({"binarize": dict(project.binarize)} if project.binarize else {})
     table = project.read()
-    return _Original(table, table, Asked(path, declared, project_sha256=project.sha256), has_roles=True)
+    return _Original(table, table, Asked(path, project.settings, project_sha256=project.sha256), has_roles=True)
 
 
 def _released_roles(manifest: Manifest) -> dict[str, Role]:

@@ -47,6 +47,7 @@ def joined(
         start_timeout=config.start_timeout,
         send_timeout=config.timeout,
         max_body_bytes=size_limit,
+        on_connected=record.tell_connected,
     )
     record.open()
     try:

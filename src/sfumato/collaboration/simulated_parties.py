@@ -1,7 +1,7 @@
-"""Program that a simulation starts: imports everything once, then every party is a process of its own.
+"""Parties of a simulation, each a process of its own, started by a program that has imported everything once.
 
-Run as ``python -m sfumato.collaboration.simulated_parties FOLDER``. It ends the parties when the simulation goes away,
-however that happens, and then removes the folder, which holds private keys.
+The program ends them when the simulation goes away, however that happens, and then removes the folder, which holds
+private keys. It begins in :mod:`sfumato.collaboration.simulated_start`.
 """
 
 from __future__ import annotations
@@ -10,33 +10,30 @@ import json
 import math
 import os
 import select
-import shutil
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from sfumato.collaboration.config import load_party_config
 from sfumato.collaboration.joining import in_shared_roles
 from sfumato.collaboration.party import take_part
 from sfumato.collaboration.plan import Plan
 from sfumato.collaboration.schema_file import read_shared_schema
-from sfumato.collaboration.transcript import Round, Transcript
+from sfumato.collaboration.simulated_start import INPUT, leave_nothing
+from sfumato.collaboration.transcript import Entry, Round, SessionWatch, Transcript
 from sfumato.errors import SfumatoError
 from sfumato.schema import Role
 from sfumato.table.read import ReadOptions, read_table
 
-FOLDER_PREFIX = "sfumato-simulation-"
 ORDERS_NAME = "orders.json"
 
 _GLANCE = 0.02
 _GRACE = 5.0  # seconds in which the others hear of a party's failure
-_INPUT = 0
 
 
 @dataclass(frozen=True)
@@ -60,14 +57,15 @@ class PartyOrder:
         """Take part; gives the party's result as plain data."""
         schema = read_shared_schema(self.schema)
         table = read_table(self.data, options=ReadOptions(missing=tuple(self.missing)))
+        path = Path(self.transcript) if self.transcript else None
         outcome = take_part(
             load_party_config(self.config),
             in_shared_roles(table, schema, {name: Role(role) for name, role in self.roles.items()}),
             schema,
             Plan.from_dict(self.plan),
             output=Path(self.output) if self.output else None,
-            transcript=Transcript(Path(self.transcript), force=self.force) if self.transcript else None,
-            progress=_say if self.says_progress else None,
+            transcript=Transcript(path, force=self.force, watch=_Teller() if self.says_progress else None),
+            progress=_tell_round if self.says_progress else None,
             force=self.force,
         )
         return outcome.to_dict()
@@ -78,34 +76,25 @@ def write_orders(folder: Path, orders: list[PartyOrder]) -> None:
     (folder / ORDERS_NAME).write_text(json.dumps([asdict(order) for order in orders]), encoding="utf-8")
 
 
-def main(folder: Path) -> None:
+def run_parties(folder: Path) -> None:
     """Wait for a sign, start all parties of a folder and wait for them, or for the end of the simulation."""
-    if not os.read(_INPUT, 1):
-        _leave_nothing(folder, ())
+    if not os.read(INPUT, 1):
+        leave_nothing(folder, ())
     orders = [PartyOrder(**entry) for entry in json.loads((folder / ORDERS_NAME).read_text(encoding="utf-8"))]
-    children = {_start(order) for order in orders}
+    children = {_start(order): order.name for order in orders}
     deadline = math.inf
     while children:
         pid, status = os.waitpid(-1, os.WNOHANG)
-        children.discard(pid)
+        if pid:
+            _tell(ended=children.pop(pid), went_well=status == 0)
         if pid and status:
             deadline = min(deadline, time.monotonic() + _GRACE)
-        if pid == 0 and select.select([_INPUT], [], [], _GLANCE)[0] and not os.read(_INPUT, 1):
-            _leave_nothing(folder, children)
+        if pid == 0 and select.select([INPUT], [], [], _GLANCE)[0] and not os.read(INPUT, 1):
+            leave_nothing(folder, children)
         if time.monotonic() > deadline:
             for child in children:
                 os.kill(child, signal.SIGKILL)
             deadline = math.inf
-
-
-def _leave_nothing(folder: Path, children: Iterable[int]) -> NoReturn:
-    """End the parties and remove the folder: the simulation has gone."""
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    if folder.name.startswith(FOLDER_PREFIX):
-        shutil.rmtree(folder, ignore_errors=True)
-    raise SystemExit(1)
 
 
 def _start(order: PartyOrder) -> int:
@@ -136,9 +125,21 @@ def _answer(order: PartyOrder) -> dict[str, Any]:
         return {"error": "bug", "exit_code": 1, "message": f"party '{order.name}' met a bug in sfumato ({place})"}
 
 
-def _say(progress: Round) -> None:
-    os.write(sys.stdout.fileno(), (json.dumps(asdict(progress)) + "\n").encode())
+class _Teller(SessionWatch):
+    """Tells the simulation what a party hears of its session."""
+
+    def connected(self, peer: str) -> None:
+        _tell(connected=peer)
+
+    def noted(self, entry: Entry) -> None:
+        _tell(entry=asdict(entry))
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def _tell_round(done: Round) -> None:
+    _tell(round=asdict(done))
+
+
+def _tell(**event: object) -> None:
+    """Write one line, short enough not to be mixed with another process's; nobody may be there to read it."""
+    with suppress(OSError):
+        os.write(sys.stdout.fileno(), (json.dumps(event) + "\n").encode())

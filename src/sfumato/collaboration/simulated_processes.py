@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from sfumato.atomic import PendingFile, explained_writing, remove
-from sfumato.collaboration import simulated_parties
-from sfumato.collaboration.transcript import Round, RoundProgress
+from sfumato.collaboration import simulated_start
+from sfumato.collaboration.transcript import Entry, Round, RoundProgress, SessionWatch
 from sfumato.errors import CollaborationError, OutputError
 
 _ONE_THREAD = {  # libraries must not have threads of their own when the program forks
@@ -33,7 +33,7 @@ _PORTS = range(20_000, 32_768)  # below those that systems give to outgoing conn
 @contextmanager
 def private_folder() -> Iterator[Path]:
     """Make a folder that only this user can read, and remove it at the end."""
-    folder = Path(tempfile.mkdtemp(prefix=simulated_parties.FOLDER_PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=simulated_start.FOLDER_PREFIX))
     try:
         yield folder
     finally:
@@ -70,8 +70,9 @@ def pending_copies(copies: Mapping[Path, Path], *, force: bool) -> Iterator[Call
 class PartyProcesses:
     """Program that runs the parties; it and they end when this is left, or when this process ends."""
 
-    def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-m", simulated_parties.__name__, str(folder)]
+    def __init__(self, folder: Path, watch: SessionWatch | None = None) -> None:
+        self._watch = watch or SessionWatch()
+        command = [sys.executable, "-m", simulated_start.__name__, str(folder)]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -89,9 +90,19 @@ class PartyProcesses:
             process.stdin.write(b"\n")
             process.stdin.flush()
         for line in process.stdout:
-            if progress is not None:
-                progress(Round(**json.loads(line)))
+            self._hear(json.loads(line), progress)
         process.wait()
+
+    def _hear(self, told: dict[str, Any], progress: RoundProgress | None) -> None:
+        match told:
+            case {"round": done} if progress is not None:
+                progress(Round(**done))
+            case {"entry": entry}:
+                self._watch.noted(Entry(**entry))
+            case {"connected": peer}:
+                self._watch.connected(peer)
+            case {"ended": party, "went_well": went_well}:
+                self._watch.ended(party, went_well=went_well)
 
     def __enter__(self) -> Self:
         return self

@@ -25,7 +25,7 @@ from sfumato.collaboration.session import MIN_PARTIES
 from sfumato.collaboration.shared_schema import SharedSchema
 from sfumato.collaboration.simulated_parties import PartyOrder, write_orders
 from sfumato.collaboration.simulated_processes import PartyProcesses, free_ports, pending_copies, private_folder
-from sfumato.collaboration.transcript import RoundProgress
+from sfumato.collaboration.transcript import RoundProgress, SessionWatch
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError, SfumatoError
 from sfumato.table.coding import Table
 from sfumato.table.write import write_table
@@ -131,6 +131,7 @@ def simulate(
     output_dir: Path | None = None,
     force: bool = False,
     progress: RoundProgress | None = None,
+    watch: SessionWatch | None = None,
 ) -> SimulationResult:
     """Split a table among parties and let each of them run a session as a process of its own.
 
@@ -148,6 +149,8 @@ def simulate(
         their parts of the table (``party-1.original.parquet``); made if it is not there. Without it nothing is kept.
     progress : callable or None
         Called after every round of the first party.
+    watch : SessionWatch or None
+        Told what the first party hears of its session, and which parties have ended.
 
     Raises
     ------
@@ -166,7 +169,7 @@ def simulate(
     else:
         _check_folder(output_dir, parts, table, force)
     started, cpu_before = time.monotonic(), _cpu_of_children()
-    with private_folder() as folder, PartyProcesses(folder) as processes:
+    with private_folder() as folder, PartyProcesses(folder, watch) as processes:
         orders = _prepared(folder, table, shared, plan, parts, output_dir, force)
         with pending_copies({} if plan.dry_run else _kept_parts(orders, output_dir), force=force) as keep:
             processes.run(progress)

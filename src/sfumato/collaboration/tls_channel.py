@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -42,6 +42,8 @@ class TlsChannel:
         Largest message, sent or received. A peer that announces a larger one is cut off before the message is read,
         and one that sends on waits until its message fits beside what is unread: memory stays within
         about three times this, for every peer.
+    on_connected : callable or None
+        Called with the name of each peer once it is connected both ways, from the thread of the network.
 
     Raises
     ------
@@ -62,6 +64,7 @@ class TlsChannel:
         start_timeout: float = 60.0,
         send_timeout: float = 60.0,
         max_body_bytes: int = MAX_BODY_BYTES,
+        on_connected: Callable[[str], None] | None = None,
     ) -> None:
         for name, seconds in [("start_timeout", start_timeout), ("send_timeout", send_timeout)]:
             if not seconds > 0:
@@ -76,6 +79,7 @@ class TlsChannel:
             start_timeout=start_timeout,
             send_timeout=send_timeout,
             max_packet_bytes=max_body_bytes + _PACKING_BYTES,
+            on_connected=on_connected,
         )
         self._pool = Pool(roster.me.name, self._communicator, NumberedBytes(), timeout=None)
         for peer in roster.peers:

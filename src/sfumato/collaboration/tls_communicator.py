@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import ssl
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,10 +81,19 @@ class TlsCommunicator(Communicator[Peer]):
     max_packet_bytes : int
         Largest packet that is accepted. One that does not fit beside a sender's unread packets waits until some are
         read.
+    on_connected : callable or None
+        Called with the name of each peer that is connected both ways.
     """
 
     def __init__(
-        self, roster: Roster, *, listen_host: str, start_timeout: float, send_timeout: float, max_packet_bytes: int
+        self,
+        roster: Roster,
+        *,
+        listen_host: str,
+        start_timeout: float,
+        send_timeout: float,
+        max_packet_bytes: int,
+        on_connected: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__()
         self._me = roster.me
@@ -96,6 +105,7 @@ class TlsCommunicator(Communicator[Peer]):
         self._start_timeout = start_timeout
         self._send_timeout = send_timeout
         self._max_packet_bytes = max_packet_bytes
+        self._on_connected = on_connected
         self._server: asyncio.Server | None = None
         self._visits: set[asyncio.Task[None]] = set()
         self._outgoing: dict[str, tuple[StreamReader, StreamWriter]] = {}
@@ -179,6 +189,8 @@ class TlsCommunicator(Communicator[Peer]):
             raise CollaborationError(problem, party=peer.name, stage=STAGE)
         self._outgoing[peer.name] = reader, writer
         await self.incoming[peer.name].arrived.wait()
+        if self._on_connected is not None:
+            self._on_connected(peer.name)
 
     async def _connect(self, peer: Peer) -> tuple[StreamReader, StreamWriter]:
         pause = _FIRST_PAUSE

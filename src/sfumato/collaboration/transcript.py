@@ -43,6 +43,22 @@ class Round:
 RoundProgress = Callable[[Round], None]
 
 
+class SessionWatch:
+    """Is told what goes on while a session runs; override what is of interest.
+
+    The calls come from several threads and in the middle of a session, so they must be short and raise nothing.
+    """
+
+    def connected(self, peer: str) -> None:
+        """Hear that this party and a peer are connected, both ways."""
+
+    def noted(self, entry: Entry) -> None:
+        """Hear of a message, as the transcript notes it."""
+
+    def ended(self, party: str, *, went_well: bool) -> None:
+        """Hear that a party has ended; only a simulation, which runs all of them, tells this."""
+
+
 def public_digest(payload: bytes) -> str:
     """Start of the SHA-256 of a payload that every party gets; never call it on seeds or shares."""
     return hashlib.sha256(payload).hexdigest()[:_DIGEST_CHARACTERS]
@@ -59,6 +75,8 @@ class Transcript:
         File to write; with none the record stays in memory.
     force : bool
         Replace a file that exists.
+    watch : SessionWatch or None
+        Told of peers that are connected and of every entry at once, while the file appears at the end only.
 
     Examples
     --------
@@ -68,13 +86,14 @@ class Transcript:
     (139, 0)
     """
 
-    def __init__(self, path: Path | None = None, *, force: bool = False) -> None:
+    def __init__(self, path: Path | None = None, *, force: bool = False, watch: SessionWatch | None = None) -> None:
         if path is not None:
             check_writable(path, force=force)
         self.path = path
         self.problem: OutputError | None = None
         self._pending: PendingFile | None = None
         self._force = force
+        self._watch = watch or SessionWatch()
         self._facts: dict[str, object] = {}
         self._entries: list[Entry] = []
         self._n_bytes = {"sent": 0, "received": 0}
@@ -114,6 +133,11 @@ class Transcript:
         with self._lock:
             self._n_bytes[direction] += n_bytes
             self._entries.append(Entry(self.seconds, direction, stage, peer, n_bytes, digest))
+            self._watch.noted(self._entries[-1])
+
+    def tell_connected(self, peer: str) -> None:
+        """Tell the watch that a peer is connected; the record begins with the first message."""
+        self._watch.connected(peer)
 
     def open(self) -> None:
         """Take up the file, still without a name, so that one that cannot be written is found before the session.

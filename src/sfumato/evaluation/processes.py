@@ -5,27 +5,23 @@ A process that hangs, crashes or eats all memory costs its own point and no othe
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import multiprocessing.connection
-import os
-import signal
-import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from sfumato.child_processes import cause_of_death, forking_context, kill_with_group, one_thread_each, stand_alone
 from sfumato.evaluation.grid import Point
 from sfumato.evaluation.points import Status, measure_point, unmeasured
 from sfumato.evaluation.run_folder import RunFolder
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms import registered_mechanisms
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 _SECONDS_TO_DIE = 5.0
 
 
@@ -61,7 +57,7 @@ def measure_in_processes(
         Called with every point that has a result.
     """
     waiting, running = deque(points), list[_Running]()
-    with _one_thread_each():
+    with one_thread_each():
         context = _context()
         try:
             while waiting or running:
@@ -77,27 +73,8 @@ def measure_in_processes(
 
 
 def _context() -> Any:
-    """Start processes from a clean one that has imported everything, where the system can do that."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
     families = {info.build.__module__ for info in registered_mechanisms().values()}
-    context.set_forkserver_preload([__name__, *sorted(families)])
-    return context
-
-
-@contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    return forking_context([__name__, *sorted(families)])
 
 
 def _started(context: Any, table: AnyTable, point: Point, folder: RunFolder) -> _Running:
@@ -109,20 +86,9 @@ def _started(context: Any, table: AnyTable, point: Point, folder: RunFolder) -> 
 
 def _measure_and_save(table: AnyTable, point: Point, folder: RunFolder) -> None:
     """Measure one point, in a process that nobody interrupts and that ends when its parent does."""
-    if hasattr(os, "setsid"):
-        os.setsid()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    stand_alone()
     warnings.simplefilter("ignore")
     folder.save(point, measure_point(table, point, folder.measuring))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _wait(running: Sequence[_Running], timeout: float | None) -> None:
@@ -136,7 +102,7 @@ def _is_over(one: _Running, folder: RunFolder, timeout: float | None) -> bool:
     if not one.process.is_alive():
         one.process.join()
         if not _has_saved(one, folder):
-            folder.save(one.point, unmeasured(one.point, Status.FAILED, _cause_of_death(one.process.exitcode)))
+            folder.save(one.point, unmeasured(one.point, Status.FAILED, cause_of_death(one.process.exitcode)))
         return True
     if timeout is None or one.seconds_left(timeout):
         return False
@@ -153,17 +119,7 @@ def _has_saved(one: _Running, folder: RunFolder) -> bool:
     return found is not None and found != one.earlier
 
 
-def _cause_of_death(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        hint = "; perhaps the memory was used up" if -exit_code == getattr(signal, "SIGKILL", 9) else ""
-        return f"its process was ended by signal {-exit_code}{hint}"
-    return f"its process ended early (exit code {exit_code})"
-
-
 def _kill(process: BaseProcess) -> None:
     """End a process and those it has started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if process.pid is not None and hasattr(os, "killpg") and os.getpgid(process.pid) == process.pid:
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
+    kill_with_group(process)
     process.join(_SECONDS_TO_DIE)

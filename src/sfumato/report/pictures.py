@@ -38,7 +38,7 @@ def pictures_of(summary: Mapping[str, Any], manifest: Manifest) -> dict[str, lis
     """
     n_left = MOST_BYTES
     found: dict[str, list[dict[str, str]]] = {"utility": [], "risk": [], "done": []}
-    for number, (section, name, alt, display) in enumerate(_displays(summary, manifest)):
+    for number, (section, name, alt, display) in enumerate(displays_of(summary, manifest)):
         svg = inline_svg(rendered(display, "svg"), prefix=f"s{number}-", label=f"{display.title}. {alt}")
         if len(svg.encode()) > n_left:
             svg, alt = "", "This picture is too large for the report."
@@ -47,8 +47,8 @@ def pictures_of(summary: Mapping[str, Any], manifest: Manifest) -> dict[str, lis
     return found
 
 
-def _displays(summary: Mapping[str, Any], manifest: Manifest) -> Iterator[tuple[str, str, str, Display]]:
-    """Section, name, sentence and display of every picture there are figures for."""
+def displays_of(summary: Mapping[str, Any], manifest: Manifest) -> Iterator[tuple[str, str, str, Display]]:
+    """Give section, name, sentence and display of every picture there are figures for."""
     utility, risk = summary["utility"], summary["risk"]
     if NOT_MEASURED not in utility and utility["roc"]:
         yield "utility", "roc", _roc_in_words(utility), _roc(utility)

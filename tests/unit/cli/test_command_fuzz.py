@@ -42,6 +42,17 @@ FLAGS = {
     "demo": ["-k", "--nonsense"],
     "mechanisms": ["--json"],
     "hierarchy": ["show", "build", "check", "--column", "--data", "-m", "-o", "--cuts", "--width"],
+    "serve": [
+        "--project",
+        "--port",
+        "--host",
+        "--token",
+        "--tls-cert",
+        "--tls-key",
+        "--allow-host",
+        "--upload-limit",
+        "--no-browser",
+    ],
 }
 SHARED = [
     "--target",
@@ -147,12 +158,13 @@ def crowded_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("seed", range(4))
 def test_random_command_lines_never_crash(crowded_folder, capsys, monkeypatch, seed):
     chooser = random.Random(seed)
+    monkeypatch.setattr("sfumato.web.server.serve", lambda settings: None)  # all but the server itself
     for _ in range(600):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chooser.choice(PIPED))))
         name = chooser.choice(["release", "audit", *FLAGS])
         arguments = [name]
         if (
-            name in ("init", "release", "audit", "attack", "plot", "compare", "report", "hierarchy")
+            name in ("init", "release", "audit", "attack", "plot", "compare", "report", "hierarchy", "serve")
             and chooser.random() < 0.9
         ):
             arguments.append(chooser.choice(VALUES))

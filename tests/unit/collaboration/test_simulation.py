@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
-from sfumato.collaboration import simulated_parties
+from sfumato.collaboration import simulated_parties, simulated_start
 from sfumato.collaboration.plan import Plan
 from sfumato.collaboration.simulated_processes import PartyProcesses, free_ports, private_folder
 from sfumato.collaboration.simulation import SimulatedPartyError, simulate, split_rows
+from sfumato.collaboration.transcript import SessionWatch
 from sfumato.errors import CollaborationError, InvalidParameterError, OutputError, PrivacyNotAchievableError
 from sfumato.reaudit import audit_published
 from sfumato.table.read import ReadOptions
@@ -112,6 +113,40 @@ def test_releases_and_transcripts_of_all_parties_are_kept_on_demand(tmp_path, te
     assert [done.number for done in rounds] == list(range(1, len(rounds) + 1))
     assert (rounds[0].stage, rounds[-1].stage) == ("hello", "all are ready")
     assert rounds[-1].bytes_sent == found.parties["party-1"]["bytes_sent"]
+
+
+class Listener(SessionWatch):
+    def __init__(self):
+        self.peers, self.entries, self.ends = [], [], {}
+
+    def connected(self, peer):
+        self.peers.append(peer)
+
+    def noted(self, entry):
+        self.entries.append(entry)
+
+    def ended(self, party, *, went_well):
+        self.ends[party] = went_well
+
+
+def test_the_watch_hears_of_the_first_partys_session_and_of_everybodys_end(tmp_path, temporary):
+    heard = Listener()
+
+    found = simulate(small_table(), Plan(0.1), parties=4, output_dir=tmp_path / "kept", watch=heard)
+
+    assert sorted(heard.peers) == ["party-2", "party-3", "party-4"]
+    assert heard.ends == dict.fromkeys(found.parties, True)
+    _, *written, _ = (tmp_path / "kept" / "party-1.transcript.jsonl").read_text().splitlines()
+    assert [asdict(entry) for entry in heard.entries] == [json.loads(line) for line in written]
+
+
+def test_the_watch_hears_who_ended_early(temporary):
+    heard = Listener()
+
+    with pytest.raises(PrivacyNotAchievableError):
+        simulate(small_table(), Plan(0.95), watch=heard)
+
+    assert heard.ends == {"party-1": False, "party-2": False, "party-3": False}
 
 
 def test_a_threshold_out_of_reach_is_said_with_what_is_reachable(temporary):
@@ -244,6 +279,65 @@ def test_the_folder_with_the_keys_is_private_and_goes_away(temporary):
         (folder / "some.key").write_text("secret")
 
     assert not folder.exists()
+
+
+class TestStart:
+    """The program ends while it still imports, if the simulation goes away then."""
+
+    @pytest.fixture
+    def folder(self, temporary):
+        folder = temporary / f"{simulated_start.FOLDER_PREFIX}trial"
+        folder.mkdir()
+        (folder / "some.key").write_text("secret")
+        return folder
+
+    def test_nothing_is_imported_for_a_simulation_that_has_gone(self, folder):
+        reading, writing = os.pipe()
+        os.close(writing)
+        command = [sys.executable, "-X", "importtime", "-m", simulated_start.__name__, str(folder)]
+
+        ended = subprocess.run(command, stdin=reading, capture_output=True, text=True, timeout=60, check=False)
+
+        os.close(reading)
+        assert ended.returncode == 1
+        assert "shutil" in ended.stderr
+        assert "simulated_parties" not in ended.stderr
+        assert not folder.exists()
+
+    def test_a_sign_does_not_end_it_and_the_end_of_the_simulation_does(self, folder):
+        program = """
+import select, sys, time
+from pathlib import Path
+from sfumato.collaboration import simulated_start
+
+with simulated_start._leaving_when_alone(Path(sys.argv[1])):
+    print("imports", flush=True)
+    select.select([0], [], [])
+    print("has the sign", flush=True)
+    while True:
+        time.sleep(0.01)
+"""
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline() == "imports\n"
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "has the sign\n"
+        assert folder.exists()
+
+        process.stdin.close()
+
+        assert process.wait(timeout=60) == 1
+        process.stdout.close()
+        assert not folder.exists()
+
+    def test_a_folder_of_somebody_else_is_not_removed(self, tmp_path):
+        leave = "import pathlib, sys; from sfumato.collaboration.simulated_start import leave_nothing as leave"
+        command = [sys.executable, "-c", f"{leave}; leave(pathlib.Path(sys.argv[1]), ())", str(tmp_path)]
+
+        assert subprocess.run(command, timeout=60, check=False).returncode == 1
+        assert tmp_path.exists()
 
 
 PROGRAM = """

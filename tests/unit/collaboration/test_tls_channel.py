@@ -272,6 +272,25 @@ class TestStarting:
                 assert bob.receive("ann", PATIENCE) == b"at last"
                 ann.close()
 
+    def test_peers_are_told_as_they_come(self, tmp_path):
+        """Bob is there, and Cid never comes."""
+        group, heard = Group(tmp_path, NAMES), []
+        with ThreadPoolExecutor(1) as thread:
+            bob = thread.submit(group.channel("bob", start_timeout=2.0).open)
+            with pytest.raises(CollaborationError):
+                group.channel("ann", start_timeout=2.0, on_connected=heard.append).open()
+            with pytest.raises(CollaborationError):
+                bob.result()
+
+        assert heard == ["bob"]
+
+    def test_a_peer_that_is_there_but_does_not_connect_is_not_told(self, pair):
+        heard = []
+        with RawPeer(pair, "bob"), pytest.raises(CollaborationError):
+            pair.channel("ann", start_timeout=1.0, on_connected=heard.append).open()
+
+        assert heard == []
+
     def test_a_peer_that_never_comes_is_named(self, pair):
         with pytest.raises(CollaborationError, match=r"could not be reached within 0\.2 s") as caught:
             pair.channel("ann", start_timeout=0.2).open()

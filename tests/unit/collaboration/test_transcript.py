@@ -5,7 +5,7 @@ import pytest
 from sfumato.collaboration.hello import greet
 from sfumato.collaboration.memory_channel import LocalNetwork
 from sfumato.collaboration.session import Session
-from sfumato.collaboration.transcript import Transcript, public_digest
+from sfumato.collaboration.transcript import SessionWatch, Transcript, public_digest
 from sfumato.errors import CollaborationError, OutputError
 from unit.collaboration.sessions import THREE, add_up, run, terms_for
 
@@ -147,3 +147,27 @@ def test_a_transcript_in_memory_writes_nothing(tmp_path, monkeypatch):
 
     assert outcomes == {"a": 8, "b": 8, "c": 8}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_watch_hears_of_every_message_at_once_and_in_order():
+    heard = []
+
+    class Listener(SessionWatch):
+        def noted(self, entry):
+            heard.append(entry)
+
+    transcript = Transcript(watch=Listener())
+    for number in range(3):
+        transcript.note("sent", "counts", "b", number, None)
+        assert heard == list(transcript.entries)
+
+    assert [entry.n_bytes for entry in heard] == [0, 1, 2]
+
+
+def test_a_watch_that_is_interested_in_nothing_is_enough():
+    transcript = Transcript(watch=SessionWatch())
+    transcript.note("received", "counts", "b", 7, None)
+    transcript.tell_connected("b")
+    SessionWatch().ended("b", went_well=True)
+
+    assert transcript.bytes_received == 7

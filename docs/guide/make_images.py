@@ -1,0 +1,6 @@
+"""Make the pictures of page.md: the real page in Chromium, on the demo table.
+
+::
+
+    python docs/guide/make_images.py
+"""

@@ -1,0 +1,123 @@
+"""Processes that are forked from a warm one, run with one thread each, and end when their parent does.
+
+Nothing heavy is imported here, so that a light program can start them too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import multiprocessing.forkserver
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+_NO_THREADS_BEFORE_FORKING = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
+_NOTHING_FROM_THE_WORKING_FOLDER = {"PYTHONSAFEPATH": "1"}
+
+
+def forking_context(preload: Sequence[str]) -> Any:
+    """Context whose processes come from a clean one that has imported some modules, where the system can do that.
+
+    In a process that was itself made so, the same clean one is used again, with what it has imported already.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(preload))
+    return context
+
+
+@contextlib.contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Set the environment for processes that will be forked; it is as before when this is left."""
+    wanted = ONE_THREAD | _NO_THREADS_BEFORE_FORKING | _NOTHING_FROM_THE_WORKING_FOLDER
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def stand_alone() -> None:
+    """Make this process one that nobody interrupts, with a group of its own, and that ends when its parent does."""
+    if hasattr(os, "setsid"):
+        os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _use_the_same_forkserver()
+    _let_the_system_end_this_with_its_parent()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ.update(ONE_THREAD)
+
+
+def _use_the_same_forkserver() -> None:
+    """Do what Python means to do: it starts a second server in a forked process, though it knows the first one.
+
+    Where requests need a key, which a forked process does not have, the second server stays.
+    """
+    server: Any = multiprocessing.forkserver._forkserver
+    if getattr(server, "_forkserver_address", None) and not hasattr(server, "_forkserver_authkey"):
+        server.ensure_running = lambda: None
+
+
+def _let_the_system_end_this_with_its_parent() -> None:
+    """Ask for a signal when the parent's end of the pipe closes; it needs no Python thread, which may have to wait."""
+    parent = multiprocessing.parent_process()
+    if parent is None or not hasattr(os, "O_ASYNC"):
+        return
+    import fcntl
+
+    with contextlib.suppress(OSError):
+        flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def kill_with_group(process: BaseProcess) -> None:
+    """Kill a process and those it has started, without waiting for the end."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if process.pid is not None and hasattr(os, "killpg") and os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def kill_group(leader: int | None) -> None:
+    """Kill what a process has left of its group."""
+    if leader is not None and hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, signal.SIGKILL)
+
+
+def cause_of_death(exit_code: int | None) -> str:
+    """Say why a process ended that was not expected to.
+
+    Examples
+    --------
+    >>> cause_of_death(-9)
+    'its process was ended by signal 9; perhaps the memory was used up'
+    >>> cause_of_death(3)
+    'its process ended early (exit code 3)'
+    """
+    if exit_code is not None and exit_code < 0:
+        hint = "; perhaps the memory was used up" if -exit_code == getattr(signal, "SIGKILL", 9) else ""
+        return f"its process was ended by signal {-exit_code}{hint}"
+    return f"its process ended early (exit code {exit_code})"

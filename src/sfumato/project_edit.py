@@ -1,0 +1,231 @@
+"""Change some entries of a project file; its comments, order and spacing stay as they are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from sfumato.atomic import explained_writing
+from sfumato.errors import InputError, SchemaError
+from sfumato.project import Project, parse_toml, project_bytes, project_of
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.toml_edit import Assignment, NotEditableError, edited_toml, is_same_toml, toml_value
+
+_COLUMNS = ("columns",)
+_RELEASE = ("release",)
+_COMPARE = ("compare",)
+_PARAMETERS = ("release", "parameters")
+
+
+@dataclass(frozen=True)
+class ProjectChanges:
+    """What is to change in a project file; everything left out stays as it is.
+
+    Parameters
+    ----------
+    roles : mapping of str to Role
+        By column. A column that the file does not list is added. It then needs a kind as well, for without one it
+        would become categorical.
+    kinds : mapping of str to Kind
+        By column.
+    hierarchies : mapping of str to (str or None)
+        By column the hierarchy file, relative to the project file; None takes it away.
+    mechanism : str or None
+        Name of the mechanism.
+    parameters : mapping or None
+        All parameters of the release: those that are not among them are removed. An entry that is None is left out,
+        since TOML cannot say it.
+    output : str or None
+        File of the release, relative to the project file.
+    weights : sequence of float or None
+        Of utility, privacy and size in a comparison.
+    former_target : Role or None
+        Role that the present target takes when ``roles`` makes another column the target. Without it a second target
+        is refused.
+    """
+
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    hierarchies: Mapping[str, str | None] = field(default_factory=dict)
+    mechanism: str | None = None
+    parameters: Mapping[str, Any] | None = None
+    output: str | None = None
+    weights: Sequence[float] | None = None
+    former_target: Role | None = None
+
+
+def edit_project(path: str | Path, changes: ProjectChanges) -> Project:
+    """Change a project file on disk and load it.
+
+    The new text is loaded before the old file is replaced, so that a bad edit never lands. Edits by several processes
+    at the same time follow each other. A hierarchy file among the parameters that is named by its full path is written
+    relative to the project file when it stands in its folder.
+
+    Raises
+    ------
+    SchemaError
+        If two columns would be the target, or a column that is not listed is given only half of its description.
+    InputError
+        If the file is no project file, before or after the change.
+    """
+    path = Path(path)
+    project_bytes(path)  # says what is wrong with a file that cannot be read
+    if changes.parameters is not None:
+        changes = replace(changes, parameters=_with_relative_files(path, changes.parameters))
+    with _one_at_a_time(path):
+        raw = project_bytes(path)
+        text, content = _edited(path, raw, changes)
+        project = project_of(path, text.encode(), content)
+        if text.encode() != raw:
+            _replace_file(path.resolve(), text.encode())
+    return project
+
+
+def edited(text: str, changes: ProjectChanges) -> str:
+    r"""Change the text of a project file.
+
+    Examples
+    --------
+    >>> text = '[columns]\nage = { role = "other", kind = "numeric" }  # a guess'
+    >>> edited(text, ProjectChanges(roles={"age": Role.QUASI_IDENTIFIER})).splitlines()[1]
+    'age = { role = "quasi-identifier", kind = "numeric" }  # a guess'
+    """
+    return _edited(Path("the project file"), text.encode(), changes)[0]
+
+
+def _edited(path: Path, raw: bytes, changes: ProjectChanges) -> tuple[str, dict[str, Any]]:
+    """Change the text of a project file; returned with what it then says."""
+    content = parse_toml(path, raw)
+    _check_tables(path, content)
+    columns = _column_assignments(content, changes)
+    entries = {**content.get("columns", {}), **{one.key: one.value for one in columns}}
+    Schema.of(Column(name, Role.TARGET) for name, entry in entries.items() if entry.get("role") == Role.TARGET)
+    try:
+        return edited_toml(raw.decode(), content, [*columns, *_setting_assignments(content, changes)])
+    except NotEditableError:
+        problem = "is written in a form that cannot be edited here"
+        raise InputError(problem, path=path, hint="change it in a text editor") from None
+
+
+def _check_tables(path: Path, content: Mapping[str, Any]) -> None:
+    """Refuse sections and columns that are no tables, as loading the project would."""
+    tables = [content.get(name, {}) for name in ("data", "release", "compare", "columns")]
+    if isinstance(tables[-1], dict):
+        tables += tables[-1].values()
+    if not all(isinstance(table, dict) for table in tables):
+        problem = "its sections and columns must be tables"
+        raise InputError(problem, path=path)
+
+
+def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> list[Assignment]:
+    """List the new entries of the columns for which something changes."""
+    listed: Mapping[str, Any] = content.get("columns", {})
+    default_role = content.get("data", {}).get("default_role")
+    roles = _with_former_target(listed, changes)
+    assignments = []
+    for name in dict.fromkeys([*roles, *changes.kinds, *changes.hierarchies]):
+        entry = dict(listed.get(name, {"role": default_role} if default_role else {}))
+        given = {"role": roles.get(name), "kind": changes.kinds.get(name), "hierarchy": changes.hierarchies.get(name)}
+        entry |= {key: str(value) for key, value in given.items() if value is not None}
+        if name in changes.hierarchies and changes.hierarchies[name] is None:
+            entry.pop("hierarchy", None)
+        if name not in listed and not {"role", "kind"} <= entry.keys():
+            problem = "is not listed in the project file yet, so that both its role and its kind are needed"
+            raise SchemaError(problem, column=name)
+        if entry != listed.get(name):
+            assignments.append(Assignment(_COLUMNS, name, entry))
+    return assignments
+
+
+def _with_former_target(listed: Mapping[str, Any], changes: ProjectChanges) -> dict[str, Role]:
+    """Add the new role of the present target, if another column becomes the target and that is asked for."""
+    if changes.former_target is None or Role.TARGET not in changes.roles.values():
+        return dict(changes.roles)
+    former = [name for name, entry in listed.items() if entry.get("role") == Role.TARGET]
+    return {**dict.fromkeys(former, changes.former_target), **changes.roles}
+
+
+def _setting_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> list[Assignment]:
+    """List the new entries of the release and the comparison."""
+    wanted = [
+        Assignment(_RELEASE, "mechanism", changes.mechanism),
+        Assignment(_RELEASE, "output", changes.output),
+        Assignment(_COMPARE, "weights", None if changes.weights is None else _as_read(list(changes.weights))),
+    ]
+    named = [one for one in wanted if one.value is not None]
+    if changes.parameters is not None:
+        named += _parameter_assignments(content, changes.parameters)
+    return [one for one in named if not is_same_toml(one.value, _present(content, one))]
+
+
+def _parameter_assignments(content: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[Assignment]:
+    wanted = {key: _as_read(value) for key, value in parameters.items() if value is not None}
+    if is_same_toml(wanted.get("binarize"), content.get("binarize")):
+        wanted.pop("binarize", None)  # said once, in its own section
+    present = content.get("release", {}).get("parameters", {})
+    gone = dict.fromkeys(key for key in present if key not in wanted)
+    return [Assignment(_PARAMETERS, key, value) for key, value in {**gone, **wanted}.items()]
+
+
+def _present(content: Mapping[str, Any], one: Assignment) -> Any:
+    section = reduce(lambda table, part: table.get(part, {}), one.section, content)
+    return section.get(one.key)
+
+
+def _as_read(value: Any) -> Any:
+    """Give a value the types that it will be read with; what TOML cannot say is refused."""
+    return tomllib.loads(f"value = {toml_value(value)}")["value"]
+
+
+def _with_relative_files(path: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Name hierarchy files in the project's folder relative to it, as a loaded project no longer does."""
+    files = parameters.get("hierarchies")
+    if not isinstance(files, Mapping):
+        return dict(parameters)
+    folder = path.parent.absolute()
+    named = {
+        name: Path(file).relative_to(folder).as_posix()
+        if isinstance(file, str) and Path(file).is_relative_to(folder)
+        else file
+        for name, file in files.items()
+    }
+    return {**parameters, "hierarchies": named}
+
+
+@contextlib.contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Wait until no other process edits the file; where the system has no such locks nothing is waited for."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    while True:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):  # else another edit has replaced the file
+                yield
+                return
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    """Put a new content in the place of a file, which at every moment is whole, the old one or the new one."""
+    hidden = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    with explained_writing(path):
+        try:
+            with os.fdopen(
+                os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, path.stat().st_mode & 0o777), "wb"
+            ) as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            hidden.replace(path)
+        finally:
+            hidden.unlink(missing_ok=True)

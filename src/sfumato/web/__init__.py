@@ -1,0 +1,1 @@
+"""Local web page: everything a data steward does, in a browser. It holds no algorithm."""

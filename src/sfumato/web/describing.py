@@ -1,0 +1,174 @@
+"""The open table as the project file describes it now: what was found when it was read, joined with today's roles."""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sfumato.schema import Role
+from sfumato.web.jobs import Job, TaskError
+from sfumato.web.state import Page
+
+
+@dataclass(frozen=True)
+class ColumnNow:
+    """One column for the page.
+
+    Parameters
+    ----------
+    number : int
+        From 1, in the order of the table; part of the column's address.
+    role, kind : str
+        As the project file says now.
+    hierarchy : str or None
+        Hierarchy file, relative to the project file; without one mechanisms build their own.
+    is_listed : bool
+        Whether the project file names it; other columns share one role.
+    is_feature : bool
+        Feature of a sparse 0/1 table: always a quasi-identifier.
+    uniqueness : float
+        Share of rows with a value that no other row has.
+    labels, counts : sequence
+        Bars of the histogram. The labels are cell values.
+    """
+
+    number: int
+    name: str
+    role: str
+    kind: str
+    hierarchy: str | None
+    guessed_role: str
+    reason: str
+    n_distinct: int
+    n_missing: int
+    uniqueness: float
+    is_listed: bool
+    is_feature: bool
+    labels: Sequence[str]
+    counts: Sequence[int]
+
+    @property
+    def most_in_one_bar(self) -> int:
+        """Rows in the highest bar of the histogram."""
+        return max(self.counts, default=0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Described:
+    """The open table and its columns."""
+
+    n_rows: int
+    is_binary: bool
+    columns: Sequence[ColumnNow]
+
+    def column(self, number: int) -> ColumnNow | None:
+        """Column by its number, from 1."""
+        return self.columns[number - 1] if 0 < number <= len(self.columns) else None
+
+    def names(self, *roles: str) -> list[str]:
+        """Names of the columns with one of these roles."""
+        return [column.name for column in self.columns if column.role in roles]
+
+    @cached_property
+    def n_by_role(self) -> Mapping[str, int]:
+        """Columns of each role that occurs, in the order of the roles."""
+        counted = Counter(column.role for column in self.columns)
+        return {role: counted[role] for role in Role if counted[role]}
+
+    @property
+    def target(self) -> str | None:
+        """Name of the target column."""
+        return next(iter(self.names(Role.TARGET)), None)
+
+    @cached_property
+    def released_identifiers(self) -> Sequence[ColumnNow]:
+        """Columns that look like identifiers and have another role, so that mechanisms may release them."""
+        identifier = Role.IDENTIFIER
+        return [c for c in self.columns if c.guessed_role == identifier and c.role != identifier]
+
+
+_Stamp = tuple[str, str, int, int, int]
+_KNOWN: weakref.WeakKeyDictionary[Page, tuple[_Stamp, Described]] = weakref.WeakKeyDictionary()
+
+
+async def described(page: Page) -> Described:
+    """Describe the open table; the project file is read again only if it changed.
+
+    Raises
+    ------
+    TaskError
+        If no table is open, or the project file can no longer be read.
+    """
+    job, project = page.job("open"), page.state.project
+    if job is None or job.status != "done" or project is None:
+        message = "no table is open"
+        raise TaskError(message, hint="open one first")
+    stamp = _stamp(job, project)
+    known = _KNOWN.get(page)
+    if known is not None and known[0] == stamp:
+        return known[1]
+    now = await page.jobs.call("columns.roles", project=str(project))
+    joined = _joined(job.result(), now)
+    _KNOWN[page] = (stamp, joined)
+    return joined
+
+
+async def give_role(page: Page, role: str, columns: Sequence[ColumnNow]) -> None:
+    """Write the role of some columns into the project file; a new target takes the role from the former one.
+
+    Raises
+    ------
+    TaskError
+        If the role cannot be given.
+    """
+    job, project = page.job("open"), page.state.project
+    names = [column.name for column in columns]
+    kinds = {column.name: column.kind for column in columns if not column.is_listed}
+    now = await page.jobs.call("columns.set_roles", project=str(project), names=names, role=role, kinds=kinds)
+    if job is None or project is None:
+        return
+    stamp = _stamp(job, project)
+    with suppress(OSError):
+        if hashlib.sha256(project.read_bytes()).hexdigest() == now["sha256"]:  # nobody else has changed it since
+            _KNOWN[page] = (stamp, _joined(job.result(), now))
+
+
+def _stamp(job: Job, project: Path) -> _Stamp:
+    """Mark that changes when the table or its project file does; a file that is gone is for the task to report."""
+    try:
+        found = project.stat()
+    except OSError:
+        return job.id, str(project), 0, 0, 0
+    return job.id, str(project), found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _joined(opened: Mapping[str, Any], now: Mapping[str, Any]) -> Described:
+    listed, default = now["columns"], now["default_role"]
+    columns = [_column(facts, listed.get(facts["name"], {}), default) for facts in opened["columns"]]
+    return Described(opened["n_rows"], opened["is_binary"], columns)
+
+
+def _column(facts: Mapping[str, Any], listed: Mapping[str, Any], default_role: str | None) -> ColumnNow:
+    return ColumnNow(
+        number=facts["number"],
+        name=facts["name"],
+        role=listed.get("role") or default_role or facts["guessed_role"],
+        kind=listed.get("kind") or facts["kind"],
+        hierarchy=listed.get("hierarchy"),
+        guessed_role=facts["guessed_role"],
+        reason=facts["reason"],
+        n_distinct=facts["n_distinct"],
+        n_missing=facts["n_missing"],
+        uniqueness=facts["uniqueness"],
+        is_listed=bool(listed),
+        is_feature=facts["is_feature"],
+        labels=facts["histogram"]["labels"],
+        counts=facts["histogram"]["counts"],
+    )

@@ -1,0 +1,136 @@
+"""What a task's own process does: it runs the task, tells how far it is, and leaves the result in its folder."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from sfumato.child_processes import stand_alone
+from sfumato.errors import on_one_line
+from sfumato.web.job_errors import TaskError
+from sfumato.web.tasks import task_named
+
+RESULT_NAME = "result.json"
+LONGEST_LOG = 500
+_SECONDS_BETWEEN = 0.05
+_LONGEST_LINE = 500
+
+
+class Tell:
+    """Passes on how far a task is, at most some twenty times a second; the latest news always arrives.
+
+    Parameters
+    ----------
+    send : callable
+        Takes each message; called from a thread of its own.
+    """
+
+    def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
+        self._send = send
+        self._started = time.monotonic()
+        self._lock = threading.Lock()
+        self._progress: tuple[int, int, str] | None = None
+        self._log: deque[dict[str, Any]] = deque(maxlen=LONGEST_LOG)
+        self._has_news = threading.Event()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._pass_on, daemon=True)
+        self._thread.start()
+
+    def progress(self, done: int, total: int, what: str) -> None:
+        """Say how many steps of how many are done, and what is under way."""
+        progress = (int(done), int(total), _short(what))
+        with self._lock:
+            self._progress = progress
+        self._has_news.set()
+
+    def log(self, text: str) -> None:
+        """Add one line for people; never a cell value."""
+        line = {"seconds": time.monotonic() - self._started, "text": _short(text)}
+        with self._lock:
+            self._log.append(line)
+        self._has_news.set()
+
+    def finish(self) -> None:
+        """Pass on what is left."""
+        self._is_over.set()
+        self._has_news.set()
+        self._thread.join()
+
+    def _pass_on(self) -> None:
+        while True:
+            self._has_news.wait()
+            is_over = self._is_over.is_set()
+            self._has_news.clear()
+            message = self._news()
+            if message:
+                self._send(message)
+            if is_over:
+                return
+            self._is_over.wait(_SECONDS_BETWEEN)
+
+    def _news(self) -> dict[str, Any]:
+        message: dict[str, Any] = {}
+        with self._lock:
+            if self._progress is not None:
+                message["progress"] = self._progress
+                self._progress = None
+            if self._log:
+                message["log"] = list(self._log)
+                self._log.clear()
+        return message
+
+
+def _short(text: str) -> str:
+    return on_one_line(str(text)[:_LONGEST_LINE])
+
+
+def run_task(package: str, task: str, folder: str, arguments: str, events: Connection) -> None:
+    """Run a task to its end and leave, without the interpreter's last steps: native threads can break those."""
+    stand_alone()
+    gc.freeze()  # what was imported before the fork stays shared memory
+    os.umask(0o077)
+    _be_silent()
+
+    def send(message: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # the server has gone, and this process ends with it
+            events.send_bytes(json.dumps(message).encode())
+
+    tell = Tell(send)
+    ended: dict[str, Any] = {"ended": "done"}
+    try:
+        result = task_named(task, package)(Path(folder), tell, **json.loads(arguments))
+        _save(Path(folder) / RESULT_NAME, json.dumps(result))
+    except BaseException as exc:
+        ended = {"ended": "failed", "error": TaskError.of(exc).facts()}
+    tell.finish()
+    send(ended)
+    with contextlib.suppress(Exception):
+        atexit._run_exitfuncs()
+    os._exit(0)
+
+
+def _be_silent() -> None:
+    """Send to nowhere what libraries write, for it may show cells."""
+    warnings.simplefilter("ignore")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
+    sys.stdout = sys.stderr = open(nowhere, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 # open to the end
+
+
+def _save(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)

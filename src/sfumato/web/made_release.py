@@ -1,0 +1,83 @@
+"""The release that was made last, as the pages that show it see it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from sfumato.web.column_store import STORE_NAME, ColumnStore
+from sfumato.web.jobs import Job
+from sfumato.web.rendering import page_of, page_response
+from sfumato.web.state import Page
+
+PURPOSE = "release"
+
+
+@dataclass(frozen=True)
+class MadeRelease:
+    """A job that made a release, and what it found."""
+
+    job: Job
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """Facts that :func:`sfumato.web.tasks.release.make` gave back."""
+        return self.job.result()
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Summary of the report."""
+        found: dict[str, Any] = self.result["summary"]
+        return found
+
+    @property
+    def columns(self) -> ColumnStore:
+        """Columns before and after."""
+        return ColumnStore(self.job.folder / STORE_NAME)
+
+    def pictures(self, *groups: str) -> list[dict[str, str]]:
+        """Give the pictures of some groups: ``utility``, ``risk`` and ``done``."""
+        return [picture for picture in self.result["pictures"] if picture["group"] in groups]
+
+    def input(self, what: str) -> Path:
+        """Path of something that the release was made of."""
+        return Path(next(entry["path"] for entry in self.result["inputs"] if entry["what"] == what))
+
+    def changed_since(self, project: Path | None) -> list[str]:
+        """Name what was changed since the release was made: ``project file``, ``data``, ``hierarchy``."""
+        changed = dict.fromkeys(entry["what"] for entry in self.result["inputs"] if _is_changed(entry))
+        if project is not None and self.input("project file") != project.absolute():
+            changed["project file"] = None
+        return list(changed)
+
+
+def _is_changed(entry: Mapping[str, Any]) -> bool:
+    """Whether a file is another one than noted; of the data, which may be large, size and time are compared."""
+    path = Path(entry["path"])
+    try:
+        if "sha256" in entry:
+            return bool(hashlib.sha256(path.read_bytes()).hexdigest() != entry["sha256"])
+        found = path.stat()
+    except OSError:
+        return True
+    return (found.st_size, found.st_mtime_ns) != (entry["size"], entry["modified"])
+
+
+def made_release(page: Page) -> MadeRelease | None:
+    """Release that was made last, if the latest job made one."""
+    job = page.job(PURPOSE)
+    return MadeRelease(job) if job is not None and job.status == "done" else None
+
+
+def missing_response(request: Request, *, step: str, title: str) -> HTMLResponse:
+    """Answer where there is no release: how to get one, or how far it is."""
+    page = page_of(request)
+    return page_response(
+        request, "release_missing.html", step=step, title=title, job=page.job(PURPOSE), project=page.state.project
+    )

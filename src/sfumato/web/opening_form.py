@@ -1,0 +1,80 @@
+"""The form of the step Open: which file is meant, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.web.jobs import TaskError
+
+PROJECT_NAME = "sfumato.toml"
+FORMATS = ("csv", "tsv", "parquet", "excel", "arff", "libsvm")
+FIELDS = (
+    "path",
+    "project",
+    "format",
+    "delimiter",
+    "encoding",
+    "sheet",
+    "missing",
+    "no_header",
+    "complete_rows_only",
+)
+_LABELS = {
+    "--format": "Format",
+    "--delimiter": "Delimiter",
+    "--encoding": "Encoding",
+    "--sheet": "Sheet",
+    "--no-header": "The first line is data",
+    "--missing": "Texts that mean missing",
+}
+
+
+def paths_of(fields: Mapping[str, str]) -> tuple[Path | None, Path]:
+    """Find data and project file; a project file may be named in the place of the data."""
+    if not fields["path"]:
+        message = "no file was named"
+        raise TaskError(message, hint="give the path of a data file or of a project file on this machine")
+    path = _path(fields["path"])
+    if path.suffix == ".toml" and not fields["project"]:
+        return None, path
+    return path, _path(fields["project"]) if fields["project"] else path.parent / PROJECT_NAME
+
+
+def _path(typed: str) -> Path:
+    try:
+        path = Path(typed).expanduser().absolute()
+    except RuntimeError:  # the home of nobody
+        path = Path(typed)
+    if "\0" in typed or not path.is_absolute():
+        message = "this is not a path"
+        raise TaskError(message, hint="give the path of a file on this machine")
+    return path
+
+
+def reading_of(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Collect the reading options that were given."""
+    options: dict[str, Any] = {name: fields[name] for name in ("format", "encoding", "sheet") if fields[name]}
+    if fields["delimiter"]:
+        options["delimiter"] = {"\\t": "\t", "tab": "\t", "space": " "}.get(fields["delimiter"], fields["delimiter"])
+    if fields["missing"]:
+        options["missing"] = ["", *(text.strip() for text in fields["missing"].split(","))]
+    if fields["no_header"]:
+        options["header"] = False
+    if fields["complete_rows_only"]:
+        options["complete_rows_only"] = True
+    return options
+
+
+def for_form(hint: str) -> str:
+    """Name the fields of the form in the place of the command line's flags.
+
+    Examples
+    --------
+    >>> for_form("name another one with --sheet")
+    'name another one with “Sheet” (under How to read it)'
+    """
+    for flag, label in _LABELS.items():
+        hint = hint.replace(flag, f"“{label}” (under How to read it)")
+    return hint

@@ -1,0 +1,260 @@
+"""Server of the page: one process, one private folder, one address; both are gone when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import sys
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+from urllib.parse import quote
+
+import uvicorn
+
+from sfumato.errors import InputError, InvalidParameterError, OutputError
+from sfumato.web.security import place_of
+from sfumato.web.settings import PageSettings, bracketed
+
+_FOLDER_NAME = re.compile(r"sfumato-page-([0-9]{1,10})-[a-z0-9_]+", re.ASCII)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_MOST_CONNECTIONS = 512
+_SECONDS_TO_FINISH = 1
+
+
+def serve(settings: PageSettings) -> None:
+    """Serve the page until Ctrl-C or SIGTERM; the address goes to stdout, words go to stderr.
+
+    Parameters
+    ----------
+    settings : PageSettings
+        Port 0 lets the system choose.
+
+    Raises
+    ------
+    OutputError
+        When the port is taken.
+    InputError
+        When the TLS files cannot be used.
+    """
+    if settings.tls_cert is not None and settings.tls_key is not None:
+        check_tls_files(settings.tls_cert, settings.tls_key)
+    with listening(settings) as listener, _until_stopped() as stop, private_folder() as folder:
+        settings = replace(settings, port=listener.getsockname()[1])
+        _run(settings, listener, folder, stop)
+
+
+class Stop:
+    """Ends the server at the first signal, or what comes before it."""
+
+    def __init__(self) -> None:
+        self.server: uvicorn.Server | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Take a signal."""
+        if self.server is None:
+            raise KeyboardInterrupt
+        self.server.should_exit = True
+
+
+def _run(settings: PageSettings, listener: socket.socket, folder: Path, stop: Stop) -> None:
+    from sfumato.web.app import create_app
+
+    app = create_app(settings, folder)
+    page = app.state.page
+    try:
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_SECONDS_TO_FINISH,
+            ssl_certfile=settings.tls_cert,
+            ssl_keyfile=settings.tls_key,
+        )
+        _keep_data_out_of_logs()
+        stop.server = _Server(config)
+        announce(settings)
+        stop.server.run(sockets=[listener])
+    finally:
+        page.close()
+
+
+def _keep_data_out_of_logs() -> None:
+    """Silence what quotes requests, and show errors by their place only."""
+    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
+    logging.getLogger("uvicorn.error").addFilter(without_text)
+
+
+def without_text(record: logging.LogRecord) -> bool:
+    """Take an error's own text and its traceback out of a log record; what the end of the server cancelled is quiet."""
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    if error is not None:
+        record.msg, record.args = place_of(error), ()
+    record.exc_info = record.exc_text = None
+    return not isinstance(error, asyncio.CancelledError)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, which leaves the signals to :class:`Stop` and so ends without one."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do nothing, which leaves them alone."""
+        yield
+
+
+def announce(settings: PageSettings) -> None:
+    """Write the address, and open a browser where one is wanted."""
+    sys.stderr.write("The page is ready: open the address below. Keep it to yourself. Ctrl-C ends the page.\n")
+    sys.stdout.write(f"{settings.origin}/?token={quote(settings.token, safe='')}\n")
+    sys.stdout.flush()
+    if settings.open_browser:
+        address = f"{settings.origin}/?token={settings.ticket}"
+        threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
+
+
+def _open_browser(address: str) -> None:
+    with contextlib.suppress(Exception):  # whoever has no browser here copies the address
+        webbrowser.open(address)
+
+
+@contextlib.contextmanager
+def listening(settings: PageSettings) -> Iterator[socket.socket]:
+    """Bind the port before anything else starts."""
+    place = f"{bracketed(settings.host)}:{settings.port}"
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError:
+        raise InvalidParameterError("--host", "which is not known here", allowed="an address of this machine") from None
+    with socket.socket(family, kind, protocol) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            listener.listen(_MOST_CONNECTIONS)
+        except OSError as exc:
+            _refuse_port(exc, place)
+        yield listener
+
+
+def _refuse_port(error: OSError, place: str) -> NoReturn:
+    hint = "choose another with --port, or leave --port out to get a free one"
+    if error.errno == errno.EADDRINUSE:
+        problem = "the port is used by another program"
+    elif error.errno in (errno.EACCES, errno.EPERM):
+        problem = "no permission to use this port"
+    else:
+        problem, hint = "cannot be listened on", "give an address of this machine with --host"
+    raise OutputError(problem, path=place, hint=hint) from None
+
+
+def check_tls_files(certificate: Path, key: Path) -> None:
+    """Refuse TLS files that are absent, unreadable, no pair, or locked by a passphrase."""
+    for path in (certificate, key):
+        try:
+            path.read_bytes()
+        except (OSError, ValueError):
+            problem = "cannot be read"
+            raise InputError(problem, path=path, hint="give PEM files with --tls-cert and --tls-key") from None
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key, password=_no_passphrase)
+    except _PassphraseNeededError:
+        problem = "is locked by a passphrase"
+        raise InputError(problem, path=key, hint="give a key without one") from None
+    except (ssl.SSLError, ValueError):
+        problem = "is not a certificate that fits the key"
+        raise InputError(problem, path=certificate, hint="give PEM files that belong together") from None
+
+
+class _PassphraseNeededError(Exception):
+    pass
+
+
+def _no_passphrase() -> str:
+    raise _PassphraseNeededError
+
+
+@contextlib.contextmanager
+def private_folder() -> Iterator[Path]:
+    """Make the server's own folder (mode 0700) and remove it at the end, with what killed servers left."""
+    remove_leftovers(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=f"sfumato-page-{os.getpid()}-"))
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove folders of this user's servers that ended without doing so themselves."""
+    for folder in parent.glob("sfumato-page-*"):
+        found = _FOLDER_NAME.fullmatch(folder.name)
+        if found and not _is_alive(int(found[1])) and _is_free(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (
+        ProcessLookupError,
+        OverflowError,
+        PermissionError,
+    ):  # not permitted: another user's process has that id now
+        return False
+    return True
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether a folder is this user's and no server holds it, not even one whose process cannot be seen from here."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.fstat(lock).st_uid == os.getuid()
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+
+
+@contextlib.contextmanager
+def _until_stopped() -> Iterator[Stop]:
+    """Turn Ctrl-C, SIGTERM and a closed terminal into a quiet end; what is tidied up then is not interrupted."""
+    stop = Stop()
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
+    before = {number: signal.signal(number, stop) for number in heeded}
+    try:
+        yield stop
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,178 @@
+"""Settings of one page: where it listens, who may come in, and which table it begins with."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sfumato.errors import InvalidParameterError
+
+SHORTEST_TOKEN = 20
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?\.?", re.ASCII)
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+@dataclass(frozen=True)
+class PageSettings:
+    """Settings of one page; a combination that would let strangers in is refused when it is made.
+
+    Parameters
+    ----------
+    host : str
+        Address to listen on. Any but this machine's own (loopback) needs a token and TLS files.
+    port : int
+        0 lets the system choose one.
+    token : str
+        Secret of the first address; empty makes a random one. It is in no repr.
+    tls_cert, tls_key : Path or None
+        Certificate chain and private key, as PEM files; both or none.
+    upload_limit : int
+        Largest upload, in bytes.
+    allowed_hosts : tuple of str
+        Further names under which browsers may reach the page.
+    data, project : Path or None
+        Table and project file to begin with.
+    open_browser : bool
+        Whether to open a browser at the start.
+    ticket : str
+        Stands for the token once, for the browser that the server opens: other users of the machine can see the
+        address in the list of processes.
+
+    Examples
+    --------
+    >>> settings = PageSettings(port=8050)
+    >>> settings.origin, sorted(settings.authorities)
+    ('http://127.0.0.1:8050', ['127.0.0.1:8050', '[::1]:8050', 'localhost:8050'])
+    >>> PageSettings(host="0.0.0.0")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.InvalidParameterError: --host must be an address of this machine only (127.0.0.1), ...
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str = field(default="", repr=False)
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    upload_limit: int = 2 * 10**9
+    allowed_hosts: tuple[str, ...] = ()
+    data: Path | None = None
+    project: Path | None = None
+    open_browser: bool = True
+    ticket: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+
+    def __post_init__(self) -> None:
+        _check_host(self.host, "--host")
+        for name in self.allowed_hosts:
+            _check_host(name, "--allow-host")
+        if not 0 <= self.port <= 65535:
+            raise InvalidParameterError("--port", f"got {self.port}", allowed="from 0 to 65535")
+        if self.upload_limit < 1:
+            raise InvalidParameterError("--upload-limit", "got less", allowed="at least 1 byte")
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise InvalidParameterError("--tls-cert", "got one without the other", allowed="given with --tls-key")
+        _check_token(self.token)
+        if not is_loopback(self.host):
+            self._check_open_to_others()
+        if not self.token:
+            object.__setattr__(self, "token", secrets.token_urlsafe(32))
+
+    def _check_open_to_others(self) -> None:
+        if not self.token or not self.is_tls:
+            raise InvalidParameterError(
+                "--host",
+                "as others can reach this one",
+                allowed="an address of this machine only (127.0.0.1), or come with --token, --tls-cert and --tls-key",
+            )
+        if _is_wildcard(self.host) and not self.allowed_hosts:
+            raise InvalidParameterError(
+                "--allow-host", "as --host stands for every address", allowed="the name that browsers will use"
+            )
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether the page is served over TLS."""
+        return self.tls_cert is not None
+
+    @property
+    def scheme(self) -> str:
+        """First part of every address of the page."""
+        return "https" if self.is_tls else "http"
+
+    @property
+    def authorities(self) -> frozenset[str]:
+        """Values of the Host header that are answered, in lower case."""
+        names = {bracketed(name) for name in (self.host, *self.allowed_hosts) if not _is_wildcard(name)}
+        if is_loopback(self.host):
+            names.update(_LOOPBACK_NAMES)
+        usual = 443 if self.is_tls else 80
+        return frozenset(f"{name}:{self.port}" for name in names) | (names if self.port == usual else set())
+
+    @property
+    def origin(self) -> str:
+        """Address to give to people, without path and token."""
+        name = self.allowed_hosts[0] if _is_wildcard(self.host) else self.host
+        return f"{self.scheme}://{bracketed(name)}:{self.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("10.0.0.3")
+    (True, True, True, False)
+    """
+    address = _address(host)
+    return address.is_loopback if address is not None else host.lower() == "localhost"
+
+
+def bracketed(host: str) -> str:
+    """Write a host as it stands in an address: lower case, IPv6 in brackets."""
+    return f"[{host.lower()}]" if ":" in host else host.lower()
+
+
+def size_in_bytes(text: str) -> int:
+    """Read a size such as ``2GB``, ``500 MB``, ``1.5 GiB`` or ``4096``.
+
+    Examples
+    --------
+    >>> size_in_bytes("2GB"), size_in_bytes("1.5 KiB"), size_in_bytes("4096")
+    (2000000000, 1536, 4096)
+    """
+    found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([a-z]*)\s*", text.lower(), re.ASCII)
+    if found is None or found[2] not in _UNITS:
+        raise InvalidParameterError("--upload-limit", "got something else", allowed="a size such as 2GB or 500MB")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def _check_host(host: str, name: str) -> None:
+    if _address(host) is None and not _HOST_NAME.fullmatch(host.lower()):
+        raise InvalidParameterError(name, "got something else", allowed="a host name or an IP address, without a port")
+
+
+def _check_token(token: str) -> None:
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise InvalidParameterError(
+            "--token",
+            "got something else",
+            allowed=f"at least {SHORTEST_TOKEN} printable ASCII characters",
+            hint="leave --token out on this machine: a random one is made",
+        )
+
+
+def _is_wildcard(host: str) -> bool:
+    address = _address(host)
+    return address is not None and address.is_unspecified
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

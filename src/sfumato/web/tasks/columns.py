@@ -1,0 +1,98 @@
+"""Tasks of the step Columns: read and change roles, kinds and hierarchies in the project file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
+from sfumato.project import Project, load_project
+from sfumato.project_edit import ProjectChanges, edit_project
+from sfumato.schema import Column, Kind, Role
+
+if TYPE_CHECKING:
+    from sfumato.web.job_process import Tell
+
+_Choice = TypeVar("_Choice", Role, Kind)
+
+
+def roles(folder: Path, tell: Tell, *, project: str) -> dict[str, Any]:
+    """Role, kind and hierarchy file of every listed column, and the role of all others."""
+    return _roles(load_project(project))
+
+
+def _roles(project: Project) -> dict[str, Any]:
+    return {
+        "columns": {column.name: _described(project, column) for column in project.columns},
+        "default_role": str(project.default_role) if project.default_role else None,
+        "sha256": project.sha256,
+    }
+
+
+def _described(project: Project, column: Column) -> dict[str, Any]:
+    file = hierarchy_files(project).get(column.name, column.hierarchy)
+    return {"role": str(column.role), "kind": str(column.kind), "hierarchy": _from_project(project, file)}
+
+
+def hierarchy_files(project: Project) -> Mapping[str, str]:
+    """Hierarchies among the mechanism's parameters, which go before those of the columns."""
+    given = project.parameters.get("hierarchies")
+    return given if isinstance(given, dict) else {}
+
+
+def _from_project(project: Project, file: str | None) -> str | None:
+    """Path of a file as the project file writes it."""
+    return None if file is None else os.path.relpath(file, project.path.parent)
+
+
+def set_roles(
+    folder: Path, tell: Tell, *, project: str, names: list[str], role: str, kinds: Mapping[str, str]
+) -> dict[str, Any]:
+    """Give columns a role; a new target takes the role from the former one, which becomes a quasi-identifier.
+
+    Parameters
+    ----------
+    kinds : mapping of str to str
+        Kinds of the columns that the project file does not list yet.
+
+    Returns
+    -------
+    dict
+        The roles as they are now; see :func:`roles`.
+    """
+    wanted = _one_of(Role, "role", role)
+    if wanted is Role.TARGET and len(names) > 1:
+        problem = f"{len(names):,} columns cannot all be the target"
+        raise SchemaError(problem, hint="select one column")
+    added = {name: _one_of(Kind, "kind", kind) for name, kind in kinds.items()}
+    changes = ProjectChanges(dict.fromkeys(names, wanted), added, former_target=Role.QUASI_IDENTIFIER)
+    return _roles(edit_project(project, changes))
+
+
+def set_kind(folder: Path, tell: Tell, *, project: str, name: str, kind: str) -> dict[str, Any]:
+    """Give a column a kind, after reading the table with it: a numeric column must hold numbers."""
+    wanted = _one_of(Kind, "kind", kind)
+    loaded = load_project(project)
+    column = column_of(loaded, name)
+    others = [other for other in loaded.columns if other.name != name]
+    replace(loaded, columns=(*others, replace(column, kind=wanted))).read()
+    edit_project(loaded.path, ProjectChanges(roles={name: column.role}, kinds={name: wanted}))
+    return {}
+
+
+def _one_of(choices: type[_Choice], name: str, value: str) -> _Choice:
+    try:
+        return choices(value)
+    except ValueError:
+        raise InvalidParameterError(name, "got another", allowed=f"one of {', '.join(choices)}") from None
+
+
+def column_of(project: Project, name: str) -> Column:
+    """Column as the project file describes it, by name or by the role of all that are not listed."""
+    listed = {column.name: column for column in project.columns}
+    if name not in listed and project.default_role is None:
+        raise ColumnNotFoundError(name, listed, where="the project file")
+    return listed.get(name) or Column(name, project.default_role or Role.QUASI_IDENTIFIER)

@@ -1,0 +1,217 @@
+"""What the Explore step shows: a comparison of mechanisms as ``sfumato compare`` makes it, ranked by any weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.atomic import write_atomically
+from sfumato.contract import Progress
+from sfumato.evaluation.asked import AskedGuarantee
+from sfumato.evaluation.compare import RUN_FOLDER
+from sfumato.evaluation.compare import compare as compare_mechanisms
+from sfumato.evaluation.comparison import Comparison
+from sfumato.evaluation.grid import Point, grid_for
+from sfumato.evaluation.points import QUICK_CLASSIFIERS, Measuring
+from sfumato.evaluation.ranking import RankedPoint
+from sfumato.project import DEFAULT_MECHANISM, Project, load_project
+from sfumato.project_edit import ProjectChanges, edit_project
+from sfumato.selection.tradeoff import EvaluationWeights
+
+if TYPE_CHECKING:
+    from sfumato.web.jobs import Tell
+
+STORED_NAME = "comparison.json"
+"""File in the job's folder with everything that another ranking needs."""
+
+
+def compare(
+    folder: Path,
+    tell: Tell,
+    *,
+    project: str,
+    asked: Sequence[str] = (),
+    mechanisms: Sequence[str] | None = None,
+    fresh: bool = False,
+) -> dict[str, Any]:
+    """Compare mechanisms on the table of a project, with the run folder and the settings of ``sfumato compare``.
+
+    Parameters
+    ----------
+    asked : sequence of str
+        What a recommended release must promise, such as ``k=5``.
+    mechanisms : sequence of str or None
+        Only these; ``None`` for all.
+    fresh : bool
+        Measure all points again, whatever the run folder holds.
+
+    Returns
+    -------
+    dict
+        :meth:`sfumato.evaluation.comparison.Comparison.to_dict`, and ``frontier``, ``rows`` and ``why``.
+    """
+    described = load_project(project)
+    guarantees = [AskedGuarantee.parse(text) for text in asked]
+    tell.log("Reading the table.")
+    table = described.read()
+    chosen = described.compare.get("grid")
+    grid = grid_for(table, chosen, mechanisms=mechanisms or (), binarize=described.binarize, asked=guarantees)
+    tell.log(f"{len(grid.points):,} releases to compare; those in the run folder are taken from there.")
+    found = compare_mechanisms(
+        table,
+        grid,
+        measuring=Measuring(tuple(described.compare.get("classifiers", QUICK_CLASSIFIERS))),
+        weights=described.compare.get("weights", EvaluationWeights()),
+        asked=guarantees,
+        run_folder=described.path.parent / RUN_FOLDER,
+        fresh=fresh,
+        progress=_with_log(tell),
+    )
+    _store(folder, found, asked, _table_described(described))
+    return {**found.to_dict(), "frontier": found.frontier(), "rows": found.rows(), "why": found.why()}
+
+
+def rank(
+    folder: Path,
+    tell: Tell,
+    *,
+    stored: str,
+    project: str,
+    weights: Sequence[float] | None = None,
+    asked: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Rank a stored comparison by other weights; nothing is measured again.
+
+    Parameters
+    ----------
+    stored : str
+        Path of the comparison's file.
+    project : str
+        Path of the project file, for what it says of the release now.
+    weights : sequence of 3 float or None
+        Of utility, privacy and size; ``None`` for those of the comparison.
+    asked : sequence of str or None
+        What a recommended release must promise; ``None`` for what the comparison was asked.
+
+    Returns
+    -------
+    dict
+        ``releases`` (best E(S) first), ``not_measured``, ``left_out``, ``frontier``, ``why``, ``notes``, ``weights``,
+        ``utility_name``, ``original``, ``recommended`` and ``candidate`` (keys of releases, or ``None``), ``planned``
+        (the project's release in a line) and ``is_current`` (whether the table is described as it was then).
+    """
+    kept = json.loads(Path(stored).read_bytes())
+    described = load_project(project)
+    found = Comparison(
+        tuple(kept["results"]),
+        kept["original"],
+        kept["left_out"],
+        Measuring(**{**kept["measuring"], "classifiers": tuple(kept["measuring"]["classifiers"])}),
+        EvaluationWeights(*(kept["weights"] if weights is None else weights)),
+        tuple(AskedGuarantee.parse(text) for text in (kept["asked"] if asked is None else asked)),
+    )
+    planned = Point(described.mechanism or DEFAULT_MECHANISM, described.settings)
+    return {
+        **_explored(found),
+        "candidate": _key_of_same(planned, found, described.binarize),
+        "planned": planned.label,
+        "is_current": kept["table"] == _table_described(described),
+    }
+
+
+def keep_weights(folder: Path, tell: Tell, *, project: str, weights: Sequence[float]) -> dict[str, Any]:
+    """Write weights into the project file, so that ``sfumato compare`` ranks by them as well."""
+    edited = edit_project(Path(project), ProjectChanges(weights=list(weights)))
+    return {"weights": list(edited.compare["weights"])}
+
+
+def _with_log(tell: Tell) -> Progress:
+    """Pass progress on, and write every finished point into the log."""
+
+    def told(done: int, total: int, what: str) -> None:
+        tell.progress(done, total, what)
+        tell.log(f"{done:,} of {total:,}: {what}")
+
+    return told
+
+
+def _store(folder: Path, found: Comparison, asked: Sequence[str], table: str) -> None:
+    kept = {
+        "results": list(found.results),
+        "original": found.original,
+        "left_out": dict(found.left_out),
+        "measuring": found.measuring.to_dict(),
+        "weights": list(found.weights),
+        "asked": list(asked),
+        "table": table,
+    }
+    write_atomically(folder / STORED_NAME, json.dumps(kept, allow_nan=False).encode())
+
+
+def _table_described(project: Project) -> str:
+    """Digest of what a project says of its table; what is to be released of it does not count."""
+    parts = [project.data_path, project.data_sha256, project.options, project.columns, project.default_role]
+    return hashlib.sha256(repr([*parts, project.binarize]).encode()).hexdigest()
+
+
+def _explored(found: Comparison) -> dict[str, Any]:
+    rows = list(zip(found.by_rank, found.rows(), strict=False))  # the last row is the original's
+    return {
+        "releases": [_release(one, row) for one, row in rows if one.is_done],
+        "not_measured": [
+            _named(one) | {name: row[name] for name in ("status", "reason")} for one, row in rows if not one.is_done
+        ],
+        "left_out": dict(found.left_out),
+        "frontier": [
+            {**point, "key": _key(one.point)} for one, point in zip(found.points, found.frontier(), strict=True)
+        ],
+        "recommended": None if found.recommended is None else _key(found.recommended.point),
+        "why": found.why(),
+        "notes": found.notes(),
+        "weights": list(found.weights),
+        "utility_name": found.utility_name,
+        "original": {
+            "utility": found.original_utility,
+            "risk": found.original_risk,
+            **{name: found.original[name] for name in ("n_columns", "n_rows", "reason")},
+        },
+    }
+
+
+def _release(one: RankedPoint, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, **_named(one), "parameters": dict(one.point.parameters)}
+
+
+def _named(one: RankedPoint) -> dict[str, Any]:
+    point = one.point
+    return {"key": _key(point), "label": point.label, "mechanism": point.mechanism, "settings": point.settings}
+
+
+def _key(point: Point) -> str:
+    """Name of a point that is the same in every comparison, and different for points with the same label."""
+    return f"{point.mechanism}-{hashlib.sha256(_as_text(point.parameters)).hexdigest()[:12]}"
+
+
+def _key_of_same(planned: Point, found: Comparison, plan: Mapping[str, Any] | None) -> str | None:
+    """Key of the point that has the mechanism and the parameters of the project; the plan for features is its own."""
+    for one in found.points:
+        if one.point.mechanism == planned.mechanism and _is_same(one.point.parameters, planned.parameters, plan):
+            return _key(one.point)
+    return None
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any], plan: Mapping[str, Any] | None) -> bool:
+    texts = [
+        _as_text({name: value for name, value in parameters.items() if name != "binarize" or value != plan})
+        for parameters in (one, other)
+    ]
+    return texts[0] == texts[1]
+
+
+def _as_text(parameters: Mapping[str, Any]) -> bytes:
+    """Parameters as the project file can say them: without those that are ``None``."""
+    said = {name: value for name, value in parameters.items() if value is not None}
+    return json.dumps(said, sort_keys=True, default=str).encode()

@@ -1,0 +1,179 @@
+"""What the page shows of each column: guess, missing and distinct values, uniqueness and a small histogram.
+
+The histograms hold cell values. They are for the page on this machine only, never for a log or an error.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.schema import Kind
+from sfumato.table.binary import BinaryTable
+from sfumato.table.cells import as_text
+from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.describe import ColumnGuess
+
+Counts = NDArray[np.int64]
+Histogram = dict[str, list[Any]]
+
+MAX_BARS = 12
+"""Most bars of a column's histogram."""
+_MAX_LABEL = 40
+_LEAST_WIDTH = 1e-290
+
+
+def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> list[dict[str, Any]]:
+    """Facts of every column, as plain data.
+
+    ``number`` counts from 1 in the list that is returned: the columns in the order of the guesses, but the features of
+    a sparse 0/1 table after its other columns. ``uniqueness`` is the share of rows with a value that no other row has;
+    a missing cell is no value.
+
+    Parameters
+    ----------
+    table : Table or BinaryTable
+    guesses : sequence of ColumnGuess
+        Of columns of the table, as :func:`sfumato.table.describe.describe_columns` makes them. Columns without a guess
+        are left out.
+    """
+    ones = dict(zip(table.feature_names, _ones(table), strict=True)) if isinstance(table, BinaryTable) else {}
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    ordered = sorted(guesses, key=lambda guess: guess.column.name in ones)
+    return [
+        {"number": number, **_guessed(guess)}
+        | (
+            _feature_facts(ones[guess.column.name], table.n_rows)
+            if guess.column.name in ones
+            else _column_facts(plain[guess.column.name], guess.column.kind)
+        )
+        for number, guess in enumerate(ordered, start=1)
+    ]
+
+
+def _ones(table: BinaryTable) -> list[int]:
+    return [int(n) for n in np.diff(table.matrix.indptr)]
+
+
+def _guessed(guess: ColumnGuess) -> dict[str, Any]:
+    return {
+        "name": guess.column.name,
+        "kind": str(guess.column.kind),
+        "guessed_role": str(guess.column.role),
+        "reason": guess.reason,
+        "n_distinct": guess.n_distinct,
+        "n_missing": guess.n_missing,
+    }
+
+
+def _feature_facts(n_ones: int, n_rows: int) -> dict[str, Any]:
+    counts = [n_rows - n_ones, n_ones]
+    return {
+        "is_feature": True,
+        "uniqueness": counts.count(1) / n_rows if n_rows else 0.0,
+        "histogram": {"labels": ["0", "1"], "counts": counts},
+    }
+
+
+def _column_facts(column: CodedColumn, kind: Kind) -> dict[str, Any]:
+    counts = _present_counts(column)
+    n_rows = len(column.codes)
+    return {
+        "is_feature": False,
+        "uniqueness": int(np.count_nonzero(counts == 1)) / n_rows if n_rows else 0.0,
+        "histogram": histogram(column, kind),
+    }
+
+
+def _present_counts(column: CodedColumn) -> Counts:
+    """Count the rows of each value; the missing value, the last one, is left out."""
+    return column.counts[: len(column.values) - column.values.null_count]
+
+
+def histogram(column: CodedColumn, kind: Kind, max_bars: int = MAX_BARS) -> Histogram:
+    """Labels and counts of at most ``max_bars`` bars; missing cells are left out.
+
+    Few values: a bar for each, in their order. Many numbers or dates: ranges of one width, each from its first label up
+    to, but without, its second (infinite numbers count to the outermost). Many others: the most frequent values, of
+    equals the first, and one bar for all the rest.
+
+    Examples
+    --------
+    >>> histogram(CodedColumn.encode(pa.array(["b", "a", None, "b"])), Kind.CATEGORICAL)
+    {'labels': ['a', 'b'], 'counts': [1, 2]}
+    >>> histogram(CodedColumn.encode(pa.array(list(range(40)))), Kind.NUMERIC, max_bars=2)
+    {'labels': ['0 – 20', '20 – 40'], 'counts': [20, 20]}
+    """
+    counts = _present_counts(column)
+    values = column.values[: len(counts)]
+    if len(counts) <= max_bars:
+        return {"labels": _written(values), "counts": counts.tolist()}
+    sizes = _sizes(values, kind)
+    edges = None if sizes is None else _edges(sizes, kind, max_bars)
+    if sizes is None or edges is None:
+        return _most_frequent(values, counts, max_bars)
+    places = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, len(edges) - 2)
+    summed = np.bincount(places, weights=counts, minlength=len(edges) - 1)
+    labels = [f"{low} – {high}" for low, high in itertools.pairwise(_edge(edge, kind) for edge in edges.tolist())]
+    return {"labels": labels, "counts": [int(count) for count in summed]}
+
+
+def _written(values: pa.Array) -> list[str]:
+    texts = [str(text) for text in as_text(values).to_pylist()]
+    return [text if len(text) <= _MAX_LABEL else text[: _MAX_LABEL - 1] + "…" for text in texts]
+
+
+def _most_frequent(values: pa.Array, counts: Counts, max_bars: int) -> Histogram:
+    shown = np.argsort(-counts, kind="stable")[: max_bars - 1]
+    rest = f"{len(counts) - len(shown):,} other values"
+    labels = _written(values.take(pa.array(shown)))
+    return {"labels": [*labels, rest], "counts": [*counts[shown].tolist(), int(counts.sum() - counts[shown].sum())]}
+
+
+def _sizes(values: pa.Array, kind: Kind) -> NDArray[np.float64] | None:
+    """Place of each value on a line: a number's size or a date's day; None for values that have none."""
+    column = CodedColumn(np.zeros(0, dtype=np.int32), values)
+    try:
+        if kind is Kind.NUMERIC:
+            return column.numbers()
+        if kind is Kind.DATE:
+            days = pc.cast(pc.utf8_slice_codeunits(as_text(values), 0, 10), pa.date32())
+            return np.asarray(days.cast(pa.int32()).to_numpy(), dtype=np.float64)
+    except (ValueError, pa.ArrowInvalid):
+        return None
+    return None
+
+
+def _edges(sizes: NDArray[np.float64], kind: Kind, max_bars: int) -> NDArray[np.float64] | None:
+    """Bounds of at most ``max_bars`` ranges of one round width that hold every finite size; None if there are none."""
+    finite = sizes[np.isfinite(sizes)]
+    if not len(finite):
+        return None
+    low, high = float(finite.min()), float(finite.max())
+    if kind is Kind.DATE:
+        n_days = math.ceil((high - low + 1) / max_bars)
+        return np.arange(low, high + n_days + 1, n_days, dtype=np.float64)
+    if not _LEAST_WIDTH < high - low < 1 / _LEAST_WIDTH:
+        return None
+    for step in _round_widths((high - low) / max_bars):
+        first, last = math.floor(low / step), math.floor(high / step)
+        if last - first < max_bars:
+            return np.arange(first, last + 2, dtype=np.float64) * step
+    return None
+
+
+def _round_widths(least: float) -> Iterator[float]:
+    power = math.floor(math.log10(least))
+    for exponent in range(power, power + 3):
+        yield from (float(f"{digit}e{exponent}") for digit in ("1", "2", "2.5", "5"))
+
+
+def _edge(size: float, kind: Kind) -> str:
+    return str(np.datetime64(int(size), "D")) if kind is Kind.DATE else f"{size:.12g}"

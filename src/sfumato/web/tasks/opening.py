@@ -1,0 +1,109 @@
+"""Tasks of the step Open: read a table, describe it in its project file, and look at its columns."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.describing_project import DEMO_DATA, describe_to_project, write_demo
+from sfumato.errors import InputError, InvalidParameterError
+from sfumato.manifest import AnyTable
+from sfumato.project import PROJECT_NAME, Project, load_project
+from sfumato.schema import DEFAULT_MISSING_TOKENS
+from sfumato.table.binary import BinaryTable
+from sfumato.table.bytes import open_stored
+from sfumato.table.describe import ColumnGuess, describe_columns
+from sfumato.table.read import ReadOptions
+from sfumato.web.tasks.facts import column_facts
+
+if TYPE_CHECKING:
+    from sfumato.web.job_process import Tell
+
+_N_STEPS = 3
+
+
+def open_path(
+    folder: Path,
+    tell: Tell,
+    *,
+    project: str,
+    data: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+    within: str = ".",
+) -> dict[str, Any]:
+    """Open a data file with its project file, which is made as by ``sfumato init`` where there is none.
+
+    Parameters
+    ----------
+    project : str
+        Project file.
+    data : str or None
+        Data file; None takes the one that the project file names.
+    reading : mapping or None
+        ``format``, ``delimiter``, ``encoding``, ``header``, ``sheet``, ``missing`` and ``complete_rows_only``, as far
+        as they are given. They go into a new project file; one that exists says them already.
+    within : str
+        Folder that the files are named from, so that messages show no more of their paths.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read as a table, or the project file describes another one.
+    """
+    path = Path(project)
+    with contextlib.chdir(within):
+        if data is None or path.exists():
+            return _open_project(tell, load_project(path), data, reading)
+        with open_stored(data):  # says what is wrong with the path before the project file's folder is looked at
+            tell.progress(0, _N_STEPS, f"reading {Path(data).name}")
+        described = describe_to_project(data, path, options=_options(reading or {}))
+        return _opened(tell, path, Path(data), described.table, described.guesses)
+
+
+def open_demo(folder: Path, tell: Tell, *, target: str) -> dict[str, Any]:
+    """Write the built-in table and its project file into a folder, as ``sfumato demo`` does, and open them."""
+    tell.progress(0, _N_STEPS, "making the demo table")
+    described = write_demo(Path(target), force=True)
+    return _opened(tell, Path(target) / PROJECT_NAME, Path(DEMO_DATA), described.table, described.guesses)
+
+
+def _open_project(tell: Tell, project: Project, data: str | None, reading: Mapping[str, Any] | None) -> dict[str, Any]:
+    if data is not None and not _is_same_file(Path(data), project.data_path):
+        problem = "describes another data file"
+        hint = "name another project file, which is then made for this data"
+        raise InputError(problem, path=project.path, hint=hint)
+    if reading:
+        hint = f"change them in {project.path.name}, or name another project file"
+        raise InvalidParameterError(
+            "reading options", "as the project file says them already", allowed="left alone", hint=hint
+        )
+    tell.progress(0, _N_STEPS, f"reading {project.data_path.name}")
+    table = project.read()
+    return _opened(tell, project.path, project.data_path, table, describe_columns(table))
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    return one.samefile(other) if one.exists() and other.exists() else one.resolve() == other.resolve()
+
+
+def _options(reading: Mapping[str, Any]) -> ReadOptions:
+    missing = tuple(reading.get("missing", DEFAULT_MISSING_TOKENS))
+    return ReadOptions(**{**reading, "missing": missing})
+
+
+def _opened(tell: Tell, project: Path, data: Path, table: AnyTable, guesses: Sequence[ColumnGuess]) -> dict[str, Any]:
+    """Give what the page shows of an open table."""
+    tell.progress(1, _N_STEPS, f"looking at {len(guesses):,} columns")
+    columns = column_facts(table, guesses)
+    tell.progress(_N_STEPS, _N_STEPS, "done")
+    tell.log(f"{table.n_rows:,} rows, {len(columns):,} columns")
+    return {
+        "project": str(project.absolute()),
+        "data_name": data.name,
+        "n_rows": table.n_rows,
+        "n_columns": len(columns),
+        "is_binary": isinstance(table, BinaryTable),
+        "columns": columns,
+    }

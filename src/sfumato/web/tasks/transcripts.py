@@ -1,0 +1,85 @@
+"""Transcripts of sessions that are over, as the command line writes them."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InputError
+from sfumato.web.jobs import Tell
+
+MOST_ENTRIES = 200
+"""So many messages are shown, the last ones."""
+
+_Kinds = dict[str, type | tuple[type, ...]]
+
+_NUMBER = (int, float)
+_LARGEST = 2**60
+_FACTS: _Kinds = {"party": str, "roster": list}
+_ENTRY: _Kinds = {"seconds": _NUMBER, "direction": str, "stage": str, "peer": str, "n_bytes": int}
+_OUTCOME: _Kinds = {"outcome": str, "bytes_sent": int, "bytes_received": int, "seconds": _NUMBER}
+
+
+def read(folder: Path, tell: Tell, *, path: str) -> dict[str, Any]:
+    """Read the transcript of a session that is over, as the command line writes it: the last messages and the facts.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is something else.
+    """
+    source = Path(path)
+    last: deque[dict[str, Any]] = deque(maxlen=MOST_ENTRIES + 1)
+    first: dict[str, Any] = {}
+    n_lines = 0
+    for n_lines, line in _numbered_lines(source):  # noqa: B007  # tells in the end how many there were
+        last.append(_parsed(source, line))
+        first = first or last[0]
+    outcome = last.pop() if n_lines > 1 else {}
+    entries = [entry for entry in last if entry is not first][-MOST_ENTRIES:]
+    if not (_has(first, _FACTS) and _has(outcome, _OUTCOME) and all(_has(entry, _ENTRY) for entry in entries)):
+        raise _not_a_transcript(source)
+    return {
+        "facts": {name: first.get(name) for name in (*_FACTS, "session")},
+        "entries": [{name: entry.get(name) for name in (*_ENTRY, "digest")} for entry in entries],
+        "n_entries": n_lines - 2,
+        "outcome": {name: outcome.get(name) for name in (*_OUTCOME, "culprit", "stage", "reason")},
+    }
+
+
+def _numbered_lines(source: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with source.expanduser().open(encoding="utf-8") as file:
+            yield from enumerate(file, start=1)
+    except RuntimeError:
+        raise InputError("names a user who is not known here", path=source) from None
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
+        raise InputError(f"cannot be read ({reason})", path=source) from None
+
+
+def _parsed(source: Path, line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise _not_a_transcript(source)
+    return found
+
+
+def _has(line: Mapping[str, Any], kinds: _Kinds) -> bool:
+    """Whether a line has these fields, each of its kind, and numbers such as sizes and times are."""
+    for name, kind in kinds.items():
+        value = line.get(name)
+        if not isinstance(value, kind) or (isinstance(value, _NUMBER) and not 0 <= value < _LARGEST):
+            return False
+    return True
+
+
+def _not_a_transcript(source: Path) -> InputError:
+    hint = "'sfumato collaborate party --transcript FILE' writes one"
+    return InputError("is not a transcript of a session", path=source, hint=hint)

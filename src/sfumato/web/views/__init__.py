@@ -1,0 +1,1 @@
+"""Views of the page, one module for each step; none loads a heavy library."""

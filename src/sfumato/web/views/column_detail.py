@@ -1,0 +1,156 @@
+"""One column: its values, its role and kind, and its hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from sfumato.errors import SfumatoError
+from sfumato.schema import Kind, Role
+from sfumato.web.describing import ColumnNow, Described, described, give_role
+from sfumato.web.hierarchy_methods import METHODS, method_named
+from sfumato.web.jobs import TaskError
+from sfumato.web.rendering import UNPROCESSABLE, is_htmx, page_of, page_response, part_response
+from sfumato.web.uploads import receive_upload
+
+_SECONDS = 600.0  # a task that reads the table
+_UPLOAD_LIMIT = 50_000_000
+
+
+async def show_column(request: Request) -> Response:
+    """Show a column with the hierarchy that it has now."""
+    job = page_of(request).job("open")
+    if job is None or job.status != "done":
+        return RedirectResponse("/columns", 303)
+    now, column = await _found(request)
+    return await _answer(request, now, column)
+
+
+async def change_column(request: Request) -> Response:
+    """Give a column another role, another kind, or both."""
+    column = (await _found(request))[1]
+    page = page_of(request)
+    project = str(page.state.project)
+    async with request.form() as form:
+        role, kind = str(form.get("role", column.role)), str(form.get("kind", column.kind))
+    field = "kind"
+    try:
+        if kind != column.kind and not column.is_feature:
+            await page.jobs.call("columns.set_kind", seconds=_SECONDS, project=project, name=column.name, kind=kind)
+        field = "role"
+        if role != column.role and not column.is_feature:
+            await give_role(page, role, [(await _found(request))[1]])
+    except TaskError as exc:
+        return await _answer(request, *await _found(request), problem=exc, field=field)
+    return RedirectResponse(f"/columns/{column.number}", 303)
+
+
+async def change_hierarchy(request: Request) -> Response:
+    """Preview, build, check, use or remove a hierarchy; the answer is the part of the page that shows it."""
+    now, column = await _found(request)
+    if now.is_binary:
+        raise HTTPException(404)
+    try:
+        if request.headers.get("content-type", "").startswith("multipart/"):
+            context = await _receive(request, column)
+        else:
+            async with request.form() as form:
+                context = await _act(request, now, column, {name: str(value) for name, value in form.items()})
+    except (TaskError, SfumatoError) as exc:
+        context = {"problem": exc if isinstance(exc, TaskError) else TaskError.of(exc), "field": "file"}
+    return await _answer(request, *await _found(request), **context)
+
+
+async def _act(request: Request, now: Described, column: ColumnNow, form: Mapping[str, str]) -> dict[str, Any]:
+    act = form.get("act", "")
+    method = method_named(form.get("method", ""))
+    if act == "remove":
+        await _call(request, "remove", column)
+        return {"note": "Taken out of the project file. The hierarchy file itself was left where it is."}
+    if act == "check":
+        return {"checked": await _call(request, "check", column), "checked_what": "The hierarchy in use"}
+    if act not in ("preview", "build") or method is None:
+        raise HTTPException(422)
+    settings = method.settings(form)
+    if method.name == "auto" and now.target and now.target != column.name:
+        settings["target"] = now.target
+    try:
+        made = await _call(request, "build", column, method=method.name, settings=settings, use=act == "build")
+    except TaskError as exc:
+        field = exc.field.removeprefix("n_")
+        fields = {one.name: method.field_id(one) for one in method.fields}
+        return {"problem": exc, "field": fields.get(field, "method"), "form": form}
+    if act == "build":
+        return {"note": f"Built and entered in the project file as {made['file']}.", "form": form}
+    return {"previewed": made, "form": form}
+
+
+async def _receive(request: Request, column: ColumnNow) -> dict[str, Any]:
+    """Take a hierarchy file from the browser; it is removed after the check, and kept beside the project if used."""
+    page = page_of(request)
+    uploaded = await receive_upload(request, page.folder / "uploads", min(_UPLOAD_LIMIT, page.settings.upload_limit))
+    is_used = uploaded.fields.get("act") == "use"
+    try:
+        checked = await _call(request, "check", column, file=str(uploaded.path), use=is_used)
+    finally:
+        uploaded.path.unlink(missing_ok=True)
+    if is_used and not checked["faults"]:
+        return {"note": f"Checked and entered in the project file as {checked['file']}."}
+    return {"checked": checked, "checked_what": uploaded.name, "field": "file"}
+
+
+async def _call(request: Request, task: str, column: ColumnNow, **arguments: Any) -> dict[str, Any]:
+    page = page_of(request)
+    project = str(page.state.project)
+    return await page.jobs.call(f"hierarchies.{task}", seconds=_SECONDS, project=project, name=column.name, **arguments)
+
+
+async def _found(request: Request) -> tuple[Described, ColumnNow]:
+    now = await described(page_of(request))
+    column = now.column(request.path_params["number"])
+    if column is None:
+        raise HTTPException(404)
+    return now, column
+
+
+async def _answer(request: Request, now: Described, column: ColumnNow, **context: Any) -> Response:
+    """Render the column, or for htmx its hierarchy alone, with what an action has given."""
+    hierarchy, hierarchy_problem = None, None
+    if column.hierarchy is not None:
+        try:
+            hierarchy = await _call(request, "show", column)
+        except TaskError as exc:
+            hierarchy_problem = exc
+    is_wrong = context.get("problem") is not None or bool((context.get("checked") or {}).get("faults"))
+    known: dict[str, Any] = {
+        "now": now,
+        "column": column,
+        "roles": tuple(Role),
+        "kinds": tuple(Kind),
+        "methods": METHODS,
+        "hierarchy": hierarchy,
+        "hierarchy_problem": hierarchy_problem,
+        "problem": None,
+        "field": "",
+        "form": {},
+        "note": "",
+        "previewed": None,
+        "checked": None,
+        "checked_what": "",
+    }
+    status = UNPROCESSABLE if is_wrong else 200
+    if is_htmx(request):
+        return part_response(request, "hierarchy.html", status=status, **known | context)
+    return page_response(request, "column.html", step="columns", status=status, **known | context)
+
+
+ROUTES = [
+    Route("/columns/{number:int}", show_column),
+    Route("/columns/{number:int}", change_column, methods=["POST"]),
+    Route("/columns/{number:int}/hierarchy", change_hierarchy, methods=["POST"]),
+]

@@ -1,0 +1,155 @@
+"""Step Columns: the table of all columns with filter, order and pages, and the roles of one, some or all that match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from sfumato.errors import SchemaError
+from sfumato.schema import Kind, Role
+from sfumato.web.column_listing import Listing, Shown
+from sfumato.web.describing import ColumnNow, Described, described, give_role
+from sfumato.web.jobs import TaskError
+from sfumato.web.rendering import UNPROCESSABLE, is_htmx, page_of, page_response, part_response
+from sfumato.web.state import Page
+from sfumato.web.views import column_detail
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Heading of the table: the key of its order, its words, and whether numbers stand under it."""
+
+    key: str
+    title: str
+    is_number: bool = False
+
+
+HEADINGS = (
+    Heading("number", "#", is_number=True),
+    Heading("name", "Name"),
+    Heading("role", "Role"),
+    Heading("kind", "Kind"),
+    Heading("guess", "Guess, and why"),
+    Heading("missing", "Missing", is_number=True),
+    Heading("distinct", "Distinct", is_number=True),
+    Heading("unique", "Unique", is_number=True),
+    Heading("values", "Values"),
+    Heading("hierarchy", "Hierarchy"),
+)
+
+
+async def show_columns(request: Request) -> Response:
+    """Show the step: the table, or how far reading it is."""
+    job = page_of(request).job("open")
+    if job is None:
+        return RedirectResponse("/open", 303)
+    if job.status != "done":
+        return page_response(request, "columns_opening.html", step="columns", job=job)
+    now = await described(page_of(request))
+    return page_response(request, "columns.html", step="columns", **_context(now, Listing.of(request.query_params)))
+
+
+async def show_table(request: Request) -> Response:
+    """Show the table alone, for another filter, order or page."""
+    listing = Listing.of(request.query_params)
+    if not is_htmx(request):
+        return RedirectResponse(f"/columns{listing.query}", 303)
+    now = await described(page_of(request))
+    response = part_response(request, "columns_table.html", **_context(now, listing))
+    if request.headers.get("HX-Trigger") == "columns-filter":
+        response.headers["HX-Replace-Url"] = f"/columns{listing.query}"
+    return response
+
+
+async def set_roles(request: Request) -> Response:
+    """Change the role of one column, of those that are ticked, or of all that match the filter."""
+    page = page_of(request)
+    async with request.form() as form:
+        listing = Listing.of(form)
+        ticked = _numbers(form)
+        now = await described(page)
+        notes: list[str] = []
+        problem = None
+        try:
+            role, chosen = _choice(form, listing, now)
+            notes = await _give_role(page, now, role, chosen)
+        except (TaskError, SchemaError) as exc:
+            problem = exc if isinstance(exc, TaskError) else TaskError.of(exc)
+    if problem is None and not is_htmx(request):
+        return RedirectResponse(f"/columns{listing.query}", 303)
+    context = _context(await described(page), listing, ticked=ticked, notes=notes, problem=problem, with_summary=True)
+    status = 200 if problem is None else UNPROCESSABLE
+    if is_htmx(request):
+        return part_response(request, "columns_table.html", status=status, **context)
+    return page_response(request, "columns.html", step="columns", status=status, **context)
+
+
+def _numbers(form: FormData) -> set[int]:
+    return {int(number) for number in form.getlist("number") if isinstance(number, str) and number.isdecimal()}
+
+
+def _choice(form: FormData, listing: Listing, now: Described) -> tuple[str, Sequence[ColumnNow]]:
+    """Role that is wanted, and for which columns."""
+    only = str(form.get("only", ""))
+    if only:
+        column = now.column(int(only)) if only.isdecimal() else None
+        return str(form.get(f"role-{only}", "")), [column] if column else []
+    role = str(form.get("new_role", ""))
+    if form.get("scope") == "matching":
+        return role, listing.matching(now.columns)
+    return role, [column for number in sorted(_numbers(form)) if (column := now.column(number))]
+
+
+async def _give_role(page: Page, now: Described, role: str, chosen: Sequence[ColumnNow]) -> list[str]:
+    """Write the role into the project file and say in words what was done."""
+    able = [column for column in chosen if not column.is_feature]
+    if not role:
+        problem = "no role was chosen"
+        raise SchemaError(problem, hint="choose one in the list")
+    if not able:
+        problem = "features of a 0/1 table are always quasi-identifiers" if chosen else "no column was selected"
+        raise SchemaError(problem, hint="select columns that can have another role")
+    await give_role(page, role, able)
+    notes = [f"“{able[0].name}” is now {role}." if len(able) == 1 else f"{len(able):,} columns are now {role}."]
+    if len(able) < len(chosen):
+        notes.append(f"{len(chosen) - len(able):,} features of the 0/1 table stay quasi-identifiers.")
+    if role == Role.TARGET and now.target and now.target != able[0].name:
+        notes.append(f"“{now.target}” was the target; it is now a quasi-identifier.")
+    return notes
+
+
+def _context(
+    now: Described,
+    listing: Listing,
+    *,
+    ticked: set[int] | None = None,
+    notes: Sequence[str] = (),
+    problem: TaskError | None = None,
+    with_summary: bool = False,
+) -> dict[str, Any]:
+    return {
+        "now": now,
+        "shown": Shown(listing, listing.matching(now.columns)),
+        "listing": listing,
+        "headings": HEADINGS,
+        "roles": tuple(Role),
+        "kinds": tuple(Kind),
+        "ticked": ticked or set(),
+        "notes": notes,
+        "problem": problem,
+        "with_summary": with_summary,
+    }
+
+
+ROUTES = [
+    Route("/columns", show_columns),
+    Route("/columns/table", show_table),
+    Route("/columns/roles", set_roles, methods=["POST"]),
+    *column_detail.ROUTES,
+]

@@ -1,0 +1,274 @@
+"""Step Open: a path on this machine, an upload or the demo table."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+import threading
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from sfumato.errors import SfumatoError
+from sfumato.web.jobs import Job, TaskError
+from sfumato.web.opening_form import FIELDS, FORMATS, PROJECT_NAME, for_form, paths_of, reading_of
+from sfumato.web.rendering import is_htmx, page_of, page_response, part_response
+from sfumato.web.state import Page
+from sfumato.web.uploads import Uploaded, UploadTooLarge, receive_upload
+
+_KEPT = ("project", "data_name", "is_private", "jobs", "short_list", "weights", "asked", "opening")
+_ONE_AT_A_TIME = threading.Lock()
+_SEE_OTHER, _TOO_LARGE = 303, 413
+
+
+async def show_start(request: Request) -> Response:
+    """Go to the furthest step that there is something to see on."""
+    page = page_of(request)
+    opened, release, comparison = page.job("open"), page.job("release"), page.job("compare")
+    if opened is None or opened.status in ("failed", "cancelled"):
+        return RedirectResponse("/open", _SEE_OTHER)
+    if page.is_running("release", "compare"):
+        return RedirectResponse("/run", _SEE_OTHER)
+    if release is not None and release.status == "done":
+        return RedirectResponse("/release", _SEE_OTHER)
+    if comparison is not None and comparison.status == "done":
+        return RedirectResponse("/explore", _SEE_OTHER)
+    return RedirectResponse("/columns", _SEE_OTHER)
+
+
+async def show_open(request: Request) -> Response:
+    """Show the three ways to open a table, and what was wrong with the last try."""
+    return _open_page(request)
+
+
+def _open_page(request: Request, status: int = 200) -> Response:
+    page = page_of(request)
+    job = page.job("open")
+    last: Mapping[str, Any] = page.state.get("opening") or {}
+    problem = TaskError(**last["problem"]) if last.get("problem") else None
+    if problem is None and job is not None and job.status == "failed":
+        problem = job.error
+    how, blank = last.get("how", "path"), dict.fromkeys(FIELDS, "")
+    return page_response(
+        request,
+        "open.html",
+        step="open",
+        status=status,
+        job=job,
+        problem=problem,
+        hint=for_form(problem.hint) if problem else "",
+        how=how,
+        fields={way: {**blank, **(last.get("fields", {}) if way == how else {})} for way in ("path", "upload")},
+        formats=FORMATS,
+        upload_limit=page.settings.upload_limit,
+        former=page.state.get("former"),
+    )
+
+
+async def open_table(request: Request) -> Response:
+    """Open a path or the demo table, or go back to the table that was open before."""
+    page = page_of(request)
+    async with request.form() as form:
+        fields = {name: str(form.get(name, "")).strip() for name in FIELDS}
+        how = str(form.get("how", "path"))
+    if how == "back":
+        _go_back(page)
+        return RedirectResponse("/columns", _SEE_OTHER)
+    try:
+        _check_nothing_runs(page)
+        if how == "demo":
+            await asyncio.to_thread(_start_demo, page)
+        else:
+            data, project = paths_of(fields)
+            start = partial(start_opening, data=data, project=project, reading=reading_of(fields), fields=fields)
+            await asyncio.to_thread(start, page)
+    except TaskError as error:
+        return _not_opened(page, how, fields, error)
+    return RedirectResponse("/columns", _SEE_OTHER)
+
+
+async def upload_table(request: Request) -> Response:
+    """Take an upload into the private folder and open it."""
+    page = page_of(request)
+    folder = _new_folder(page)
+    try:
+        uploaded = await receive_upload(request, folder, page.settings.upload_limit)
+        _check_is_data(uploaded)
+        _check_nothing_runs(page)
+    except (TaskError, SfumatoError) as error:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        answer = _not_opened(page, "upload", {}, TaskError.of(error))
+        return _open_page(request, _TOO_LARGE) if isinstance(error, UploadTooLarge) else answer
+    fields = {name: uploaded.fields.get(name, "").strip() for name in FIELDS}
+    await asyncio.to_thread(
+        _begin,
+        page,
+        "opening.open_path",
+        {"how": "upload", "fields": fields},
+        project=folder / PROJECT_NAME,
+        data_name=uploaded.name,
+        is_private=True,
+        arguments={
+            "project": PROJECT_NAME,
+            "data": uploaded.path.name,
+            "reading": reading_of(fields) or None,
+            "within": str(folder),
+        },
+    )
+    return RedirectResponse("/columns", _SEE_OTHER)
+
+
+async def show_progress(request: Request) -> Response:
+    """Show how far reading is; when it is over the page is loaded anew, or the step Open says what was wrong."""
+    page = page_of(request)
+    job = page.job("open")
+    if not is_htmx(request):
+        return RedirectResponse("/columns", _SEE_OTHER)
+    if job is not None and not job.is_over:
+        return part_response(request, "open_progress.html", job=job)
+    if job is None or job.status != "done":
+        return Response(headers={"HX-Redirect": "/open"})
+    page.state.update(data_name=job.result()["data_name"])
+    return Response(headers={"HX-Refresh": "true"})
+
+
+async def cancel_opening(request: Request) -> Response:
+    """Stop reading."""
+    page = page_of(request)
+    job = page.job("open")
+    if job is not None:
+        await asyncio.to_thread(page.jobs.cancel, job.id)
+    return RedirectResponse("/open", _SEE_OTHER)
+
+
+async def show_upload(request: Request) -> Response:
+    """Lead a reload after a refused upload back to the step."""
+    return RedirectResponse("/open", _SEE_OTHER)
+
+
+def start_opening(
+    page: Page,
+    *,
+    data: Path | None = None,
+    project: Path | None = None,
+    reading: Mapping[str, Any] | None = None,
+    fields: Mapping[str, str] | None = None,
+) -> Job:
+    """Start reading a table; what was found about an earlier one is no longer shown.
+
+    Parameters
+    ----------
+    data : Path or None
+        Data file; None takes the one that the project file names.
+    project : Path or None
+        Project file; None takes ``sfumato.toml`` in the working folder.
+    reading : mapping or None
+        Reading options, for a project file that is still to be made.
+    fields : mapping or None
+        What was typed, to be shown again.
+    """
+    file = (project or Path(PROJECT_NAME)).absolute()
+    typed = dict(fields) if fields is not None else {"path": str(data or file), "project": str(file) if data else ""}
+    return _begin(
+        page,
+        "opening.open_path",
+        {"how": "path", "fields": typed},
+        project=file,
+        data_name=(data or file).name,
+        is_private=False,
+        arguments={"project": str(file), "data": str(data.absolute()) if data else None, "reading": reading or None},
+    )
+
+
+def _start_demo(page: Page) -> Job:
+    folder = _new_folder(page)
+    return _begin(
+        page,
+        "opening.open_demo",
+        {"how": "demo", "fields": {}},
+        project=folder / PROJECT_NAME,
+        data_name="demo table",
+        is_private=True,
+        arguments={"target": str(folder)},
+    )
+
+
+def _begin(
+    page: Page,
+    task: str,
+    opening: Mapping[str, Any],
+    *,
+    project: Path,
+    data_name: str,
+    is_private: bool,
+    arguments: Mapping[str, Any],
+) -> Job:
+    with _ONE_AT_A_TIME:
+        opened = page.job("open")
+        if opened is not None and opened.status == "done":
+            page.state.update(former={key: page.state.get(key) for key in _KEPT})
+        for job in (opened, page.job("risk")):
+            if job is not None:
+                page.jobs.cancel(job.id)
+        page.forget_results()
+        page.state.update(project=str(project), data_name=data_name, is_private=is_private, opening=dict(opening))
+        _remove_unused(page)
+        job = page.jobs.start(task, title=f"Opening {data_name}", **arguments)
+        page.started("open", job)
+    return job
+
+
+def _go_back(page: Page) -> None:
+    former = page.state.get("former")
+    if former:
+        page.state.update(**former, former=None)
+
+
+def _check_is_data(uploaded: Uploaded) -> None:
+    if uploaded.path.suffix.lower() == ".toml":
+        message = "a project file names its data by path: an upload is the data itself"
+        raise TaskError(message, hint="give the path of the project file under 'A file on this machine'")
+
+
+def _check_nothing_runs(page: Page) -> None:
+    if page.is_running("release", "compare", "collaborate"):
+        message = "work on the table that is open is still under way"
+        raise TaskError(message, hint="wait until it is done, or cancel it on the step Run or Collaborate")
+
+
+def _not_opened(page: Page, how: str, fields: Mapping[str, str], error: TaskError) -> Response:
+    """Keep what was wrong, so that the step shows it however often it is loaded."""
+    page.state.update(opening={"how": how, "fields": dict(fields), "problem": error.facts()})
+    return RedirectResponse("/open", _SEE_OTHER)
+
+
+def _new_folder(page: Page) -> Path:
+    folder = page.folder / "data" / secrets.token_hex(4)
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
+
+
+def _remove_unused(page: Page) -> None:
+    """Remove uploads that neither the table that is being opened nor the one before it needs."""
+    former = page.state.get("former") or {}
+    used = {Path(found).parent for found in (page.state.get("project"), former.get("project")) if found}
+    for folder in (page.folder / "data").glob("*"):
+        if folder not in used:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+ROUTES = [
+    Route("/", show_start),
+    Route("/open", show_open, methods=["GET"]),
+    Route("/open", open_table, methods=["POST"]),
+    Route("/open/upload", show_upload, methods=["GET"]),
+    Route("/open/upload", upload_table, methods=["POST"]),
+    Route("/open/progress", show_progress),
+    Route("/open/cancel", cancel_opening, methods=["POST"]),
+]

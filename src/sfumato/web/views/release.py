@@ -1,0 +1,172 @@
+"""Release: the files that were made, how they are made again, and where they are saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from sfumato.web.jobs import TaskError
+from sfumato.web.made_release import PURPOSE, MadeRelease, made_release, missing_response
+from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response
+from sfumato.web.state import Page
+
+FORMATS = {
+    ".csv": "CSV",
+    ".tsv": "TSV",
+    ".parquet": "Parquet",
+    ".xlsx": "Excel",
+    ".csv.gz": "CSV, compressed",
+}
+
+_TITLES = {
+    "table": "Released table",
+    "manifest": "Manifest: what was done, promised and found, to be published with the table",
+    "report": "Report for the data holder, to read and to file",
+    "project": "Project file with all settings",
+    "data": "The original, as it was opened: not to be passed on",
+}
+_MEDIA_TYPES = {
+    ".csv": "text/csv; charset=utf-8",
+    ".tsv": "text/tab-separated-values; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+}
+_SECONDS_TO_SAVE = 600.0
+_SAVED = "saved_release"
+
+
+async def show(request: Request) -> Response:
+    """Show what was made."""
+    made = made_release(page_of(request))
+    if made is None:
+        return missing_response(request, step="release", title="Release")
+    return _page(request, made)
+
+
+async def download(request: Request) -> Response:
+    """Send one of the files, as it stands on disk."""
+    page = page_of(request)
+    made = made_release(page)
+    path = _downloads(page, made).get(request.path_params["what"]) if made is not None else None
+    if path is None or not path.is_file():
+        raise HTTPException(404)
+    media_type = _MEDIA_TYPES.get(path.suffix, "application/octet-stream")
+    return FileResponse(path, media_type=media_type, filename=path.name, content_disposition_type="attachment")
+
+
+async def save(request: Request) -> Response:
+    """Write the files beside the project file."""
+    page = page_of(request)
+    made = made_release(page)
+    if made is None or page.state.get("is_private"):
+        raise HTTPException(404)
+    form = await request.form()
+    try:
+        saved = await page.jobs.call(
+            "release.save",
+            seconds=_SECONDS_TO_SAVE,
+            made_in=str(made.job.folder),
+            files={what: made.result["files"][what]["name"] for what in ("table", "manifest", "report")},
+            target=made.result["target"],
+            data=str(made.input("data")),
+            replace=form.get("replace") == "yes",
+        )
+    except TaskError as error:
+        return _page(request, made, status=UNPROCESSABLE, problem=error, field="save")
+    page.state.update(**{_SAVED: {"job": made.job.id, **saved}})
+    return RedirectResponse("/release#save", status_code=303)
+
+
+async def change_format(request: Request) -> Response:
+    """Let the project file name an output of another format, and make the release again."""
+    page = page_of(request)
+    made, project = made_release(page), page.state.project
+    if page.is_running(PURPOSE):
+        return RedirectResponse("/run", status_code=303)
+    if made is None or project is None:
+        raise HTTPException(404)
+    form = await request.form()
+    suffix = str(form.get("format"))
+    if suffix not in FORMATS:
+        wrong = TaskError("choose one of the formats in the list")
+        return _page(request, made, status=UNPROCESSABLE, problem=wrong, field="format")
+    output = with_suffix(made.result["output"], suffix)
+    try:
+        await page.jobs.call("release.set_output", project=str(project), output=output)
+    except TaskError as error:
+        return _page(request, made, status=UNPROCESSABLE, problem=error, field="format")
+    title = f"Release as {FORMATS[suffix]}"
+    job = page.jobs.start("release.make", title=title, project=str(project), quick=made.result["quick"])
+    page.started(PURPOSE, job)
+    return RedirectResponse("/run", status_code=303)
+
+
+def with_suffix(output: str, suffix: str) -> str:
+    """Give an output of a project the suffix of another format.
+
+    Examples
+    --------
+    >>> with_suffix("out/release.csv.gz", ".parquet"), with_suffix("release.2026.csv", ".xlsx")
+    ('out/release.parquet', 'release.2026.xlsx')
+    """
+    path = Path(output)
+    stem = path.name.removesuffix(".gz")
+    return str(path.with_name(stem.removesuffix(Path(stem).suffix) + suffix))
+
+
+def _other_formats(output: str) -> dict[str, str]:
+    return {suffix: title for suffix, title in FORMATS.items() if with_suffix(output, suffix) != output}
+
+
+def _downloads(page: Page, made: MadeRelease) -> dict[str, Path]:
+    """Files that may be downloaded; project file and data only where they stand in the private folder alone."""
+    is_private = bool(page.state.get("is_private"))
+    names = {what: file["name"] for what, file in made.result["files"].items() if what != "project" or is_private}
+    found = {what: made.job.folder / name for what, name in names.items()}
+    return found | ({"data": made.input("data")} if is_private else {})
+
+
+def _page(
+    request: Request, made: MadeRelease, *, status: int = 200, problem: TaskError | None = None, field: str = ""
+) -> Response:
+    page, result = page_of(request), made.result
+    is_private = bool(page.state.get("is_private"))
+    saved = page.state.get(_SAVED) or {}
+    files = [_listed(what, path, result["files"].get(what, {})) for what, path in _downloads(page, made).items()]
+    return page_response(
+        request,
+        "release.html",
+        step="release",
+        status=status,
+        summary=result["summary"],
+        files=files,
+        pictures=made.pictures("done"),
+        changed=made.changed_since(page.state.project),
+        **{name: result[name] for name in ("command", "report_command", "python", "notes", "quick")},
+        is_private=is_private,
+        original_name=made.input("data").name,
+        folder=str(made.input("project file").parent),
+        target=Path(result["target"]),
+        saved=saved if saved.get("job") == made.job.id else None,
+        formats=_other_formats(result["output"]),
+        problem=problem,
+        field=field,
+    )
+
+
+def _listed(what: str, path: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    size = facts["size"] if facts else path.stat().st_size if path.is_file() else 0
+    return {"what": what, "title": _TITLES[what], "name": path.name, "size": size, "sha256": facts.get("sha256", "")}
+
+
+ROUTES = [
+    Route("/release", show),
+    Route("/release/files/{what}", download),
+    Route("/release/save", save, methods=["POST"]),
+    Route("/release/format", change_format, methods=["POST"]),
+]

@@ -1,0 +1,175 @@
+"""A project file gives the same bytes from the command line, from Python and by the two steps that the page takes."""
+
+import json
+
+import pytest
+
+import sfumato
+from sfumato.cli.main import run
+from sfumato.describing_project import describe_to_project, write_demo
+from sfumato.errors import InputError, InvalidParameterError, OutputError, PrivacyNotAchievableError
+from sfumato.project import load_project
+from sfumato.project_edit import ProjectChanges, edit_project
+from sfumato.project_release import mechanism_of_project, publish_project, release_project
+from sfumato.publishing import publish
+from sfumato.schema import Role
+
+WAYS = {
+    "greedy-containment": {"k": 5, "on_infeasible": "skip"},
+    "gain-recoding": {"k": 5, "max_suppressed_fraction": 0.1},
+    "mondrian": {"k": 7},
+    "slicing": {"k": 4, "l": 2, "sensitive": "illness", "random_state": 3},
+}
+PEOPLE = "name,age,sex,town,illness,paid\n" + "".join(
+    f"p{n},{20 + n % 11},{'fm'[n % 2]},{'abcd'[n * 7 % 4]},{'xyz'[n % 3]},{'yn'[n % 4 == 0]}\n" for n in range(160)
+)
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    path = tmp_path / "sfumato.toml"
+    roles = {"name": Role.IDENTIFIER, "illness": Role.SENSITIVE, "paid": Role.TARGET}
+    describe_to_project(tmp_path / "people.csv", path, roles=roles)
+    return path
+
+
+def release_by_command(project, output, *more):
+    return run(["release", "--project", str(project), "-o", str(output), *more])
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("mechanism", WAYS)
+def test_all_ways_give_the_same_bytes(mechanism, project, tmp_path, monkeypatch, capsys):
+    edit_project(project, ProjectChanges(mechanism=mechanism, parameters=WAYS[mechanism]))
+    folders = [tmp_path / name for name in ("command", "python", "steps")]
+    for folder in folders:
+        folder.mkdir()
+
+    code = release_by_command(project, folders[0] / "release.csv")
+    published = publish_project(project, folders[1] / "release.csv")
+    monkeypatch.chdir(tmp_path)
+    release, original = release_project(load_project("sfumato.toml"), progress=lambda *step: None)
+    publish(release, folders[2] / "release.csv", original=original)
+
+    assert code == 0, capsys.readouterr().err
+    command, python, by_steps = map(files, folders)
+    assert list(command) == ["release.csv", "release.csv.manifest.json"]
+    assert command == python == by_steps
+    manifest = json.loads(command["release.csv.manifest.json"])
+    assert manifest["mechanism"]["name"] == mechanism
+    assert manifest["project_sha256"] == load_project(project).sha256
+    assert published.table_path == folders[1] / "release.csv"
+
+
+def test_flags_of_the_command_go_before_the_project(project, tmp_path, capsys):
+    code = release_by_command(project, tmp_path / "out.csv", "-m", "mondrian", "-k", "9")
+
+    assert code == 0, capsys.readouterr().err
+    mechanism = json.loads((tmp_path / "out.csv.manifest.json").read_text())["mechanism"]
+    assert (mechanism["name"], mechanism["parameters"]["k"]) == ("mondrian", 9)
+
+
+def test_a_plan_for_binary_features_serves_only_mechanisms_that_need_them(project, tmp_path, capsys):
+    project.write_text(project.read_text() + "[binarize.columns]\nage = { cuts = [25] }\n")
+    plan = {"columns": {"age": {"cuts": [25]}}}
+
+    assert mechanism_of_project(load_project(project)) == ("greedy-containment", {"k": 5, "binarize": plan})
+    edit_project(project, ProjectChanges(mechanism="mondrian", parameters={"k": 5}))
+    assert load_project(project).settings == {"k": 5, "binarize": plan}
+    assert mechanism_of_project(load_project(project)) == ("mondrian", {"k": 5})
+    code = release_by_command(project, tmp_path / "command.csv")
+    assert code == 0, capsys.readouterr().err
+    publish_project(project, tmp_path / "python.csv")
+
+    assert (tmp_path / "command.csv").read_bytes() == (tmp_path / "python.csv").read_bytes()
+
+
+def test_the_project_names_where_the_release_goes(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    published = sfumato.publish_project()
+
+    assert published.table_path.resolve() == tmp_path / "release.csv"
+    with pytest.raises(OutputError, match="exists already"):
+        publish_project(project)
+    before = (tmp_path / "release.csv").read_bytes()
+    publish_project(project, force=True)
+    assert (tmp_path / "release.csv").read_bytes() == before
+
+
+def test_what_cannot_be_written_is_refused_before_the_table_is_read(project, tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.project.Project.read", lambda self: pytest.fail("the table was read"))
+    bare = tmp_path / "bare.toml"
+    bare.write_text('[data]\npath = "people.csv"\n')
+
+    with pytest.raises(InvalidParameterError, match=r"output must be given, got none.*bare\.toml"):
+        publish_project(bare)
+    with pytest.raises(OutputError, match="is the input"):
+        publish_project(project, tmp_path / "people.csv", force=True)
+    with pytest.raises(OutputError, match="its folder does not exist"):
+        publish_project(project, tmp_path / "nowhere" / "release.csv")
+
+
+def test_nothing_is_written_when_the_guarantee_cannot_be_met(project, tmp_path):
+    edit_project(project, ProjectChanges(mechanism="mondrian", parameters={"k": 161}))
+
+    with pytest.raises(PrivacyNotAchievableError):
+        publish_project(project)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "sfumato.toml"]
+
+
+def test_a_changed_data_file_is_refused(project, tmp_path):
+    (tmp_path / "people.csv").write_text(PEOPLE + "p,20,f,a,x,y\n")
+
+    with pytest.raises(InputError, match="SHA-256 differs"):
+        publish_project(project)
+
+
+def test_the_demo_is_the_same_each_time_and_its_roles_are_right(tmp_path):
+    first, second = (write_demo(tmp_path / name) for name in ("a", "b"))
+
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert first.text == second.text == (tmp_path / "a" / "sfumato.toml").read_text(encoding="utf-8")
+    table = load_project(tmp_path / "a" / "sfumato.toml").read()
+    assert table.schema.target == "readmitted"
+    with pytest.raises(OutputError, match="exists already"):
+        write_demo(tmp_path / "a")
+    with pytest.raises(OutputError, match="is a file"):
+        write_demo(tmp_path / "a" / "sfumato.toml")
+
+
+def test_describing_writes_what_init_writes(tmp_path, monkeypatch, capsys):
+    (tmp_path / "data").mkdir()
+    data = tmp_path / "data" / "people.csv"
+    data.write_text(PEOPLE)
+    monkeypatch.chdir(tmp_path)
+
+    described = describe_to_project(data, "mine.toml", roles={"paid": Role.TARGET})
+    assert run(["init", "data/people.csv", "--target", "paid", "-o", "theirs.toml"]) == 0
+    capsys.readouterr()
+    assert run(["init", "data/people.csv", "--target", "paid", "-o", "-"]) == 0
+
+    texts = [(tmp_path / name).read_text(encoding="utf-8") for name in ("mine.toml", "theirs.toml")]
+    assert texts[0] == texts[1] == described.text == capsys.readouterr().out
+    assert load_project("mine.toml").data_path.resolve() == data
+    assert [guess.column.name for guess in described.guesses] == PEOPLE.split("\n")[0].split(",")
+    with pytest.raises(OutputError, match="is the data"):
+        describe_to_project(data, data, force=True)
+    with pytest.raises(InputError, match="standard input"):
+        describe_to_project("-", "other.toml")
+
+
+def test_features_of_a_sparse_table_are_guessed_but_not_listed(tmp_path):
+    (tmp_path / "mail.svm").write_text("1 1:1 3:1\n-1 2:1\n1 1:1\n")
+
+    described = describe_to_project(tmp_path / "mail.svm", tmp_path / "sfumato.toml")
+    project = load_project(tmp_path / "sfumato.toml")
+
+    assert len(described.guesses) == len(described.table.features) + len(project.columns)
+    assert project.default_role is Role.QUASI_IDENTIFIER
+    assert project.read().n_rows == 3

@@ -1,0 +1,148 @@
+"""The whole way from a table to its release, which a command and Python lines then make again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+from web.browser.walking import (
+    STEPS,
+    check_reload,
+    check_step,
+    download,
+    go_to_goal,
+    make_release,
+    open_demo,
+    upload,
+    wait_for_end,
+)
+
+MADE = ("release.csv", "release.csv.manifest.json")
+
+
+def made_again(folder: Path, *, by: str, given: list[Path]) -> dict[str, bytes]:
+    """Run what the page shows in a folder with the project file and the data; gives the bytes that it writes."""
+    folder.mkdir()
+    for path in given:
+        (folder / path.name).write_bytes(path.read_bytes())
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    line = by if by.startswith("sfumato ") else [sys.executable, "-c", by]
+    subprocess.run(line, shell=isinstance(line, str), cwd=folder, env=environment, check=True, capture_output=True)
+    return {name: (folder / name).read_bytes() for name in MADE}
+
+
+@pytest.mark.slow
+def test_demo_table_from_opening_to_files_that_command_and_python_make_again(serve, open_tab, tmp_path):
+    served = serve()
+    tab = open_tab(served)
+    assert "token" not in tab.url
+    check_step(tab)
+    open_demo(tab)
+    check_step(tab)
+    go_to_goal(tab)
+    check_step(tab)
+    make_release(tab, "mondrian")
+    assert wait_for_end(tab) == "done"
+    for step in STEPS:
+        tab.goto(f"{served.origin}/{step}")
+        check_step(tab)
+    tab.goto(f"{served.origin}/")
+    assert tab.url == f"{served.origin}/release"
+
+    downloads = tmp_path / "downloads"
+    table, manifest, report, project, original = (
+        download(tab, name, downloads) for name in (*MADE, "report.html", "sfumato.toml", "admissions.csv")
+    )
+    assert table.read_text(encoding="utf-8").count("\n") == 5_001
+    assert b"<html" in report.read_bytes()
+    expected = {path.name: path.read_bytes() for path in (table, manifest)}
+    for number, shown in enumerate(("#as-command", "#as-python")):
+        by = tab.locator(shown).inner_text()
+        assert made_again(tmp_path / f"again-{number}", by=by, given=[project, original]) == expected
+
+
+def sparse_file(path: Path) -> Path:
+    """Write 400 rows of 25,000 zeros and ones: each one is rare but for the first 40, which the class decides."""
+    drawn = random.Random(5)
+    lines = []
+    for row in range(400):
+        common = {column for column in range(1, 41) if drawn.random() < (0.6 if row % 2 and column <= 20 else 0.3)}
+        columns = sorted(common | set(range(row + 1, 25_001, 400)))
+        lines.append(f"{'+1' if row % 2 else '-1'} " + " ".join(f"{column}:1" for column in columns))
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+    return path
+
+
+class Times:
+    """Seconds of each part of the way, for whoever asks pytest for them (``--log-cli-level=INFO``)."""
+
+    def __init__(self) -> None:
+        self.since = time.perf_counter()
+
+    def note(self, what: str) -> None:
+        now = time.perf_counter()
+        logging.getLogger(__name__).info("%s: %.2f s", what, now - self.since)
+        self.since = now
+
+
+@pytest.mark.slow
+def test_sparse_file_of_25000_columns_from_upload_to_download(serve, open_tab, tmp_path):
+    tab = open_tab(serve(), expected=("422",))
+    table = tab.locator("#columns-table")
+    caption, rows = table.locator("caption"), table.locator("tbody tr")
+    original = sparse_file(tmp_path / "words.libsvm")
+    times = Times()
+    upload(tab, original)
+    expect(caption).to_contain_text("Columns 1 to 100 of 25,001")
+    times.note("upload and columns")
+    check_step(tab)
+
+    tab.get_by_label("Name contains").fill("f2499")
+    expect(caption).to_contain_text("1 to 11 of 11 that match")
+    times.note("filter")
+    expect(rows.locator("th")).to_have_text(["f2499", *(f"f2499{digit}" for digit in range(10))])
+    check_reload(tab)
+    tab.get_by_role("link", name="Show all").click()
+    table.get_by_role("link", name="Name", exact=True).click()
+    expect(table.get_by_role("columnheader", name="Name")).to_have_attribute("aria-sort", "ascending")
+    times.note("order")
+    expect(rows.locator("th").nth(2)).to_have_text("f100")
+    table.get_by_role("link", name="Last").click()
+    expect(caption).to_contain_text("Columns 25,001 to 25,001 of 25,001")
+    expect(rows.locator("th")).to_have_text(["target"])
+    check_reload(tab)
+
+    table.get_by_label("New role").select_option("sensitive")
+    table.get_by_role("button", name="Set for all 25,001 that match").click()
+    expect(table.get_by_role("status")).to_contain_text("25,000 features of the 0/1 table stay quasi-identifiers")
+    times.note("a role for all that match")
+    expect(tab.locator("#columns-summary")).to_contain_text("No column is the target")
+    table.get_by_role("checkbox", name="Select target").check()
+    table.get_by_label("New role").select_option("target")
+    table.get_by_role("button", name="Set for the selected").click()
+    expect(table.get_by_role("status")).to_contain_text("“target” is now target")
+
+    go_to_goal(tab)
+    times.note("risk today")
+    tab.get_by_label("Train no classifiers").check()
+    make_release(tab)
+    assert wait_for_end(tab) == "done"
+    times.note("release")
+    tab.get_by_role("link", name="See what it did to utility and risk").click()
+    for step in ("Utility", "Risk", "Release"):
+        tab.get_by_role("navigation", name="Steps").get_by_role("link", name=step).click()
+        check_step(tab)
+
+    released, manifest, project = (download(tab, name, tmp_path / "downloads") for name in (*MADE, "sfumato.toml"))
+    assert json.loads(manifest.read_bytes())["mechanism"]["name"] == "greedy-containment"
+    assert len(released.read_text(encoding="utf-8").splitlines()) == 401
+    again = made_again(tmp_path / "again", by=tab.locator("#as-command").inner_text(), given=[project, original])
+    assert again == {path.name: path.read_bytes() for path in (released, manifest)}

@@ -1,0 +1,719 @@
+"""The Goal step: today's risk, a form that keeps what was typed, and a choice that lands in the project file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
+from sfumato.mechanisms import build_mechanism, registered_mechanisms
+from sfumato.project import load_project
+from sfumato.report.words import WORDS
+from sfumato.schema import Role
+from sfumato.web.goal_fields import as_text, read_written
+from sfumato.web.goal_guarantees import GUARANTEES
+from sfumato.web.job_errors import TaskError
+from sfumato.web.jobs import Jobs
+from sfumato.web.tasks import goal, goal_form
+from tests.web.goal_and_run import PROJECT, TABLE, Site, Told, end, make_project
+
+SPARSE = "".join(f"{number % 2} {number % 3 + 1}:1 {number % 5 + 4}:1\n" for number in range(40))
+SPARSE_PROJECT = """[data]
+path = "people.svm"
+default_role = "quasi-identifier"
+
+[columns]
+"target" = { role = "target", kind = "categorical" }
+"""
+PARAMETERS = [
+    (name, parameter)
+    for name, info in registered_mechanisms().items()
+    for parameter in info.parameters
+    if parameter.name not in goal_form.SET_ELSEWHERE
+]
+
+
+@pytest.fixture
+def project(tmp_path):
+    return make_project(tmp_path / "work")
+
+
+@pytest.fixture
+def site(tmp_path, project):
+    return Site(tmp_path / "page", project)
+
+
+@pytest.fixture
+def sparse_project(tmp_path):
+    (tmp_path / "people.svm").write_text(SPARSE)
+    path = tmp_path / "sparse.toml"
+    path.write_text(SPARSE_PROJECT)
+    return path
+
+
+def choices_of(path):
+    return goal.risk_today(path.parent, Told(), project=str(path))["choices"]
+
+
+def check(path, mechanism, purpose="release", **values):
+    return goal_form.check(path.parent, Told(), project=str(path), mechanism=mechanism, values=values, purpose=purpose)
+
+
+def choose(path, **choice):
+    return goal.choose(path.parent, Told(), project=str(path), **choice)
+
+
+def written(path):
+    return tomllib.loads(path.read_text())
+
+
+def filled(site, **changes):
+    """Fields of the form as the page shows it, with some changed."""
+    return {**site.get("/goal").seen.values, **changes}
+
+
+# ---- tasks
+
+
+def test_todays_risk_is_that_of_groups_counted_by_hand(project):
+    found = goal.risk_today(project.parent, Told(), project=str(project))
+
+    rows = [tuple(line.split(",")[:3]) for line in TABLE.splitlines()[1:]]
+    groups = Counter(rows)
+    uniques = sum(size == 1 for size in groups.values())
+    assert found["profile"]["k"] == min(groups.values())
+    assert found["profile"]["sample_uniques"]["count"] == uniques > 0
+    assert found["profile"]["n_quasi_identifiers"] == 3
+    assert found["words"][0].startswith(f"{uniques} of {len(rows)} rows are unique.")
+    assert f"{100 * len(groups) / len(rows):.0f}\u00a0%" in found["words"][1]
+
+
+def test_words_tell_of_a_sensitive_value_that_a_group_shares(project):
+    words = goal.risk_today(project.parent, Told(), project=str(project))["words"]
+
+    assert any("'illness'" in text and "learns it" in text for text in words)
+
+
+def test_a_table_without_unique_rows_is_not_said_to_have_some(tmp_path):
+    table = "age,sex,town,illness,paid\n" + "30,f,a,x,y\n30,f,a,y,n\n" * 4
+    found = goal.risk_today(tmp_path, Told(), project=str(make_project(tmp_path / "work", table=table)))
+
+    assert found["words"][0].startswith(
+        "No row is unique: everybody shares all quasi-identifying values with at least 7 "
+    )
+    assert found["blame"] == []
+
+
+def test_a_table_without_quasi_identifiers_is_told_to_check_the_roles(tmp_path):
+    text = PROJECT.replace("quasi-identifier", "other")
+    found = goal.risk_today(tmp_path, Told(), project=str(make_project(tmp_path / "work", text)))
+
+    assert len(found["words"]) == 1
+    assert "Check the roles" in found["words"][0]
+
+
+def test_columns_to_blame_are_those_in_sets_on_which_a_row_is_unique(tmp_path):
+    rows = [("1", "f", "a"), ("2", "f", "a"), *[("3", "f", "a"), ("3", "m", "b")] * 2]
+    table = "age,sex,town,illness,paid\n" + "".join(",".join(row) + ",x,y\n" for row in rows)
+    blame = goal.risk_today(tmp_path, Told(), project=str(make_project(tmp_path / "work", table=table)))["blame"]
+
+    assert [one["column"] for one in blame] == ["age"]
+
+
+def test_every_mechanism_is_offered_or_refused_with_the_reason_that_compare_gives(project, sparse_project):
+    for path in (project, sparse_project):
+        table = load_project(path).read()
+        offered = {one["name"]: one["unavailable"] for one in choices_of(path)["mechanisms"]}
+        assert set(offered) == set(registered_mechanisms())
+        for name, info in registered_mechanisms().items():
+            try:
+                if info.compared is not None:
+                    info.compared(table)
+                reason = None
+            except ValueError as exc:
+                reason = str(exc)
+            assert offered[name] == reason
+    assert offered["mondrian"] is not None, "no mechanism was refused"
+
+
+def test_every_mechanism_and_guarantee_leads_to_a_definition_that_exists(project):
+    choices = choices_of(project)
+
+    assert {one["definition"] for one in choices["mechanisms"]} <= set(WORDS)
+    assert {one["definition"] for one in choices["guarantees"]} <= set(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("change", "mechanism"),
+    [
+        ("", "gain-recoding"),
+        ('"paid" = { role = "other"', "mondrian"),
+    ],
+)
+def test_recommended_mechanism_follows_from_target_and_number_of_columns(tmp_path, change, mechanism):
+    text = PROJECT.replace('"paid" = { role = "target"', change) if change else PROJECT
+
+    assert choices_of(make_project(tmp_path / "work", text))["recommended"]["mechanism"] == mechanism
+
+
+def test_sparse_tables_are_recommended_a_selection_and_offer_the_class_alone_as_target(sparse_project):
+    choices = choices_of(sparse_project)
+
+    assert choices["recommended"]["mechanism"] == "greedy-containment"
+    assert [one["name"] for one in choices["targets"]] == ["target"]
+
+
+def test_many_columns_are_recommended_a_selection(tmp_path):
+    names = [f"c{number}" for number in range(101)]
+    table = (
+        ",".join([*names, "paid"])
+        + "\n"
+        + "".join(",".join([str(n % 2)] * 101 + ["yn"[n % 2]]) + "\n" for n in range(8))
+    )
+    columns = "".join(f'"{name}" = {{ role = "quasi-identifier", kind = "categorical" }}\n' for name in names)
+    text = f'[data]\npath = "people.csv"\n[columns]\n{columns}"paid" = {{ role = "target", kind = "categorical" }}\n'
+
+    assert choices_of(make_project(tmp_path / "w", text, table))["recommended"]["mechanism"] == "greedy-containment"
+
+
+def test_a_target_among_very_many_columns_is_typed(tmp_path):
+    names = [f"c{number}" for number in range(goal_form.MOST_TARGETS + 1)]
+    rows = "".join(",".join("01"[n % 2] for _ in names) + "\n" for n in range(4))
+    columns = "".join(f'"{name}" = {{ role = "quasi-identifier", kind = "categorical" }}\n' for name in names)
+    text = f'[data]\npath = "people.csv"\n[columns]\n{columns}'
+    path = make_project(tmp_path / "work", text, ",".join(names) + "\n" + rows)
+    assert choices_of(path)["targets"] is None
+    site = Site(tmp_path / "page", path)
+    seen = site.get("/goal").seen
+    assert ("input", seen.by_id["target"]) in seen.elements
+    assert site.post_fields("/goal/compare", {**seen.values, "target": "c7"}).status == 303
+
+    assert read_written(path).target == "c7"
+    assert site.get("/goal").seen.values["target"] == "c7"
+
+
+def test_identifiers_and_constant_columns_cannot_be_the_target(tmp_path):
+    table = "age,sex,town,illness,paid\n" + "".join(f"{n},f,a,{'xy'[n % 2]},{'yn'[n % 2]}\n" for n in range(6))
+    text = PROJECT.replace('"age" = { role = "quasi-identifier"', '"age" = { role = "identifier"')
+    targets = choices_of(make_project(tmp_path / "work", text, table))["targets"]
+
+    assert [(one["name"], one["n_distinct"]) for one in targets] == [("illness", 2), ("paid", 2)]
+
+
+@pytest.mark.parametrize(("mechanism", "parameter"), PARAMETERS, ids=lambda one: getattr(one, "name", one))
+def test_a_shown_default_is_accepted_and_not_written(project, mechanism, parameter):
+    shown = next(
+        field
+        for one in choices_of(project)["mechanisms"]
+        if one["name"] == mechanism
+        for field in one["parameters"]
+        if field["name"] == parameter.name
+    )
+    found = check(project, mechanism, **{parameter.name: as_text(shown["default"])})
+
+    assert found["problems"] == {}
+    levels = {guarantee.name for guarantee in GUARANTEES}
+    if parameter.name in levels and parameter.default is not None:
+        assert found["parameters"] == {parameter.name: parameter.default}
+    else:
+        assert found["parameters"] == {}
+
+
+@given(k=st.integers(2, 50), fraction=st.floats(0, 1), is_strict=st.booleans())
+def test_typed_values_become_the_numbers_they_stand_for(tmp_path_factory, k, fraction, is_strict):
+    path = make_project(tmp_path_factory.mktemp("w"))
+    found = check(
+        path, "global-recoding", k=f" {k} ", max_suppressed_fraction=repr(fraction), regroup=as_text(is_strict)
+    )
+
+    expected = {"k": k, "max_suppressed_fraction": fraction, "regroup": is_strict}
+    defaults = {"max_suppressed_fraction": 0.015, "regroup": True}
+    kept = {name: value for name, value in expected.items() if defaults.get(name) != value}
+    assert found == {"parameters": kept, "asked": [f"k={k}"], "problems": {}}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "values", "field", "words"),
+    [
+        ("mondrian", {"k": "many"}, "k", "a whole number"),
+        ("mondrian", {"k": "1"}, "k", "from 2"),
+        ("mondrian", {"k": "2.5"}, "k", "a whole number"),
+        ("mondrian", {"split": "sideways"}, "split", "one of"),
+        ("gain-recoding", {"t": "7"}, "t", "from 0 to 1"),
+        ("gain-recoding", {"max_suppressed_fraction": "half"}, "max_suppressed_fraction", "a number"),
+        ("mondrian", {"t": "0.2"}, "t", "mondrian does not promise this"),
+        ("no-such", {}, "mechanism", "Choose a mechanism"),
+    ],
+)
+def test_wrong_values_are_named_by_field(project, mechanism, values, field, words):
+    problems = check(project, mechanism, **values)["problems"]
+
+    assert list(problems) == [field]
+    assert words in problems[field]
+
+
+def test_all_wrong_values_are_named_at_once(project):
+    problems = check(project, "mondrian", k="x", l="y", t="0.1", split="z")["problems"]
+
+    assert set(problems) == {"k", "l", "t", "split"}
+
+
+def test_entries_by_name_become_a_table(project):
+    weights = {"performance": 0.5, "privacy": 0.25, "size": 0.25}
+    found = check(project, "breach-aware", weights=as_text(weights))
+
+    assert found["problems"] == {}
+    assert found["parameters"] == {"weights": weights}
+
+
+def test_a_comparison_is_asked_for_all_levels_that_it_knows(project):
+    found = check(project, "", "compare", k="5", l="2", t="0.3", max_breach_increase="0", epsilon="1", strict="true")
+
+    assert found["problems"] == {}
+    assert found["asked"] == ["k=5", "l=2", "t=0.3", "breach-bound=0", "epsilon=1"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("max_unique_fraction", "0.1"), ("k", "x"), ("k", "0"), ("t", "nan")])
+def test_a_comparison_refuses_what_it_cannot_ask_for(project, name, text):
+    found = check(project, "", "compare", **{name: text})
+
+    assert set(found["problems"]) == {name}
+    assert name == "max_unique_fraction" or found["asked"] == []
+
+
+def test_a_choice_lands_in_the_project_file_and_comments_stay(project):
+    choose(project, mechanism="mondrian", parameters={"k": 7, "strict": False})
+
+    assert written(project)["release"]["mechanism"] == "mondrian"
+    assert written(project)["release"]["parameters"] == {"k": 7, "strict": False}
+    assert "# mine" in project.read_text()
+    assert "# why" in project.read_text()
+
+
+def test_a_new_target_makes_a_quasi_identifier_of_the_former_one(project):
+    choose(project, target="sex")
+    roles = {column.name: column.role for column in load_project(project).columns}
+
+    assert roles["sex"] is Role.TARGET
+    assert roles["paid"] is Role.QUASI_IDENTIFIER
+    assert written(project)["release"] == tomllib.loads(PROJECT)["release"]
+    load_project(project).read()
+
+
+def test_no_target_is_a_choice_too(project):
+    choose(project, target="")
+
+    assert load_project(project).read().schema.names(Role.TARGET) == ()
+
+
+def test_a_refused_choice_leaves_the_file_as_it_was(project):
+    before = project.read_bytes()
+    with pytest.raises(ColumnNotFoundError):
+        choose(project, mechanism="mondrian", parameters={"k": 7}, target="nobody")
+    with pytest.raises(InvalidParameterError):
+        choose(project, mechanism="mondrian", parameters={"depth": 7})
+
+    assert project.read_bytes() == before
+
+
+def test_hierarchies_and_binarize_stay_as_the_file_has_them(tmp_path):
+    text = (
+        PROJECT.replace("k = 5", 'k = 5\nhierarchies = { age = "h/age.csv" }')
+        + "\n[binarize.columns]\nage = { cuts = [25] }\n"
+    )
+    path = make_project(tmp_path / "work", text)
+    kept = check(path, "global-recoding", k="9")["parameters"]
+    choose(path, mechanism="global-recoding", parameters=kept)
+
+    assert written(path)["release"]["parameters"] == {"hierarchies": {"age": "h/age.csv"}, "k": 9}
+    plan = {"columns": {"age": {"cuts": [25]}}}
+    choose(path, mechanism="greedy-containment", parameters={"k": 3, "binarize": plan})
+    assert written(path)["release"]["parameters"] == {"k": 3}
+    assert written(path)["binarize"] == plan
+
+
+def test_the_grid_lists_the_points_of_the_comparison_with_what_is_asked(project):
+    found = goal.grid(project.parent, Told(), project=str(project), asked=["k=17"])
+
+    assert "mondrian k=17" in " ".join(found["points"])
+    assert not any(re.search(r"\bk=(3|5|10)\b", label) for label in found["points"])
+    assert "laplace-dp" in found["left_out"]
+
+
+def test_a_project_file_that_cannot_be_read_is_said_in_words(tmp_path):
+    with pytest.raises(InputError, match="there is no such project file"):
+        check(tmp_path / "none.toml", "mondrian", k="5")
+
+
+# ---- what the project file says
+
+
+def test_the_signature_follows_data_and_columns_but_not_the_choice(project):
+    before = read_written(project).signature
+    choose(project, mechanism="mondrian", parameters={"k": 7})
+    assert read_written(project).signature == before
+    assert read_written(project).mechanism == "mondrian"
+
+    choose(project, target="sex")
+    changed = read_written(project).signature
+    assert changed != before
+    data = project.parent / "people.csv"
+    os.utime(data, ns=(1, 1))
+    assert read_written(project).signature != changed
+
+
+@pytest.mark.parametrize("text", ["[data", "data = 3", "", "[data]\npath = 3", "[columns]\na = 3\n[data]\npath = 'x'"])
+def test_a_broken_project_file_is_left_to_the_task_that_explains_it(tmp_path, text):
+    path = make_project(tmp_path / "work", text)
+
+    assert read_written(path).mechanism == ""
+    assert read_written(path) == read_written(path)
+
+
+def test_the_server_side_imports_no_heavy_library():
+    code = (
+        "import sys; import sfumato.web.views.goal, sfumato.web.views.run; import sfumato.report.words; "
+        "print([m for m in ('numpy', 'pyarrow', 'scipy', 'sklearn', 'duckdb', 'matplotlib') if m in sys.modules])"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+# ---- the page
+
+
+def test_without_a_project_every_address_leads_to_the_first_step(tmp_path):
+    site = Site(tmp_path / "page", None)
+
+    assert site.get("/goal").headers["location"] == "/open"
+    for path in ("/goal/compare", "/goal/release"):
+        assert (site.post(path).status, site.post(path).headers["location"]) == (303, "/open")
+    for path in ("/goal/today", "/goal/fields"):
+        assert site.get(path).headers["hx-redirect"] == "/open"
+
+
+def test_the_risk_is_measured_once_while_the_table_is_the_same(site, project):
+    for _ in range(3):
+        assert "24 of 60 rows are unique" in site.get("/goal").seen.texts["goal-body"]
+    choose(project, mechanism="mondrian", parameters={"k": 7})
+    site.get("/goal")
+    assert [task for task, _ in site.page.jobs.started] == ["goal.risk_today"]
+
+    choose(project, target="sex")
+    assert "Measured over 3" in site.get("/goal").text
+    assert [task for task, _ in site.page.jobs.started] == ["goal.risk_today"] * 2
+
+
+def test_progress_is_polled_while_the_risk_is_measured_and_then_no_more(site):
+    site.page.jobs.waits.add("goal.risk_today")
+    first = site.get("/goal")
+    assert first.seen.by_id["goal-body"]["hx-get"] == "/goal/today"
+    assert "goal-form" not in first.seen.by_id
+
+    site.page.jobs.waits.clear()
+    job = site.page.job("risk")
+    end(job, result=goal.risk_today(job.folder, Told(), project=str(site.page.state.project)))
+    fragment = site.get("/goal/today")
+    assert "hx-get" not in fragment.seen.by_id["goal-body"]
+    assert "goal-form" in fragment.seen.by_id
+    assert "<html" not in fragment.text
+    assert len(site.page.jobs.started) == 1
+
+
+def test_a_newer_table_ends_the_measuring_of_the_older_one(site, project):
+    site.page.jobs.waits.add("goal.risk_today")
+    site.get("/goal")
+    older = site.page.job("risk")
+    choose(project, target="sex")
+    site.get("/goal")
+
+    assert older.status == "cancelled"
+    assert site.page.job("risk").status == "running"
+
+
+def test_a_table_that_cannot_be_read_is_explained_and_can_be_tried_again(site, project):
+    data = project.parent / "people.csv"
+    data.rename(data.with_suffix(".away"))
+    answer = site.get("/goal")
+    assert "goal-form" not in answer.seen.by_id
+    assert "people.csv" in answer.seen.texts["goal-body"]
+    site.get("/goal")
+    assert len(site.page.jobs.started) == 1
+
+    data.with_suffix(".away").rename(data)
+    assert site.post("/goal/risk").headers["location"] == "/goal"
+    assert "goal-form" in site.get("/goal").seen.by_id
+
+
+def test_a_new_project_starts_with_the_recommended_mechanism(site):
+    assert site.get("/goal").seen.values["mechanism"] == "gain-recoding"
+
+
+def test_fields_begin_with_what_a_comparison_would_try(site, project):
+    proposed = {one["name"]: one["proposed"] for one in choices_of(project)["mechanisms"]}
+    assert proposed["greedy-containment"] == {"k": 5, "on_infeasible": "skip"}
+    assert proposed["breach-aware"] == {"sensitive": "illness"}
+    assert proposed["laplace-dp"] == {}
+    for name, settings in proposed.items():
+        values = site.get("/goal/fields", mechanism=name, shown=name).seen.values
+        assert {f"set-{key}": as_text(value) for key, value in settings.items()}.items() <= values.items()
+
+
+def test_fine_tuning_is_open_only_where_somebody_tuned(site, project):
+    def is_open(answer):
+        place = next(
+            number for number, (_, found) in enumerate(answer.seen.elements) if found.get("id") == "goal-settings"
+        )
+        tag, found = answer.seen.elements[place + 1]
+        assert tag == "details"
+        return "open" in found
+
+    assert not is_open(site.get("/goal"))
+    assert is_open(site.post_fields("/goal/release", filled(site, **{"set-threshold": "x"})))
+    choose(project, mechanism="mondrian", parameters={"k": 7, "strict": False})
+    assert is_open(site.get("/goal"))
+
+
+def test_a_choice_of_ones_own_is_shown_again(site, project):
+    choose(project, mechanism="mondrian", parameters={"k": 7, "strict": False})
+    values = site.get("/goal").seen.values
+
+    assert (values["mechanism"], values["set-k"], values["set-strict"]) == ("mondrian", "7", "false")
+
+
+def test_a_chosen_first_choice_is_shown_again(site):
+    fields = {"mechanism": "greedy-containment", "target": "paid", "set-k": "5"}
+    assert site.post_fields("/goal/release", fields).status == 303
+
+    assert site.get("/goal").seen.values["mechanism"] == "greedy-containment"
+
+
+def test_the_comparison_of_this_table_recommends_with_its_settings(site, project):
+    site.post_fields("/goal/compare", filled(site))
+    found = {"mechanism": "mondrian", "parameters": {"k": 8}, "why": "Recommended: mondrian k=8. It is the best."}
+    end(site.page.job("compare"), result={"recommended": found})
+    answer = site.get("/goal")
+    assert found["why"] in answer.text
+    assert (answer.seen.values["mechanism"], answer.seen.values["set-k"]) == ("mondrian", "8")
+
+    choose(project, target="sex")
+    assert found["why"] not in site.get("/goal").text
+
+
+def test_another_mechanism_brings_its_own_fields_and_keeps_the_levels_it_takes(site):
+    shown = filled(site, **{"set-k": "12", "set-l": "3", "set-max_seconds": "5"})
+    answer = site.get("/goal/fields", **{**shown, "mechanism": "slicing"})
+    values = answer.seen.values
+    assert values["shown"] == "slicing"
+    assert (values["set-k"], values["set-l"], values["set-t"]) == ("12", "3", "")
+    assert "set-max_seconds" not in values
+    assert values["set-n_beside_sensitive"] == "1"
+    assert answer.seen.by_id["goal-guarantees"]["hx-swap-oob"] == "true"
+
+    values = site.get("/goal/fields", **{**shown, "mechanism": "anatomy"}).seen.values
+    assert (values["set-k"], values["set-l"]) == ("", "3")
+
+
+def test_making_a_release_writes_the_choice_and_goes_to_the_run(site, project):
+    fields = filled(site, **{"set-k": "6", "set-l": "2", "target": "sex", "set-regroup": "false", "quick": "yes"})
+    answer = site.post_fields("/goal/release", fields)
+
+    assert (answer.status, answer.headers["location"]) == (303, "/run")
+    assert written(project)["release"]["mechanism"] == "gain-recoding"
+    assert written(project)["release"]["parameters"] == {"k": 6, "l": 2, "regroup": False, "max_seconds": 1.0}
+    assert read_written(project).target == "sex"
+    assert site.page.jobs.started[-1] == ("release.make", {"project": str(project), "quick": True})
+    assert site.page.job("release").title == "Make the release with gain-recoding"
+
+
+def test_a_release_without_a_choice_is_made_as_the_file_says(site, project):
+    before = project.read_bytes()
+    assert site.post("/goal/release").status == 303
+
+    assert site.page.jobs.started == [("release.make", {"project": str(project), "quick": False})]
+    assert project.read_bytes() == before
+
+
+def test_settings_of_a_mechanism_that_was_not_chosen_are_not_taken(site, project):
+    fields = filled(site, **{"mechanism": "mondrian", "set-k": "6", "set-loss": "height"})
+    assert fields["shown"] == "gain-recoding"
+    assert site.post_fields("/goal/release", fields).status == 303
+
+    assert written(project)["release"]["parameters"] == {"k": 6}
+
+
+def test_wrong_values_are_shown_beside_their_fields_and_stay(site, project):
+    before = project.read_bytes()
+    typed = {"set-k": 'a"<b>', "set-l": "3", "set-epsilon": "1", "set-threshold": "low", "target": "sex"}
+    answer = site.post_fields("/goal/release", filled(site, **typed))
+    seen = answer.seen
+    assert answer.status == 422
+    assert {name: seen.values[name] for name in typed} == typed
+    for name in ("k", "epsilon", "threshold"):
+        field = seen.by_id[f"set-{name}"]
+        assert (field["aria-invalid"], field["aria-errormessage"]) == ("true", f"problem-{name}")
+        assert seen.texts[f"problem-{name}"].strip()
+    assert "a whole number" in seen.texts["problem-k"]
+    assert "problem-l" not in seen.by_id
+    assert "<b>" not in answer.text
+    assert project.read_bytes() == before
+    assert site.page.job("release") is None
+
+
+def test_a_target_that_has_gone_is_a_problem_and_not_a_crash(site):
+    for path in ("/goal/release", "/goal/compare"):
+        answer = site.post_fields(path, filled(site, target="nobody"))
+        assert answer.status == 422
+        assert "not found in the project file" in answer.text
+    assert site.page.job("compare") is None
+
+
+def test_a_comparison_needs_a_target(site):
+    answer = site.post_fields("/goal/compare", filled(site, target=""))
+
+    assert answer.status == 422
+    assert "needs a target" in answer.seen.texts["problem-target"]
+    assert answer.seen.values["target"] == ""
+
+
+def test_a_comparison_asks_for_what_was_typed_and_goes_to_the_run(site, project):
+    answer = site.post_fields("/goal/compare", filled(site, **{"set-k": "4", "set-l": "2", "target": "sex"}))
+
+    assert (answer.status, answer.headers["location"]) == (303, "/run")
+    assert site.page.jobs.started[-1] == ("explore.compare", {"project": str(project), "asked": ["k=4", "l=2"]})
+    assert site.page.state.get("asked") == ["k=4", "l=2"]
+    assert read_written(project).target == "sex"
+    assert written(project)["release"] == tomllib.loads(PROJECT)["release"]
+
+
+@pytest.mark.parametrize("purpose", ["release", "compare"])
+def test_a_second_run_of_a_kind_is_refused_while_the_first_goes_on(site, project, purpose):
+    fields = filled(site, **{"set-k": "6"})
+    assert site.post_fields(f"/goal/{purpose}", fields).status == 303
+    before = project.read_bytes()
+    answer = site.post_fields(f"/goal/{purpose}", {**fields, "set-k": "7"})
+    assert answer.status == 409
+    assert 'href="/run"' in answer.text
+    assert answer.seen.values["set-k"] == "7"
+    assert project.read_bytes() == before
+
+    end(site.page.job(purpose))
+    assert site.post_fields(f"/goal/{purpose}", fields).status == 303
+
+
+@pytest.mark.parametrize("purpose", ["release", "compare"])
+def test_two_tabs_at_the_same_moment_start_one_run(site, purpose):
+    answers = asyncio.run(site.both(f"/goal/{purpose}", filled(site)))
+
+    assert sorted(answer.status for answer in answers) == [303, 409]
+    assert len([task for task, _ in site.page.jobs.started if task != "goal.risk_today"]) == 1
+
+
+def test_a_setting_for_which_the_release_was_refused_is_shown_beside_its_field(site, project):
+    choose(project, mechanism="greedy-containment", parameters={"k": 5, "max_unique_fraction": 2.0})
+    site.post("/goal/release")
+    error = InvalidParameterError("max_unique_fraction", "got 2.0", allowed="between 0 and 1, or None")
+    end(site.page.job("release"), "failed", error=TaskError.of(error))
+    seen = site.get("/goal").seen
+
+    assert "between 0 and 1" in seen.texts["problem-max_unique_fraction"]
+    assert seen.values["set-max_unique_fraction"] == "2.0"
+
+
+def test_the_points_of_a_comparison_are_listed_on_request(site):
+    answer = site.get("/goal/grid", **filled(site, **{"set-k": "17"}))
+    assert "mondrian k=17" in answer.text
+    count = int(re.search(r"<p>(\d+) releases", answer.text)[1])
+    assert answer.text.count("<code>") == count > 3
+
+    assert "must be a number" in site.get("/goal/grid", **{"set-k": "x"}).text
+
+
+def test_mechanisms_that_do_not_fit_are_listed_with_the_reason_and_cannot_be_chosen(site):
+    answer = site.get("/goal")
+    radios = [found["value"] for tag, found in answer.seen.elements if found.get("type") == "radio"]
+
+    assert "laplace-dp" not in radios
+    assert "not all quasi-identifiers are 0/1" in answer.text
+    assert sorted({*radios, "laplace-dp", "exponential-dp"}) == sorted(registered_mechanisms())
+
+
+def test_every_control_has_a_label_and_every_description_exists(site):
+    for name in registered_mechanisms():
+        seen = (
+            site.get(
+                "/goal",
+            ).seen
+            if name == "gain-recoding"
+            else site.get("/goal/fields", mechanism=name).seen
+        )
+        labelled = {found.get("for") for tag, found in seen.elements if tag == "label"}
+        for tag, found in seen.elements:
+            if tag in ("input", "select") and found.get("type") not in ("hidden", "radio"):
+                assert found["id"] in labelled
+            for described in found.get("aria-describedby", "").split():
+                assert described in seen.by_id
+
+
+def test_pages_need_no_inline_script_or_style(site):
+    for path in ("/goal", "/definitions", "/run"):
+        for tag, found in site.get(path).seen.elements:
+            assert not any(name.startswith("on") or name == "style" for name in found)
+            assert tag != "style"
+            assert tag != "script" or "src" in found
+
+
+def test_definitions_cover_every_guarantee_and_every_link_to_them(site):
+    definitions = site.get("/definitions").seen
+    assert set(WORDS) <= set(definitions.by_id)
+    for kind, words in WORDS.items():
+        assert words.title in definitions.texts[kind]
+        assert all(text in definitions.texts[kind] for text in words.not_promised)
+    links = [found["href"] for tag, found in site.get("/goal").seen.elements if tag == "a"]
+    anchors = [link.partition("#")[2] for link in links if link.startswith("/definitions")]
+
+    assert len(anchors) > 10
+    assert set(anchors) <= set(definitions.by_id)
+
+
+def test_a_column_with_a_hostile_name_is_text(tmp_path):
+    name = '<img src=x onerror="a()">'
+    table = TABLE.replace("town", '"' + name.replace('"', '""') + '"', 1)
+    text = PROJECT.replace('"town"', "'" + name + "'")
+    site = Site(tmp_path / "page", make_project(tmp_path / "work", text, table))
+    answer = site.get("/goal")
+
+    assert answer.status == 200
+    assert "<img" not in answer.text
+    assert site.post_fields("/goal/compare", {**answer.seen.values, "target": name}).status == 303
+
+
+def test_the_chosen_settings_are_those_that_the_release_is_built_with(site, project):
+    site.post_fields(
+        "/goal/release",
+        filled(site, **{"mechanism": "mondrian", "shown": "mondrian", "set-k": "9", "set-strict": "false"}),
+    )
+    found = load_project(project)
+
+    assert repr(build_mechanism(found.mechanism, found.parameters)) == "Mondrian(k=9, strict=False)"
+
+
+def test_the_step_works_with_real_processes(tmp_path, project):
+    site = Site(tmp_path / "page", project, Jobs(tmp_path / "jobs"))
+    try:
+        site.get("/goal")
+        job = site.page.job("risk")
+        assert job._has_ended.wait(120)
+        assert "24 of 60 rows are unique" in site.get("/goal").text
+        assert site.post_fields("/goal/release", filled(site, **{"set-k": "x"})).status == 422
+    finally:
+        site.page.jobs.close()

@@ -1,0 +1,496 @@
+"""The step Open: paths, uploads and the demo table, and what is wrong with them beside the field."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+from starlette.applications import Starlette
+
+from sfumato.cli.main import run
+from sfumato.errors import InputError, InvalidParameterError
+from sfumato.project import load_project
+from sfumato.project_edit import ProjectChanges, edit_project
+from sfumato.schema import Kind, Role
+from sfumato.web.job import Job
+from sfumato.web.job_errors import TaskError
+from sfumato.web.jobs import Jobs
+from sfumato.web.settings import PageSettings
+from sfumato.web.state import Page
+from sfumato.web.tasks import opening as tasks
+from sfumato.web.tasks import task_named
+from sfumato.web.views import opening
+from sfumato.web.views.opening import start_opening
+
+PEOPLE = "age,sex,paid\n" + "".join(f"{20 + n % 9},{'fm'[n % 2]},{'yn'[n % 3 == 0]}\n" for n in range(40))
+BOUNDARY = "limit-of-parts"
+
+
+class Told:
+    """Stands in for what a task tells its server."""
+
+    def __init__(self):
+        self.steps, self.lines = [], []
+
+    def progress(self, done, total, what):
+        self.steps.append((done, total, what))
+
+    def log(self, text):
+        self.lines.append(text)
+
+
+class JobsAtOnce(Jobs):
+    """Tasks run at once in this process; with ``waits`` they stay under way until a test ends them."""
+
+    waits = False
+
+    def start(self, task, /, *, title, **arguments):
+        folder = self._folder / f"job{len(self._jobs)}"
+        folder.mkdir()
+        job = self._jobs[folder.name] = Job(folder.name, task, title, folder)
+        if not self.waits:
+            try:
+                result = task_named(task)(folder, Told(), **json.loads(json.dumps(arguments)))
+                (folder / "result.json").write_text(json.dumps(result))
+                job._end("done", None)
+            except Exception as error:
+                job._end("failed", TaskError.of(error))
+        return job
+
+    def cancel(self, job_id):
+        job = self.get(job_id)
+        if not job.is_over:
+            job._end("cancelled", None)
+
+
+class Site:
+    """A page with the step Open alone, and requests to it."""
+
+    def __init__(self, folder, jobs=None, **settings):
+        folder.mkdir(exist_ok=True)
+        self.page = Page(PageSettings(**settings), folder)
+        self.page.jobs = jobs or JobsAtOnce(folder / "at once")
+        self._app = Starlette(routes=opening.ROUTES)
+        self._app.state.page = self.page
+
+    def get(self, path, *, htmx=False):
+        return asyncio.run(self._ask("GET", path, b"", {"HX-Request": "true"} if htmx else {}))
+
+    def post(self, address, /, **fields):
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+        return asyncio.run(self._ask("POST", address, urlencode(fields).encode(), kind))
+
+    def post_twice(self, address, /, **fields):
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+
+        async def both():
+            body = urlencode(fields).encode()
+            return await asyncio.gather(*(self._ask("POST", address, body, kind) for _ in range(2)))
+
+        return asyncio.run(both())
+
+    def upload(self, name, content, **fields):
+        parts = [f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}' for k, v in fields.items()]
+        head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+        body = "".join(part + "\r\n" for part in parts).encode() + head.encode() + content
+        kind = {"content-type": f"multipart/form-data; boundary={BOUNDARY}"}
+        return asyncio.run(self._ask("POST", "/open/upload", body + f"\r\n--{BOUNDARY}--\r\n".encode(), kind))
+
+    async def _ask(self, method, path, body, headers):
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": b"",
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+            "http_version": "1.1",
+        }
+        sent, asked = [], []
+
+        async def receive():
+            asked.append(1)
+            return {"type": "http.request", "body": body if len(asked) == 1 else b"", "more_body": False}
+
+        async def send(message):
+            sent.append(message)
+
+        await self._app(scope, receive, send)
+        head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return sent[0]["status"], head, b"".join(part.get("body", b"") for part in sent[1:]).decode()
+
+    def problem(self, place):
+        """Find what the step says beside a field, which must then be marked."""
+        status, _, text = self.get("/open")
+        assert status == 200
+        found = re.search(rf'id="problem-{place}">(.*?)</div>', text, re.DOTALL)
+        others = re.findall(r'id="problem-([a-z]+)"', text)
+        assert others == ([place] if found else []), "a problem stands beside another field"
+        if place != "demo":
+            field = re.search(rf'<input id="open-{place}".*?>', text, re.DOTALL)[0]
+            assert ('aria-invalid="true"' in field) == (found is not None)
+        return unescape(re.sub(r"<[^>]+>", " ", found[1])) if found else None
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path / "page")
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE)
+    return path
+
+
+class TestOpenPath:
+    def test_a_new_table_is_described_as_init_describes_it(self, people, tmp_path, capsys):
+        told = Told()
+
+        result = tasks.open_path(tmp_path, told, project=str(tmp_path / "sfumato.toml"), data=str(people))
+
+        assert run(["init", str(people), "-o", str(tmp_path / "init.toml")]) == 0, capsys.readouterr().err
+        assert (tmp_path / "sfumato.toml").read_bytes() == (tmp_path / "init.toml").read_bytes()
+        assert json.loads(json.dumps(result)) == result
+        columns = result.pop("columns")
+        assert result == {
+            "project": str(tmp_path / "sfumato.toml"),
+            "data_name": "people.csv",
+            "n_rows": 40,
+            "n_columns": 3,
+            "is_binary": False,
+        }
+        assert [(c["number"], c["name"], c["guessed_role"]) for c in columns] == [
+            (1, "age", "quasi-identifier"),
+            (2, "sex", "quasi-identifier"),
+            (3, "paid", "target"),
+        ]
+        assert [done for done, _, _ in told.steps] == [0, 1, 3]
+        assert {total for _, total, _ in told.steps} == {3}
+
+    def test_a_project_that_exists_is_kept_and_read_by(self, people, tmp_path):
+        project = tmp_path / "sfumato.toml"
+        tasks.open_path(tmp_path, Told(), project=str(project), data=str(people))
+        edit_project(project, ProjectChanges(roles={"sex": Role.OTHER}, kinds={"age": Kind.CATEGORICAL}))
+        before = project.read_bytes()
+
+        by_both = tasks.open_path(tmp_path, Told(), project=str(project), data=str(people))
+        alone = tasks.open_path(tmp_path, Told(), project=str(project))
+
+        assert by_both == alone
+        assert by_both["columns"][0]["kind"] == "categorical"
+        assert by_both["columns"][1]["guessed_role"] == "quasi-identifier"
+        assert project.read_bytes() == before
+
+    def test_a_project_of_other_data_is_refused(self, people, tmp_path):
+        project = tmp_path / "sfumato.toml"
+        tasks.open_path(tmp_path, Told(), project=str(project), data=str(people))
+        other = tmp_path / "other.csv"
+        other.write_text(PEOPLE)
+
+        with pytest.raises(InputError, match=r"sfumato\.toml: describes another data file"):
+            tasks.open_path(tmp_path, Told(), project=str(project), data=str(other))
+        link = tmp_path / "link.csv"
+        link.symlink_to(people)
+        assert tasks.open_path(tmp_path, Told(), project=str(project), data=str(link))["n_rows"] == 40
+
+    def test_reading_options_go_into_a_new_project_and_not_into_an_old_one(self, tmp_path):
+        data, project = tmp_path / "d.csv", tmp_path / "p.toml"
+        data.write_bytes("1;é;-\n2;è;x\n".encode("latin-1"))
+        reading = {"delimiter": ";", "encoding": "latin-1", "header": False, "missing": ["-"]}
+
+        result = tasks.open_path(tmp_path, Told(), project=str(project), data=str(data), reading=reading)
+
+        assert [column["name"] for column in result["columns"]] == ["c1", "c2", "c3"]
+        assert result["columns"][2]["n_missing"] == 1
+        options = load_project(project).options
+        assert (options.delimiter, options.encoding, options.header, options.missing) == (";", "latin-1", False, ("-",))
+        with pytest.raises(InvalidParameterError, match="the project file says them already"):
+            tasks.open_path(tmp_path, Told(), project=str(project), data=str(data), reading=reading)
+
+    def test_columns_that_mix_numbers_and_text_are_read_as_init_reads_them(self, tmp_path):
+        import xlsxwriter
+
+        book = xlsxwriter.Workbook(tmp_path / "d.xlsx")
+        sheet = book.add_worksheet()
+        for row, value in enumerate(["dose", *range(40), "much"]):
+            sheet.write(row, 0, value)
+        book.close()
+
+        result = tasks.open_path(tmp_path, Told(), project=str(tmp_path / "p.toml"), data=str(tmp_path / "d.xlsx"))
+
+        assert "kind categorical because of the others" in result["columns"][0]["reason"]
+        assert tasks.open_path(tmp_path, Told(), project=str(tmp_path / "p.toml"))["n_rows"] == 41
+
+    def test_features_of_a_sparse_table_are_shown_with_its_other_columns(self, tmp_path):
+        (tmp_path / "mail.svm").write_text("1 1:1 3:1\n-1 2:1\n1 1:1\n")
+
+        result = tasks.open_path(tmp_path, Told(), project=str(tmp_path / "p.toml"), data=str(tmp_path / "mail.svm"))
+
+        assert result["is_binary"]
+        assert result["n_columns"] == len(result["columns"]) == 4
+
+    @pytest.mark.parametrize(("name", "problem"), [("absent.csv", "does not exist"), (".", "is a folder")])
+    def test_paths_without_a_table(self, name, problem, tmp_path):
+        with pytest.raises(InputError, match=problem):
+            tasks.open_path(tmp_path, Told(), project=str(tmp_path / "p.toml"), data=str(tmp_path / name))
+
+        assert not (tmp_path / "p.toml").exists()
+
+    def test_the_demo_is_what_the_command_writes(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr("sfumato.report.render.write_report", lambda *given, **more: None)  # takes long
+        result = tasks.open_demo(tmp_path, Told(), target=str(tmp_path / "page"))
+
+        assert run(["demo", "--quick", "-o", str(tmp_path / "command")]) == 0, capsys.readouterr().err
+        for name in ("admissions.csv", "sfumato.toml"):
+            assert (tmp_path / "page" / name).read_bytes() == (tmp_path / "command" / name).read_bytes()
+        assert (result["data_name"], result["n_rows"]) == ("admissions.csv", 5000)
+        assert result["project"] == str(tmp_path / "page" / "sfumato.toml")
+
+
+class TestPath:
+    def test_a_path_is_opened_with_the_project_file_beside_it(self, site, people, tmp_path):
+        status, headers, _ = site.post("/open", how="path", path=str(people))
+
+        assert (status, headers["location"]) == (303, "/columns")
+        assert site.page.job("open").status == "done"
+        assert site.page.state.project == tmp_path / "sfumato.toml"
+        assert (site.page.state.get("data_name"), site.page.state.get("is_private")) == ("people.csv", False)
+        assert site.problem("path") is None
+        assert site.get("/")[1]["location"] == "/columns"
+
+    def test_a_project_file_can_be_named_beside_or_in_the_place_of_the_data(self, site, people, tmp_path):
+        site.post("/open", how="path", path=str(people), project=str(tmp_path / "mine.toml"))
+        assert site.page.job("open").status == "done"
+        site.post("/open", how="path", path=str(tmp_path / "mine.toml"))
+
+        assert site.page.job("open").result()["project"] == str(tmp_path / "mine.toml")
+        assert site.page.job("open").result()["data_name"] == "people.csv"
+        assert not (tmp_path / "sfumato.toml").exists()
+
+    def test_reading_options_of_the_form_are_used(self, site, tmp_path):
+        (tmp_path / "d.txt").write_bytes("1\té\t-\n2\tè\tx\n".encode("latin-1"))
+
+        site.post(
+            "/open", path=str(tmp_path / "d.txt"), delimiter="tab", encoding="latin-1", missing="-, ?", no_header="yes"
+        )
+
+        options = load_project(tmp_path / "sfumato.toml").options
+        assert (options.delimiter, options.encoding, options.header) == ("\t", "latin-1", False)
+        assert options.missing == ("", "-", "?")
+
+    @pytest.mark.parametrize(
+        ("path", "words"),
+        [
+            ("", "no file was named"),
+            ("a\0b", "this is not a path"),
+            ("~nobody-of-this-name/d.csv", "this is not a path"),
+            ("/nowhere/at/all.csv", "does not exist"),
+            ("/", "is a folder"),
+        ],
+    )
+    def test_what_is_wrong_stands_beside_the_path(self, site, path, words):
+        status, headers, _ = site.post("/open", how="path", path=path)
+
+        assert (status, headers["location"]) in ((303, "/open"), (303, "/columns"))
+        assert words in site.problem("path")
+        assert words in site.problem("path"), "it is gone after a reload"
+        assert site.get("/")[1]["location"] == "/open"
+
+    def test_what_was_typed_is_kept_when_the_file_is_bad(self, site, tmp_path):
+        (tmp_path / "bad.csv").write_bytes(b"a,b\n1,2,3\n")
+
+        site.post("/open", how="path", path=str(tmp_path / "bad.csv"), format="csv", encoding="utf-8")
+        text = site.get("/open")[2]
+
+        assert "line 2" in site.problem("path")
+        assert "name the delimiter with “Delimiter” (under How to read it)" in site.problem("path")
+        assert f'value="{tmp_path / "bad.csv"}"' in text
+        assert '<option value="csv" selected>' in text
+        assert '<details class="reading" open>' in text
+        assert text.count('<details class="reading">') == 1
+
+    def test_the_message_goes_when_another_table_is_opened(self, site, people):
+        site.post("/open", how="path", path="/nowhere.csv")
+        site.post("/open", how="path", path=str(people))
+
+        assert site.problem("path") is None
+
+    def test_a_project_of_other_data_is_named(self, site, people, tmp_path):
+        site.post("/open", path=str(people))
+        (tmp_path / "other.csv").write_text(PEOPLE)
+
+        site.post("/open", path=str(tmp_path / "other.csv"))
+
+        assert "describes another data file" in site.problem("path")
+        assert site.page.job("open").status == "failed"
+
+
+class TestUpload:
+    def test_a_file_is_put_into_the_private_folder_and_opened(self, site):
+        status, headers, _ = site.upload("../people.csv", PEOPLE.encode(), missing="?")
+
+        assert (status, headers["location"]) == (303, "/columns")
+        project = site.page.state.project
+        assert project.parent.parent == site.page.folder / "data"
+        assert project.parent.stat().st_mode & 0o777 == 0o700
+        assert sorted(path.name for path in project.parent.iterdir()) == ["people.csv", "sfumato.toml"]
+        assert (site.page.state.get("data_name"), site.page.state.get("is_private")) == ("people.csv", True)
+        result = site.page.job("open").result()
+        assert (result["n_rows"], result["project"]) == (40, str(project))
+        assert load_project(project).options.missing == ("", "?")
+
+    @pytest.mark.parametrize(
+        ("name", "content", "words"),
+        [
+            ("bad.csv", b"a,b\n1,2,3\n", "bad.csv, line 2"),
+            ("empty.csv", b"", "the file is empty"),
+            ("", b"a\n1\n", "no file was chosen"),
+            ("picture.parquet", b"\x89PNG", "picture.parquet"),
+        ],
+    )
+    def test_what_is_wrong_stands_beside_the_upload_and_names_no_private_folder(self, site, name, content, words):
+        site.upload(name, content)
+
+        assert words in site.problem("upload")
+        assert str(site.page.folder) not in site.get("/open")[2]
+
+    def test_a_file_that_is_too_large_is_refused_with_413(self, tmp_path):
+        site = Site(tmp_path / "page", upload_limit=100)
+
+        status, _, text = site.upload("people.csv", PEOPLE.encode())
+
+        assert status == 413
+        assert 'id="problem-upload"' in text
+        assert "100 bytes" in site.problem("upload")
+        assert list((site.page.folder / "data").iterdir()) == []
+        assert site.get("/open/upload")[1]["location"] == "/open"
+
+    def test_uploads_that_nobody_needs_are_removed(self, site):
+        site.upload("first.csv", PEOPLE.encode())
+        site.upload("bad.csv", b"a,b\n1,2,3\n")
+        site.upload("worse.csv", b"a,b\n1,2,3\n")
+
+        names = sorted(path.name for path in (site.page.folder / "data").glob("*/*.csv"))
+        assert names == ["first.csv", "worse.csv"]
+
+    def test_a_table_that_was_open_before_can_be_gone_back_to(self, site):
+        site.upload("first.csv", PEOPLE.encode())
+        first = site.page.state.project
+        site.page.state.update(short_list=["a"])
+        assert "Back to" not in site.get("/open")[2]
+        site.upload("bad.csv", b"a,b\n1,2,3\n")
+        assert "Back to first.csv" in site.get("/open")[2]
+
+        status, headers, _ = site.post("/open", how="back")
+
+        assert (status, headers["location"]) == (303, "/columns")
+        assert site.page.state.project == first
+        assert site.page.job("open").result()["n_rows"] == 40
+        assert site.page.state.get("short_list") == ["a"]
+        assert site.problem("upload") is None
+        assert "Back to" not in site.get("/open")[2]
+
+
+class TestWhileOthersRun:
+    def test_the_demo_table_is_private(self, site):
+        site.post("/open", how="demo")
+
+        assert site.page.job("open").result()["data_name"] == "admissions.csv"
+        assert site.page.state.project.parent.parent == site.page.folder / "data"
+        assert site.page.state.get("is_private")
+
+    def test_no_other_table_is_opened_while_a_release_is_made(self, site, people):
+        site.post("/open", path=str(people))
+        site.page.jobs.waits = True
+        site.page.started("release", site.page.jobs.start("release.make", title="release"))
+        opened = site.page.job("open").id
+
+        for how, place in (("demo", "demo"), ("path", "path")):
+            site.post("/open", how=how, path=str(people))
+            assert "still under way" in site.problem(place)
+        site.upload("first.csv", PEOPLE.encode())
+        assert "still under way" in site.problem("upload")
+
+        assert site.page.job("open").id == opened
+        assert list((site.page.folder / "data").iterdir()) == []
+        assert site.get("/")[1]["location"] == "/run"
+
+    def test_progress_is_shown_until_it_is_over(self, site, people):
+        site.page.jobs.waits = True
+        site.post("/open", path=str(people))
+
+        status, _, text = site.get("/open/progress", htmx=True)
+        assert (status, 'hx-get="/open/progress"' in text) == (200, True)
+        assert "is under way" in site.get("/open")[2]
+        assert site.get("/open/progress")[1]["location"] == "/columns"
+        status, headers, _ = site.post("/open/cancel")
+
+        assert (status, headers["location"]) == (303, "/open")
+        assert site.page.job("open").status == "cancelled"
+        assert site.get("/open/progress", htmx=True)[1]["hx-redirect"] == "/open"
+        assert "was cancelled" in site.get("/open")[2]
+        assert site.get("/")[1]["location"] == "/open"
+
+    def test_a_table_that_replaces_one_that_is_being_read_ends_that(self, site, people):
+        site.page.jobs.waits = True
+        site.post("/open", path=str(people))
+        first = site.page.job("open")
+        site.page.jobs.waits = False
+        site.post("/open", how="demo")
+
+        assert first.status == "cancelled"
+        assert site.page.job("open").status == "done"
+        assert site.get("/open/progress", htmx=True)[1]["hx-refresh"] == "true"
+        assert site.page.state.get("data_name") == "admissions.csv"
+
+    def test_two_that_are_opened_at_once_leave_one_under_way(self, site, people):
+        site.page.jobs.waits = True
+
+        site.post_twice("/open", how="path", path=str(people))
+
+        statuses = [job.status for job in site.page.jobs._jobs.values()]
+        assert sorted(statuses) == ["cancelled", "running"]
+        assert site.page.job("open").status == "running"
+
+    @pytest.mark.parametrize(("purpose", "step"), [("compare", "/explore"), ("release", "/release")])
+    def test_the_start_leads_to_the_furthest_step(self, site, people, purpose, step):
+        assert site.get("/")[1]["location"] == "/open"
+        site.post("/open", path=str(people))
+        job = site.page.jobs.start("opening.open_path", title="stands in", project=str(site.page.state.project))
+        site.page.started(purpose, job)
+
+        assert site.get("/")[1]["location"] == step
+
+
+def test_the_command_names_a_file_before_the_page_is_there(tmp_path, people, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    site = Site(tmp_path / "page")
+
+    start_opening(site.page, data=people, project=None)
+
+    assert site.page.state.project == tmp_path / "sfumato.toml"
+    assert site.page.job("open").result()["n_rows"] == 40
+    start_opening(site.page, data=None, project=tmp_path / "sfumato.toml")
+    assert site.page.job("open").result()["data_name"] == "people.csv"
+
+
+def test_a_table_is_opened_by_a_process_of_its_own(tmp_path, people):
+    jobs = Jobs(tmp_path / "jobs")
+    site = Site(tmp_path / "page", jobs)
+    try:
+        site.post("/open", path=str(people))
+        until = time.monotonic() + 60
+        while not site.page.job("open").is_over and time.monotonic() < until:
+            time.sleep(0.02)
+
+        assert site.page.job("open").error is None
+        assert site.page.job("open").result()["n_rows"] == 40
+        assert [line["text"] for line in site.page.job("open").log] == ["40 rows, 3 columns"]
+    finally:
+        jobs.close()

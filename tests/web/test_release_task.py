@@ -1,0 +1,308 @@
+"""The release job: the same bytes as command line and Python, and both tables beside each other without a lie."""
+
+import csv
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from sfumato.errors import OutputError, PrivacyNotAchievableError
+from sfumato.mechanisms import build_mechanism
+from sfumato.project import load_project
+from sfumato.publishing import make_release
+from sfumato.table.read import read_table
+from sfumato.web.column_store import STORE_NAME, ColumnStore
+from sfumato.web.tasks import release as tasks
+from sfumato.web.tasks.before_after import column_records, rows_beside, tables_beside
+from web.release_pages import NAMES, Quiet, is_same, make, write_project
+
+MECHANISMS = {
+    "mondrian": "k = 5",
+    "greedy-containment": "k = 5",
+    "slicing": "k = 4",
+    "random-flipping": "",
+}
+FILES = ("table", "manifest", "report")
+AGE = "age;band;any\n" + "".join(f"{age};{age // 10 * 10}s;*\n" for age in range(130))
+
+
+def rows_of(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def run(arguments, folder):
+    """Run a program as a user would, with the commands of this environment on the path."""
+    found = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(arguments, cwd=folder, env=found, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module", params=MECHANISMS)
+def made(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    project = write_project(folder, request.param, MECHANISMS[request.param])
+    return project, folder / "job", make(project, folder / "job")
+
+
+def test_files_are_listed_with_their_size_and_hash(made):
+    _, folder, result = made
+    assert set(result["files"]) == {*FILES, "project"}
+    for file in result["files"].values():
+        content = (folder / file["name"]).read_bytes()
+        assert file["size"] == len(content)
+        assert file["sha256"] == hashlib.sha256(content).hexdigest()
+    manifest = json.loads((folder / result["files"]["manifest"]["name"]).read_text())
+    assert manifest["output"]["sha256"] == result["files"]["table"]["sha256"]
+    assert manifest["project_sha256"] == result["files"]["project"]["sha256"]
+
+
+@pytest.mark.slow
+def test_command_and_python_give_the_same_bytes(made, tmp_path):
+    project, folder, result = made
+    for way in ("command", "python"):
+        copy = tmp_path / way
+        shutil.copytree(project.parent, copy, ignore=shutil.ignore_patterns("job"))
+        run(shlex.split(result["command"]) if way == "command" else [sys.executable, "-c", result["python"]], copy)
+        for what in ("table", "manifest"):
+            name = result["files"][what]["name"]
+            assert is_same((copy / name).read_bytes(), (folder / name).read_bytes())
+
+
+@pytest.mark.slow
+def test_report_command_gives_the_same_bytes(tmp_path):
+    (tmp_path / "project").mkdir()
+    project = write_project(tmp_path / "project", "mondrian", "k = 5", n_rows=80)
+    result = make(project, tmp_path / "job", quick=False)
+    assert "not_measured" not in result["summary"]["utility"]
+    run(shlex.split(result["command"]), project.parent)
+    run(shlex.split(result["report_command"]), project.parent)
+    assert is_same((project.parent / "report.html").read_bytes(), (tmp_path / "job" / "report.html").read_bytes())
+
+
+def test_every_picture_is_a_file_with_words(made):
+    _, folder, result = made
+    assert {picture["group"] for picture in result["pictures"]} <= {"utility", "risk", "done"}
+    assert "class-sizes" in [picture["name"] for picture in result["pictures"]]
+    for picture in result["pictures"]:
+        assert picture["title"]
+        assert picture["alt"]
+        assert b"<svg" in (folder / f"{picture['name']}.svg").read_bytes()
+
+
+def test_counts_before_and_after_are_those_of_the_files(made):
+    project, folder, _ = made
+    original, released = rows_of(project.parent / "stays.csv"), rows_of(folder / "release.csv")
+    store = ColumnStore(folder / STORE_NAME)
+    seen = set()
+    for name in NAMES:
+        record = store.named(name)
+        if record["before"]["n_distinct"] <= 12:
+            assert bars(record["before"]) == Counter(row[name] for row in original)
+        for side in record["after"]:
+            seen.add(side["name"])
+            if side["n_distinct"] <= 12:
+                assert bars(side) == Counter(row[side["name"]] for row in released)
+    added = [store.numbered([number])[0] for number in range(len(NAMES) + 1, len(store) + 1)]
+    seen |= {side["name"] for record in added for side in record["after"]}
+    assert seen == set(released[0])
+    assert all(record["before"] is None for record in added)
+
+
+def bars(side):
+    found = Counter(dict(zip(side["labels"], side["counts"], strict=True)))
+    return +(found + Counter({"": side["n_missing"]}))
+
+
+def test_rows_beside_each_other_are_those_of_the_files(made):
+    project, folder, result = made
+    original, released = rows_of(project.parent / "stays.csv"), rows_of(folder / "release.csv")
+    store = ColumnStore(folder / STORE_NAME)
+    for name in NAMES:
+        record = store.named(name)
+        assert [cell or "" for cell in record["before"]["cells"]] == [row[name] for row in original]
+        for side in record["after"]:
+            there = [cell for row, cell in enumerate(side["cells"]) if row not in result["rows"]["suppressed"]]
+            assert [cell or "" for cell in there] == [row[side["name"]] for row in released]
+
+
+def test_moved_values_are_not_shown_as_the_rows_own(tmp_path):
+    project = write_project(tmp_path, "slicing", "k = 4", n_rows=60)
+    rows = make(project, tmp_path / "job")["rows"]
+    assert not rows["is_matched"]
+    assert "moved" in rows["note"]
+    assert rows["suppressed"] == []
+
+
+def test_rows_that_were_drawn_anew_belong_to_nobody(tmp_path):
+    pytest.importorskip("opendp")
+    binarize = '[binarize]\nunlisted = "drop"\n[binarize.columns]\nsmoker = "as-is"\ndiabetes = "as-is"'
+    project = write_project(tmp_path, "laplace-dp", f"n_features = 2\nepsilon = 2.0\n{binarize}")
+    result = make(project, tmp_path / "job")
+    assert not result["rows"]["is_matched"]
+    assert "drawn anew" in result["rows"]["note"]
+    assert any("noise is drawn anew" in note for note in result["notes"])
+
+
+def test_suppressed_rows_are_those_that_the_release_lacks(tmp_path):
+    (tmp_path / "age.csv").write_text(AGE, encoding="utf-8")
+    more = 'k = 4\nmax_suppressed_fraction = 0.3\n[release.parameters.hierarchies]\nage = "age.csv"'
+    project = write_project(tmp_path, "global-recoding", more)
+    result = make(project, tmp_path / "job")
+    released, suppressed = rows_of(tmp_path / "job" / "release.csv"), result["rows"]["suppressed"]
+    assert suppressed
+    manifest = json.loads((tmp_path / "job" / "release.csv.manifest.json").read_text())
+    is_proven = next(iter(manifest["evidence"].values()))["is_proven_optimal"]
+    assert bool(result["notes"]) == (not is_proven)
+    assert result["rows"]["n_original"] - len(suppressed) == len(released)
+    sexes = ColumnStore(tmp_path / "job" / STORE_NAME).named("readmitted")
+    kept = [cell for row, cell in enumerate(sexes["before"]["cells"]) if row not in suppressed]
+    assert kept == [row["readmitted"] for row in released]
+    assert all(sexes["after"][0]["cells"][row] is None for row in suppressed)
+
+
+def test_project_comes_with_its_hierarchies_and_runs_elsewhere(tmp_path):
+    (tmp_path / "here" / "hierarchies").mkdir(parents=True)
+    (tmp_path / "here" / "hierarchies" / "age.csv").write_text(AGE, encoding="utf-8")
+    more = 'k = 4\nmax_suppressed_fraction = 0.3\n[release.parameters.hierarchies]\nage = "hierarchies/age.csv"'
+    project = write_project(tmp_path / "here", "global-recoding", more)
+    result = make(project, tmp_path / "job")
+    assert [entry["what"] for entry in result["inputs"]] == ["project file", "data", "hierarchy"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with zipfile.ZipFile(tmp_path / "job" / result["files"]["project"]["name"]) as archive:
+        assert sorted(archive.namelist()) == ["hierarchies/age.csv", "sfumato.toml"]
+        archive.extractall(elsewhere)
+    shutil.copy(tmp_path / "here" / "stays.csv", elsewhere)
+    assert make(elsewhere / "sfumato.toml", tmp_path / "again")["files"]["table"] == result["files"]["table"]
+
+
+def test_what_cannot_be_promised_raises_and_writes_no_table(tmp_path):
+    project = write_project(tmp_path, "mondrian", "k = 5000")
+    (tmp_path / "job").mkdir()
+    with pytest.raises(PrivacyNotAchievableError):
+        tasks.make(tmp_path / "job", Quiet(), project=str(project))
+    assert not list((tmp_path / "job").glob("release.csv*"))
+
+
+def test_nothing_told_holds_a_cell(tmp_path):
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=40)
+    tell = Quiet()
+    (tmp_path / "job").mkdir()
+    tasks.make(tmp_path / "job", tell, project=str(project), quick=True)
+    told = " ".join(tell.lines) + " ".join(what for _, _, what in tell.steps)
+    assert tell.lines
+    assert tell.steps
+    assert not any(row["name"] in told for row in rows_of(tmp_path / "stays.csv"))
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("save")
+    project = write_project(folder, "mondrian", "k = 5", n_rows=60)
+    return folder / "job", make(project, folder / "job")
+
+
+class TestSave:
+    def save(self, job, target, **more):
+        folder, result = job
+        names = {what: result["files"][what]["name"] for what in FILES}
+        data = next(entry["path"] for entry in result["inputs"] if entry["what"] == "data")
+        return tasks.save(folder, Quiet(), made_in=str(folder), files=names, target=str(target), data=data, **more)
+
+    def test_writes_the_same_bytes_where_the_project_says(self, job, tmp_path):
+        saved = self.save(job, tmp_path / "release.csv")
+        assert saved == {"folder": str(tmp_path), "names": ["release.csv.manifest.json", "report.html", "release.csv"]}
+        for what in FILES:
+            name = job[1]["files"][what]["name"]
+            assert is_same((tmp_path / name).read_bytes(), (job[0] / name).read_bytes())
+
+    @pytest.mark.parametrize("name", ["release.csv", "report.html"])
+    def test_replaces_nothing_unasked(self, job, tmp_path, name):
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(OutputError, match="Replace files that exist"):
+            self.save(job, tmp_path / "release.csv")
+        assert (tmp_path / name).read_text() == "mine"
+        assert os.listdir(tmp_path) == [name]
+        self.save(job, tmp_path / "release.csv", replace=True)
+        assert is_same((tmp_path / name).read_bytes(), (job[0] / name).read_bytes())
+
+    def test_never_writes_over_the_data(self, job):
+        data = job[0].parent / "stays.csv"
+        content = data.read_bytes()
+        with pytest.raises(OutputError, match="is the input"):
+            self.save(job, data, replace=True)
+        assert is_same(data.read_bytes(), content)
+
+    def test_a_folder_that_is_not_there_is_said_in_words(self, job, tmp_path):
+        with pytest.raises(OutputError, match="its folder does not exist"):
+            self.save(job, tmp_path / "nowhere" / "release.csv")
+
+
+def test_set_output_changes_the_project_file_alone(tmp_path):
+    project = write_project(tmp_path, "mondrian", "k = 5")
+    before = load_project(project)
+    tasks.set_output(tmp_path, Quiet(), project=str(project), output="release.parquet")
+    after = load_project(project)
+    assert after.output == tmp_path / "release.parquet"
+    assert (after.mechanism, dict(after.parameters), after.columns) == (
+        before.mechanism,
+        dict(before.parameters),
+        before.columns,
+    )
+    assert "# why" in project.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("output", ["release.parquet", "release.xlsx", "release.csv.gz", "out/kept.tsv"])
+def test_other_formats_and_folders(tmp_path, output):
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=40, output=output)
+    result = make(project, tmp_path / "job")
+    assert result["files"]["table"]["name"] == Path(output).name
+    assert result["output"] == output
+    assert result["target"] == str(tmp_path / output)
+
+
+def test_wide_sparse_tables_show_fewer_rows_and_the_same_cells(tmp_path):
+    shared = [set(range(1 + row % 2, 31, 1 + row % 2)) for row in range(120)]
+    ones = [shared[row] | set(range(31 + 183 * row, 31 + 183 * (row + 1))) for row in range(120)]
+    n_columns = 30 + 183 * 120
+    lines = [f"{1 if row % 3 else -1} " + " ".join(f"{f}:1" for f in sorted(ones[row])) for row in range(120)]
+    (tmp_path / "wide.svm").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    table = read_table(tmp_path / "wide.svm")
+    release = make_release(table, build_mechanism("greedy-containment", {"k": 3}))
+    tables = tables_beside(table, release)
+    rows = rows_beside(tables)
+    records = list(column_records(tables, rows, {}))
+    assert 50 <= rows.n_original < 120
+    assert rows.n_original == 2_000_000 // (n_columns + 1 + len(tables.released.names))
+    released = set(tables.released.names)
+    for record in records[:n_columns:997]:
+        number = int(record["name"].removeprefix("f"))
+        has_one = [number in of_row for of_row in ones]
+        assert record["before"]["counts"] == [has_one.count(False), has_one.count(True)]
+        assert record["before"]["cells"] == ["1" if one else "0" for one in has_one[: rows.n_original]]
+        assert record["is_released"] == (record["name"] in released)
+    assert {record["name"] for record in records if record["is_released"]} == released
+    for record in (record for record in records if record["is_released"]):
+        assert record["after"][0]["cells"] == record["before"]["cells"]
+
+
+def test_files_of_a_job_are_not_made_readable_for_others(tmp_path):
+    """The job's folder is private; the task itself changes no mode."""
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=40)
+    old = os.umask(0o077)
+    try:
+        make(project, tmp_path / "job")
+    finally:
+        os.umask(old)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "job").iterdir()}
+    assert modes == {0o600}

@@ -1,0 +1,130 @@
+"""Release: downloads are the very files, saving replaces nothing unasked, and another format is made again."""
+
+import re
+import shutil
+import time
+
+import pytest
+
+from sfumato.project import load_project
+from web.release_pages import JOB, Pages, is_same, make, write_project
+
+LIMIT = 120.0  # seconds after which a test gives up
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("released")
+    project = write_project(folder, "mondrian", "k = 5", n_rows=80)
+    make(project, folder / "server" / "jobs" / JOB)
+    return folder
+
+
+@pytest.fixture
+def pages(made):
+    return Pages(made / "server", made / "sfumato.toml")
+
+
+@pytest.fixture
+def cleared(made, pages):
+    """Pages over a project folder that holds nothing but project and data afterwards."""
+    yield pages
+    pages.page.jobs.close()
+    for path in made.glob("re*"):
+        path.unlink()
+
+
+def test_page_lists_files_with_size_and_hash(pages):
+    page = pages.get("/release")
+    assert page.status == 200
+    for file in (pages.page.job("release").result()["files"][what] for what in ("table", "manifest", "report")):
+        assert file["sha256"] in page.shown
+        assert file["name"] in page.shown
+
+
+@pytest.mark.parametrize("what", ["table", "manifest", "report"])
+def test_downloads_are_the_files_themselves(pages, what):
+    answer, job = pages.get(f"/release/files/{what}"), pages.page.job("release")
+    file = job.result()["files"][what]
+    assert answer.status == 200
+    assert is_same(answer.body, (job.folder / file["name"]).read_bytes())
+    assert answer.headers["content-disposition"] == f'attachment; filename="{file["name"]}"'
+    assert answer.headers["content-length"] == str(file["size"])
+
+
+@pytest.mark.parametrize("what", ["project", "data", "result", "..", "columns.sqlite", "job.json", "%2e%2e%2fjob.json"])
+def test_nothing_else_can_be_downloaded(pages, what):
+    assert pages.get(f"/release/files/{what}").status == 404
+
+
+def test_private_data_comes_with_its_project_file(made):
+    pages = Pages(made / "server", made / "sfumato.toml", is_private=True)
+    try:
+        assert is_same(pages.get("/release/files/project").body, (made / "sfumato.toml").read_bytes())
+        assert is_same(pages.get("/release/files/data").body, (made / "stays.csv").read_bytes())
+        page = pages.get("/release")
+        assert "put it into a folder with stays.csv" in page.shown
+        assert "/release/save" not in page.text
+        assert pages.post("/release/save").status == 404
+    finally:
+        pages.page.state.update(is_private=False)
+
+
+def test_command_and_python_are_shown_to_be_copied(pages):
+    page, result = pages.get("/release"), pages.page.job("release").result()
+    for name, what in (("as-command", "command"), ("as-python", "python"), ("as-report", "report_command")):
+        shown = re.search(rf'<code id="{name}">(.*?)</code>', page.text, re.S)[1]
+        assert shown.replace("&#39;", "'").strip() == result[what].strip()
+        assert f'data-copy-target="#{name}"' in page.text
+    assert result["command"] == "sfumato release --project sfumato.toml -o release.csv"
+
+
+def test_saving_writes_beside_the_project_file_once(made, cleared):
+    assert cleared.post("/release/save").headers["location"] == "/release#save"
+    folder = cleared.page.job("release").folder
+    for name in ("release.csv", "release.csv.manifest.json", "report.html"):
+        assert is_same((made / name).read_bytes(), (folder / name).read_bytes())
+    assert f"Saved in {made}" in cleared.get("/release").shown
+    (made / "release.csv").write_text("mine")
+    refused = cleared.post("/release/save")
+    assert refused.status == 422
+    assert "tick 'Replace files that exist'" in refused.shown
+    assert 'aria-describedby="problem-save"' in refused.text
+    assert (made / "release.csv").read_text() == "mine"
+    assert cleared.post("/release/save", replace="yes").status == 303
+    assert is_same((made / "release.csv").read_bytes(), (folder / "release.csv").read_bytes())
+
+
+def test_another_format_is_written_to_the_project_and_made(tmp_path):
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
+    make(project, tmp_path / "server" / "jobs" / JOB)
+    pages = Pages(tmp_path / "server", project)
+    try:
+        assert pages.post("/release/format", format=".exe").status == 422
+        assert load_project(project).output == tmp_path / "release.csv"
+        assert pages.post("/release/format", format=".parquet").headers["location"] == "/run"
+        assert load_project(project).output == tmp_path / "release.parquet"
+        job, deadline = pages.page.job("release"), time.monotonic() + LIMIT
+        assert job.id != JOB
+        assert "See how far it is" in pages.get("/release").shown
+        assert pages.post("/release/format", format=".csv").headers["location"] == "/run"
+        while not job.is_over and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert job.status == "done", job.error
+        assert pages.get("/release/files/table").body[:4] == b"PAR1"
+        assert "Made with earlier settings" not in pages.get("/release").shown
+    finally:
+        pages.page.jobs.close()
+
+
+def test_a_format_that_the_output_has_already_is_not_offered(pages):
+    offered = re.findall(r'<option value="(.*?)">', pages.get("/release").text)
+    assert offered == [".tsv", ".parquet", ".xlsx", ".csv.gz"]
+
+
+def test_a_file_that_has_gone_is_not_found(made, tmp_path):
+    shutil.copytree(made / "server", tmp_path / "server")
+    pages = Pages(tmp_path / "server", made / "sfumato.toml")
+    (pages.page.job("release").folder / "release.csv").unlink()
+    assert pages.get("/release/files/table").status == 404
+    assert pages.get("/release").status == 200
