@@ -92,6 +92,20 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
+def kill_forkserver() -> None:
+    """Kill the clean process that others are forked from, if this one has started it.
+
+    Python has no public way: it ends by itself once all others have, but not before it has imported everything.
+    """
+    server: Any = multiprocessing.forkserver._forkserver
+    pid = getattr(server, "_forkserver_pid", None)
+    if pid is not None and hasattr(server, "_stop"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError, FileNotFoundError):
+            server._stop()
+
+
 def kill_with_group(process: BaseProcess) -> None:
     """Kill a process and those it has started, without waiting for the end."""
     with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -5,6 +5,7 @@
     SfumatoError
     ├── InvalidParameterError (ValueError)     .name .allowed            exit 2
     ├── InputError (ValueError)                .path .line .column       exit 3
+    │   └── DataChangedError                   .path                     exit 3
     ├── OutputError (OSError)                  .path                     exit 3
     ├── SchemaError (ValueError)               .column                   exit 3
     │   ├── ColumnNotFoundError (KeyError)     .column .suggestion       exit 3
@@ -74,6 +75,10 @@ class InputError(SfumatoError, ValueError):
             where.append(f"column '{on_one_line(column)}'")
         place = ", ".join(where) + ": " if where else ""
         super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
+
+
+class DataChangedError(InputError):
+    """A data file is not the one that a project file describes: its SHA-256 differs."""
 
 
 class OutputError(SfumatoError, OSError):

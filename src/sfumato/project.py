@@ -8,13 +8,14 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sfumato.errors import InputError, SchemaError
+from sfumato.errors import DataChangedError, InputError, SchemaError
 from sfumato.manifest import AnyTable
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
@@ -95,7 +96,7 @@ class Project:
             raise InputError(str(exc).removesuffix("."), path=self.path) from None
         source = table.source
         if self.data_sha256 and source and source.sha256 != self.data_sha256:
-            raise InputError(
+            raise DataChangedError(
                 "is not the file that the project describes (its SHA-256 differs)",
                 path=self.data_path,
                 hint=f"run 'sfumato init --force' again, or delete sha256 in {self.path.name} if the change is meant",
@@ -126,7 +127,9 @@ def parse_toml(path: Path, raw: bytes) -> dict[str, Any]:
         raise InputError(problem, path=path) from None
     except (tomllib.TOMLDecodeError, RecursionError) as exc:
         position = str(exc).rpartition("(")[2].rstrip(")")  # the text before it may quote the file
-        raise InputError(f"is not valid TOML ({position})", path=path) from None
+        line = re.match(r"at (line \d+)", position)
+        hint = f"mend {line[1] + ' of ' if line else ''}{path.name} in a text editor"
+        raise InputError(f"is not valid TOML ({position})", path=path, hint=hint) from None
 
 
 def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:

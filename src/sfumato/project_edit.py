@@ -18,6 +18,7 @@ from sfumato.project import Project, parse_toml, project_bytes, project_of
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.toml_edit import Assignment, NotEditableError, edited_toml, is_same_toml, toml_value
 
+_DATA = ("data",)
 _COLUMNS = ("columns",)
 _RELEASE = ("release",)
 _COMPARE = ("compare",)
@@ -46,6 +47,8 @@ class ProjectChanges:
         File of the release, relative to the project file.
     weights : sequence of float or None
         Of utility, privacy and size in a comparison.
+    data_sha256 : str or None
+        SHA-256 of the data file that is described.
     former_target : Role or None
         Role that the present target takes when ``roles`` makes another column the target. Without it a second target
         is refused.
@@ -58,6 +61,7 @@ class ProjectChanges:
     parameters: Mapping[str, Any] | None = None
     output: str | None = None
     weights: Sequence[float] | None = None
+    data_sha256: str | None = None
     former_target: Role | None = None
 
 
@@ -153,8 +157,9 @@ def _with_former_target(listed: Mapping[str, Any], changes: ProjectChanges) -> d
 
 
 def _setting_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> list[Assignment]:
-    """List the new entries of the release and the comparison."""
+    """List the new entries of the data, the release and the comparison."""
     wanted = [
+        Assignment(_DATA, "sha256", changes.data_sha256),
         Assignment(_RELEASE, "mechanism", changes.mechanism),
         Assignment(_RELEASE, "output", changes.output),
         Assignment(_COMPARE, "weights", None if changes.weights is None else _as_read(list(changes.weights))),

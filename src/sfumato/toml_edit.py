@@ -213,13 +213,20 @@ def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
     present = table.get(key)
     if value is None:
         del table[key]
-    elif isinstance(value, dict) and isinstance(present, MutableMapping):
+    elif isinstance(value, dict) and isinstance(present, MutableMapping) and not _is_reshaped(present, value):
         for name in [name for name in present if name not in value]:
             del present[name]
         for name in [name for name in value if not is_same_toml(_plain(present.get(name)), value[name])]:
             _set(present, name, value[name])
     else:
         table[key] = tomlkit.value(toml_value(value))
+
+
+def _is_reshaped(present: MutableMapping[str, Any], value: Mapping[str, Any]) -> bool:
+    """Whether a table on one line gets or loses entries: it is then written anew, for tomlkit would space it badly."""
+    from tomlkit.items import InlineTable
+
+    return isinstance(present, InlineTable) and present.keys() != value.keys()
 
 
 def _plain(item: Any) -> Any:

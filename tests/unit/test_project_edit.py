@@ -137,12 +137,14 @@ def test_every_form_of_a_project_takes_every_change(form, tmp_path):
             parameters={"k": 10, "strict": False, "c": None},
             output="out.parquet",
             weights=[0.5, 0.25, 0.25],
+            data_sha256="0f" * 32,
         ),
     )
 
     age, sex, place, y = before.columns
     assert loaded(result, tmp_path) == replace(
         before,
+        data_sha256="0f" * 32,
         columns=(
             replace(age, role=Role.OTHER, hierarchy=str(tmp_path / "h/age.csv")),
             replace(sex, role=Role.SENSITIVE),
@@ -334,3 +336,32 @@ def test_edits_at_the_same_time_lose_nothing(tmp_path):
 
     assert [process.exitcode for process in processes] == [0] * len(names)
     assert {column.role for column in load_project(path).columns} == {Role.OTHER}
+
+
+@pytest.mark.parametrize(
+    ("line", "hierarchy", "expected"),
+    [
+        (
+            'age = { role = "other", kind = "numeric" }  # mine',
+            "h/age.csv",
+            'age = { role = "other", kind = "numeric", hierarchy = "h/age.csv" }  # mine',
+        ),
+        (
+            'age = {role="other",kind="numeric"}',
+            "h/age.csv",
+            'age = { role = "other", kind = "numeric", hierarchy = "h/age.csv" }',
+        ),
+        (
+            'age = { role = "other", kind = "numeric", hierarchy = "h/age.csv" }  # mine',
+            None,
+            'age = { role = "other", kind = "numeric" }  # mine',
+        ),
+        (
+            'age = { role = "other", hierarchy = "h/age.csv", kind = "numeric" }',
+            "h/b.csv",
+            'age = { role = "other", hierarchy = "h/b.csv", kind = "numeric" }',
+        ),
+    ],
+)
+def test_a_column_on_one_line_stays_well_spaced(line, hierarchy, expected):
+    assert edited(f"[columns]\n{line}\n", ProjectChanges(hierarchies={"age": hierarchy})) == f"[columns]\n{expected}\n"

@@ -67,6 +67,7 @@ def refuses(folder, tell):
 
 def cannot(folder, tell):
     (folder / "half.csv").write_text(CANARY)
+    (folder / "rounds.jsonl").write_text("{}")
     raise PrivacyNotAchievableError("k-anonymity with k=5", best_level=3)
 
 

@@ -8,13 +8,16 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import uvicorn
 
+import sfumato.web
 from sfumato.web.security import SECURITY_HEADERS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+STATIC = Path(sfumato.web.__file__).parent / "static"
 PATIENCE = 30.0  # bounds a hang
 
 

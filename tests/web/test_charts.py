@@ -2,7 +2,6 @@
 
 import html
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,11 +12,9 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-import sfumato.web
 from sfumato.web.charts import bars_before_after_spec, distribution_spec, frontier_spec, roc_spec
-from web.real_browser import PolicyHeaders, look_at, served
+from web.real_browser import STATIC, PolicyHeaders, look_at, served
 
-STATIC = Path(sfumato.web.__file__).parent / "static"
 HOSTILE = "<img src=x onerror=alert(1)> \"'&"
 
 shares = st.one_of(st.just(0.0), st.floats(1e-5, 1, allow_nan=False))

@@ -1,6 +1,5 @@
 """Collaborate on the page: a real simulation and a real session seen while they run, and faults told in words."""
 
-import asyncio
 import html
 import json
 import os
@@ -8,13 +7,12 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.applications import Starlette
 
 from sfumato.collaboration.config import load_party_config
 from sfumato.collaboration.joining import in_shared_roles
@@ -24,54 +22,19 @@ from sfumato.collaboration.simulation import simulate
 from sfumato.table.read import read_table
 from sfumato.table.write import write_table
 from sfumato.web import sessions
-from sfumato.web.settings import PageSettings
-from sfumato.web.state import Page
 from sfumato.web.views import collaborate
 from unit.collaboration.groups import Group, small_table
+from web.asking import Site, shown
 
 PATIENCE = 60.0  # bounds a hang
 
 
-class Browser:
-    """Asks the step's own routes, without a server."""
-
-    def __init__(self, folder):
-        self.page = Page(PageSettings(), folder)
-        self.app = Starlette(routes=collaborate.ROUTES)
-        self.app.state.page = self.page
-
-    def ask(self, method, path, form=None):
-        """Give the status, the headers and the text of an answer."""
-        return asyncio.run(self._ask(method, path, urlencode(form or {}).encode()))
-
-    async def _ask(self, method, path, body):
-        sent = []
-        where, _, query = path.partition("?")
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": where,
-            "raw_path": where.encode(),
-            "query_string": query.encode(),
-            "headers": [(b"content-type", b"application/x-www-form-urlencoded")],
-            "app": self.app,
-        }
-
-        async def receive():
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message):
-            sent.append(message)
-
-        await self.app(scope, receive, send)
-        headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        text = b"".join(message.get("body", b"") for message in sent).decode()
-        assert not re.search(r"<script(?! src=)|\sstyle=|\son[a-z]+=", text)
-        return sent[0]["status"], headers, text
+class CollaborateSite(Site):
+    """A page with this step alone."""
 
     def start(self, form, **fields):
-        status, headers, text = self.ask("POST", f"/collaborate/{form}", fields)
-        assert (status, headers.get("location")) == (303, "/collaborate"), shown(text)
+        answer = self.post(f"/collaborate/{form}", fields)
+        assert (answer.status, answer.headers.get("location")) == (303, "/collaborate"), answer.shown
         return self.page.job("collaborate")
 
     def watch(self):
@@ -80,24 +43,17 @@ class Browser:
         while not fragments or "hx-trigger" in fragments[-1]:
             assert time.monotonic() < end
             time.sleep(0.02)
-            fragments.append(self.ask("GET", "/collaborate/status")[2])
+            fragments.append(self.get("/collaborate/status").text)
         return fragments
-
-
-def shown(text):
-    """Words of a page, as people read them."""
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text)))
 
 
 def table_of(text, caption):
     """Cells of the table whose caption begins so."""
     for found in re.findall(r"<table.*?</table>", text, flags=re.DOTALL):
-        if shown(re.search(r"<caption>(.*?)</caption>", found, flags=re.DOTALL)[1]).strip().startswith(caption):
+        if shown(re.search(r"<caption>(.*?)</caption>", found, flags=re.DOTALL)[1]).startswith(caption):
             body = found.partition("<tbody>")[2]
             rows = re.findall(r"<tr.*?</tr>", body, flags=re.DOTALL)
-            return [
-                [shown(cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", row, flags=re.DOTALL)] for row in rows
-            ]
+            return [[shown(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, flags=re.DOTALL)] for row in rows]
     return None
 
 
@@ -105,7 +61,7 @@ def table_of(text, caption):
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("server") / "private"
     folder.mkdir(mode=0o700)
-    browser = Browser(folder)
+    browser = CollaborateSite(folder, collaborate)
     browser.page.jobs.warm()
     yield browser
     browser.page.close()
@@ -198,7 +154,7 @@ class TestSimulation:
         browser.start("simulate", parties="3", seed="1", min_privacy_gain="0.05")
         browser.watch()
 
-        text = browser.ask("GET", "/collaborate")[2]
+        text = browser.get("/collaborate").text
 
         assert table_of(text, "Scores")
         assert 'name="min_privacy_gain" value="0.05"' in text
@@ -212,9 +168,9 @@ class TestSimulation:
             assert time.monotonic() < end
             time.sleep(0.005)
         assert len(processes_of(job.folder)) == (1 if begun == "program" else 8)
-        assert "hx-trigger" in browser.ask("GET", "/collaborate/status")[2]
+        assert "hx-trigger" in browser.get("/collaborate/status").text
 
-        status, headers, _ = browser.ask("POST", "/collaborate/cancel")
+        status, headers, _ = browser.post("/collaborate/cancel")
 
         assert (status, headers["location"]) == (303, "/collaborate")
         assert job.status == "cancelled"
@@ -223,7 +179,7 @@ class TestSimulation:
             assert time.monotonic() < end
             time.sleep(0.02)
         assert [path.name for path in job.folder.iterdir()] == ["job.json"]
-        text = browser.ask("GET", "/collaborate")[2]
+        text = browser.get("/collaborate").text
         assert "Cancelled here." in shown(text)
         assert "hx-trigger" not in text
 
@@ -266,8 +222,8 @@ class TestSimulation:
 
         browser.start("simulate", **fields)
         assert "column 'age': is numeric with more than 20 values and has no cut points" in shown(browser.watch()[-1])
-        assert browser.ask("POST", "/collaborate/cuts", fields)[0] == 303
-        proposed = re.search(r">age=([0-9.,]+)</textarea>", browser.ask("GET", "/collaborate")[2])[1].split(",")
+        assert browser.post("/collaborate/cuts", fields).status == 303
+        proposed = re.search(r">age=([0-9.,]+)</textarea>", browser.get("/collaborate").text)[1].split(",")
         below = [sum(row[0] <= float(cut) for row in rows) for cut in proposed]
         assert below == pytest.approx([22.5, 45, 67.5], abs=3)
         job = browser.start("simulate", **fields, cuts="age=39.5,60\n")
@@ -309,7 +265,7 @@ class TestSession:
         assert table_of(text, "Privacy gain after each removal. No other party") == gains
         assert table_of(text, "Parties") == [["ann", "done"], ["bob", "done"], ["cid", "done"]]
         assert job.log[-1]["text"] in ("connected with bob", "connected with cid")
-        written = browser.ask("GET", f"/collaborate/transcript?path={quote(str(group.transcript('ann')))}")[2]
+        written = browser.get(f"/collaborate/transcript?path={quote(str(group.transcript('ann')))}").text
         assert table_of(written.partition('id="opened-title"')[2], "Messages") == table_of(text, "Messages")
         assert "How it ended complete" in shown(written)
 
@@ -355,7 +311,7 @@ class TestSession:
         fields |= {"output": group.output("ann"), "min_privacy_gain": "0.1"}
         job = browser.start("take-part", **fields)
 
-        status, _, text = browser.ask("POST", "/collaborate/take-part", fields)
+        status, _, text = browser.post("/collaborate/take-part", fields)
 
         assert status == 422
         assert "A session is running." in shown(text)
@@ -381,7 +337,7 @@ class TestSession:
         text = browser.watch()[-1]
 
         assert words in shown(text)
-        page = browser.ask("GET", "/collaborate")[2]
+        page = browser.get("/collaborate").text
         for name in changes:
             assert f'name="{name}" value="{html.escape(str(changes[name]))}"' in page
 
@@ -424,7 +380,7 @@ class TestForms:
             browser.page.state.update(project=str(project))
         usual = {"config": "p.toml", "data": "d.csv", "parties": "3", "seed": "0", "min_privacy_gain": "0.1"}
 
-        status, _, text = browser.ask("POST", f"/collaborate/{form}", {**usual, **changes})
+        status, _, text = browser.post(f"/collaborate/{form}", {**usual, **changes})
 
         assert status == 422
         assert browser.page.job("collaborate") is None
@@ -435,7 +391,7 @@ class TestForms:
     def test_every_control_has_a_label(self, browser, project):
         browser.page.state.update(project=str(project))
 
-        text = browser.ask("GET", "/collaborate")[2]
+        text = browser.get("/collaborate").text
 
         main = text.partition("<main")[2]
         ids = re.findall(r'<(?:input|select|textarea)[^>]*\sid="([^"]+)"', main)
@@ -447,17 +403,17 @@ class TestForms:
     def test_cut_points_of_a_project_that_is_gone_are_not_proposed(self, browser):
         browser.page.state.update(project="/nowhere/sfumato.toml")
 
-        status, _, text = browser.ask("POST", "/collaborate/cuts", {"parties": "4"})
+        status, _, text = browser.post("/collaborate/cuts", {"parties": "4"})
 
         assert status == 422
         assert "there is no such project file" in shown(text)
         assert 'name="parties" value="4"' in text
 
     def test_without_a_table_there_is_nothing_to_simulate(self, browser):
-        assert "Open a table" in shown(browser.ask("GET", "/collaborate")[2])
+        assert "Open a table" in browser.get("/collaborate").shown
 
         for form in ("simulate", "cuts"):
-            status, _, text = browser.ask("POST", f"/collaborate/{form}", {"parties": "3", "seed": "0"})
+            status, _, text = browser.post(f"/collaborate/{form}", {"parties": "3", "seed": "0"})
 
         assert status == 422
         assert "Open a table first." in shown(text)
@@ -465,8 +421,8 @@ class TestForms:
     def test_a_missing_extra_is_said_with_how_to_install_it(self, browser, group, monkeypatch):
         monkeypatch.setattr(collaborate, "find_spec", lambda name: None if name == "mpyc" else object())
 
-        status, _, text = browser.ask("GET", "/collaborate")
-        refused, _, answer = browser.ask("POST", "/collaborate/take-part", {"config": "x", "data": "y"})
+        status, _, text = browser.get("/collaborate")
+        refused, _, answer = browser.post("/collaborate/take-part", {"config": "x", "data": "y"})
 
         assert status == 200
         assert "This installation lacks mpyc." in shown(text)
@@ -476,8 +432,17 @@ class TestForms:
         assert "This installation lacks mpyc." in shown(answer)
         assert browser.page.job("collaborate") is None
 
+    def test_a_session_that_is_being_started_in_another_tab_is_the_only_one(self, browser, project):
+        browser.page.state.update(project=str(project))
+        with browser.page.only_one("collaborate"):
+            refused = browser.post("/collaborate/simulate", {"parties": "3", "seed": "0", "min_privacy_gain": "0.1"})
+
+        assert refused.status == 422
+        assert "A session is running." in refused.shown
+        assert browser.page.job("collaborate") is None
+
     def test_cancelling_nothing_is_harmless(self, browser):
-        assert browser.ask("POST", "/collaborate/cancel")[0] == 303
+        assert browser.post("/collaborate/cancel").status == 303
 
 
 FACTS = {"party": "ann", "roster": ["ann", "bob", "cid"], "session": "trial"}
@@ -487,7 +452,7 @@ OUTCOME = {"outcome": "complete", "bytes_sent": 120, "bytes_received": 0, "secon
 
 class TestTranscriptFile:
     def opened(self, browser, path):
-        return browser.ask("GET", f"/collaborate/transcript?path={quote(str(path))}")
+        return browser.get(f"/collaborate/transcript?path={quote(str(path))}")
 
     def write(self, path, *lines):
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -508,7 +473,7 @@ class TestTranscriptFile:
     def test_an_aborted_session_is_told_with_the_party_and_the_stage(self, browser, tmp_path):
         aborted = {**OUTCOME, "outcome": "aborted", "culprit": "cid", "stage": "hello", "reason": "silent"}
 
-        text = self.opened(browser, self.write(tmp_path / "s.jsonl", FACTS, ENTRY, aborted))[2]
+        text = self.opened(browser, self.write(tmp_path / "s.jsonl", FACTS, ENTRY, aborted)).text
 
         assert "aborted, because of party cid at stage hello (silent)" in shown(text)
 
@@ -540,6 +505,19 @@ class TestTranscriptFile:
         assert re.search("is not a transcript of a session|cannot be read", shown(beside))
         assert "canary" not in text
 
+    def test_what_has_no_end_or_is_too_large_is_refused(self, browser, tmp_path):
+        with (tmp_path / "large.jsonl").open("wb") as file:
+            file.truncate(50_000_001)
+        (tmp_path / "line.jsonl").write_text(json.dumps({**FACTS, "session": "x" * 100_000}) + "\n")
+        self.write(tmp_path / "whole.jsonl", FACTS, OUTCOME)
+
+        assert "cannot be read (it is not a file)" in self.opened(browser, "/dev/zero").shown
+        assert (
+            "is larger than the page reads (50,000,000 bytes)" in self.opened(browser, tmp_path / "large.jsonl").shown
+        )
+        assert "is not a transcript" in self.opened(browser, tmp_path / "line.jsonl").shown
+        assert self.opened(browser, tmp_path / "whole.jsonl").status == 200
+
     @pytest.mark.parametrize("path", ["", "/nowhere/s.jsonl", "/", "a\0b", "~no-such-user-here/s.jsonl"])
     def test_a_path_that_leads_nowhere_is_said(self, browser, path):
         status, _, text = self.opened(browser, path)
@@ -550,7 +528,7 @@ class TestTranscriptFile:
     def test_a_name_in_it_is_text_and_not_a_tag(self, browser, tmp_path):
         path = self.write(tmp_path / "s.jsonl", FACTS, {**ENTRY, "peer": "<script>alert(1)</script>"}, OUTCOME)
 
-        text = self.opened(browser, path)[2]
+        text = self.opened(browser, path).text
 
         assert "&lt;script&gt;alert(1)" in text
 

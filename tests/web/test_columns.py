@@ -3,16 +3,12 @@
 import asyncio
 import html
 import itertools
-import json
 import re
-from html.parser import HTMLParser
-from urllib.parse import urlencode
 
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.applications import Starlette
 
 from sfumato.cli import hierarchy as hierarchy_command
 from sfumato.describing_project import describe_to_project
@@ -24,12 +20,15 @@ from sfumato.table.binary import BinaryTable
 from sfumato.web import hierarchy_methods
 from sfumato.web.column_listing import PAGE_SIZE, Listing, Shown
 from sfumato.web.describing import ColumnNow, described
+from sfumato.web.inputs import DATA, noted
 from sfumato.web.jobs import TaskError
 from sfumato.web.settings import PageSettings
 from sfumato.web.state import Page
 from sfumato.web.tasks.facts import column_facts
 from sfumato.web.tasks.hierarchies import safe_name
 from sfumato.web.views import columns
+from web.asking import HTMX, MULTIPART, Site, ask, form_of, shown
+from web.standing_in import store_job
 
 JOBS = ("nurse", "cook", "doctor", "waiter")
 HEADER = "patient_id,age,postcode,job,ill\n"
@@ -39,74 +38,18 @@ STAYS = HEADER + "".join(
 )
 
 
-class Rules(HTMLParser):
-    """Refuses what the page's content-security policy would."""
-
-    def handle_starttag(self, tag, attributes):
-        assert tag != "script" or dict(attributes).get("src")
-        assert not any(name == "style" or name.startswith("on") for name, _ in attributes)
-
-
-class Browser:
-    """Asks the step's own routes about a table that was opened, without a server."""
+class ColumnsSite(Site):
+    """A page with this step alone, over a table that was opened."""
 
     def __init__(self, folder, data):
         self.project = data.parent / "sfumato.toml"
         seen = describe_to_project(data, self.project)
         facts = column_facts(seen.table, seen.guesses)
         found = {"n_rows": seen.table.n_rows, "is_binary": isinstance(seen.table, BinaryTable), "columns": facts}
-        stored = folder / "jobs" / "opened"
-        stored.mkdir(parents=True)
-        told = {"task": "opening.open_path", "title": "Open", "status": "done", "seconds": 1.0, "done": 1, "total": 1}
-        (stored / "job.json").write_text(json.dumps({**told, "what": "", "log": [], "error": None}))
-        (stored / "result.json").write_text(json.dumps(found))
-        self.page = Page(PageSettings(), folder)
-        self.page.state.update(project=str(self.project), jobs={"open": "opened"})
-        self.app = Starlette(routes=columns.ROUTES)
-        self.app.state.page = self.page
-
-    def get(self, path, **headers):
-        return self.ask("GET", path, headers=headers)
-
-    def post(self, path, fields, **headers):
-        body = urlencode(fields, doseq=True).encode()
-        return self.ask("POST", path, body, {"content-type": "application/x-www-form-urlencoded", **headers})
-
-    def upload(self, path, content, act):
-        parts = [
-            f'--frontier\r\nContent-Disposition: form-data; name="act"\r\n\r\n{act}\r\n',
-            '--frontier\r\nContent-Disposition: form-data; name="file"; filename="own.csv"\r\n\r\n',
-            f"{content}\r\n--frontier--\r\n",
-        ]
-        headers = {"content-type": "multipart/form-data; boundary=frontier", "hx-request": "true"}
-        return self.ask("POST", path, "".join(parts).encode(), headers)
-
-    def ask(self, method, path, body=b"", headers=None):
-        """Give the status, the headers and the text of an answer; whatever it is, it obeys the page's rules."""
-        status, found, text = asyncio.run(self._ask(method, path, body, headers or {}))
-        Rules().feed(text)
-        return status, found, text
-
-    async def _ask(self, method, path, body, headers):
-        sent = []
-        where, _, query = path.partition("?")
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": where,
-            "query_string": query.encode(),
-            "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
-        }
-
-        async def receive():
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message):
-            sent.append(message)
-
-        await self.app(scope, receive, send)
-        found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return sent[0]["status"], found, b"".join(message.get("body", b"") for message in sent).decode()
+        found["inputs"] = noted(self.project, DATA)
+        store_job(folder / "jobs" / "opened", "opening.open_path", result=found)
+        super().__init__(folder, columns, project=self.project)
+        self.page.state.update(jobs={"open": "opened"})
 
     def roles(self):
         return {column.name: str(column.role) for column in load_project(self.project).columns}
@@ -117,13 +60,9 @@ def browser(tmp_path):
     data = tmp_path / "work" / "stays.csv"
     data.parent.mkdir()
     data.write_text(STAYS)
-    found = Browser(tmp_path / "private", data)
+    found = ColumnsSite(tmp_path / "private", data)
     yield found
     found.page.close()
-
-
-def words(text):
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
 
 
 def names_in(text):
@@ -227,15 +166,15 @@ def test_the_table_shows_every_column_with_its_guess(browser):
 
     assert status == 200
     assert names_in(text) == ["patient_id", "age", "postcode", "job", "ill"]
-    assert "60 rows, 5 columns" in words(text)
-    assert "1 identifier 3 quasi-identifier 1 target" in words(text)
-    assert "name says patient id" in words(text)
+    assert "60 rows, 5 columns" in shown(text)
+    assert "1 identifier 3 quasi-identifier 1 target" in shown(text)
+    assert "name says patient id" in shown(text)
     assert text.count('<svg class="tiny-bars"') == 5
 
 
 def test_every_control_has_a_name_and_one_heading_says_how_it_is_ordered(browser):
     for path in ("/columns?sort=name&order=desc", "/columns/2"):
-        text = browser.get(path)[2]
+        text = browser.get(path).text
         labelled = set(re.findall(r'<label for="([^"]*)"', text))
         for control in re.findall(r"<(?:input|select|textarea)\b[^>]*>", text):
             has_own = re.search(r'type="(hidden|radio)"|aria-label="[^"]+"', control)
@@ -243,30 +182,31 @@ def test_every_control_has_a_name_and_one_heading_says_how_it_is_ordered(browser
             assert has_own or (identity and identity[1] in labelled), control
         assert "<caption" in text
 
-    text = browser.get("/columns?sort=name&order=desc")[2]
+    text = browser.get("/columns?sort=name&order=desc").text
     assert re.findall(r'aria-sort="(\w+)"', text).count("descending") == 1
     assert names_in(text) == ["postcode", "patient_id", "job", "ill", "age"]
 
 
 def test_filter_and_order_survive_a_reload(browser):
     query = "?text=O&sort=distinct&order=desc"
-    _, headers, part = browser.get(f"/columns/table{query}", hx_request="true", hx_trigger="columns-filter")
-    whole = browser.get(f"/columns{query}")[2]
+    asked = {**HTMX, "hx-trigger": "columns-filter"}
+    _, headers, part = ask(browser.app, "GET", f"/columns/table{query}", headers=asked)
+    whole = browser.get(f"/columns{query}").text
 
     assert headers["hx-replace-url"] == "/columns?text=O&sort=distinct&order=desc"
     assert "<html" not in part
     assert names_in(part) == names_in(whole) == ["job", "postcode"]
     assert 'name="text" value="O"' in whole
-    assert browser.get(f"/columns/table{query}")[1]["location"] == f"/columns{query}"
+    assert browser.get(f"/columns/table{query}").headers["location"] == f"/columns{query}"
 
 
 def test_names_are_text_and_not_markup(tmp_path):
     data = tmp_path / "work" / "odd.csv"
     data.parent.mkdir()
     data.write_text('"<b onclick=x>",\'"\n1,2\n3,4\n')
-    found = Browser(tmp_path / "private", data)
+    found = ColumnsSite(tmp_path / "private", data)
 
-    text = found.get("/columns")[2] + found.get("/columns/1")[2]
+    text = found.get("/columns").text + found.get("/columns/1").text
 
     assert "<b onclick" not in text
     assert "&lt;b onclick=x&gt;" in text
@@ -275,7 +215,7 @@ def test_names_are_text_and_not_markup(tmp_path):
 
 @pytest.mark.parametrize("path", ["/columns/0", "/columns/6", "/columns/99999999999"])
 def test_there_is_no_other_column(browser, path):
-    assert browser.get(path)[0] == 404
+    assert browser.get(path).status == 404
 
 
 # --- roles ------------------------------------------------------------------------------------------------------------
@@ -284,12 +224,12 @@ def test_there_is_no_other_column(browser, path):
 def test_one_role_is_saved_at_once_and_comments_stay(browser):
     before = browser.project.read_text().splitlines()
 
-    status, _, text = browser.post("/columns/roles", {"only": "4", "role-4": "sensitive"}, hx_request="true")
+    status, _, text = browser.post("/columns/roles", {"only": "4", "role-4": "sensitive"}, htmx=True)
 
     assert status == 200
     assert browser.roles()["job"] == "sensitive"
     assert 'id="columns-summary" hx-swap-oob="true"' in text
-    assert "“job” is now sensitive." in words(text)
+    assert "“job” is now sensitive." in shown(text)
     changed = [(a, b) for a, b in zip(before, browser.project.read_text().splitlines(), strict=True) if a != b]
     assert len(changed) == 1
     assert changed[0][1] == changed[0][0].replace("quasi-identifier", "sensitive", 1)
@@ -297,7 +237,7 @@ def test_one_role_is_saved_at_once_and_comments_stay(browser):
 
 def test_ticked_columns_get_a_role_and_stay_ticked(browser):
     fields = {"number": ["2", "4"], "new_role": "other", "scope": "selected"}
-    text = browser.post("/columns/roles", fields, hx_request="true")[2]
+    text = browser.post("/columns/roles", fields, htmx=True).text
 
     assert (browser.roles()["age"], browser.roles()["job"]) == ("other", "other")
     assert re.findall(r'name="number" value="(\d)"[^>]* checked', text) == ["2", "4"]
@@ -312,7 +252,7 @@ def test_all_that_match_get_a_role(browser):
 
 
 def test_a_new_target_takes_the_role_from_the_former_one(browser):
-    text = browser.post("/columns/roles", {"only": "4", "role-4": "target"}, hx_request="true")[2]
+    text = browser.post("/columns/roles", {"only": "4", "role-4": "target"}, htmx=True).text
 
     assert browser.roles() == {
         "patient_id": "identifier",
@@ -321,7 +261,7 @@ def test_a_new_target_takes_the_role_from_the_former_one(browser):
         "job": "target",
         "ill": "quasi-identifier",
     }
-    assert "“ill” was the target; it is now a quasi-identifier." in words(text)
+    assert "“ill” was the target; it is now a quasi-identifier." in shown(text)
 
 
 @pytest.mark.parametrize(
@@ -339,10 +279,10 @@ def test_a_new_target_takes_the_role_from_the_former_one(browser):
 def test_what_cannot_be_is_said_beside_the_field_and_changes_nothing(browser, fields, said, is_htmx):
     before = browser.project.read_bytes()
 
-    status, _, text = browser.post("/columns/roles", fields, **({"hx_request": "true"} if is_htmx else {}))
+    status, _, text = browser.post("/columns/roles", fields, htmx=is_htmx)
 
     assert status == 422
-    assert said in words(text)
+    assert said in shown(text)
     assert 'id="columns-table"' in text
     assert browser.project.read_bytes() == before
 
@@ -352,21 +292,21 @@ def test_columns_that_share_a_role_by_default_are_listed_when_they_get_their_own
     listed = [line for line in lines if not line.startswith(('"age"', '"job"'))]
     shared = "\n".join(listed).replace("[data]", '[data]\ndefault_role = "sensitive"')
     browser.project.write_text(shared + "\n")
-    assert "2 sensitive" in words(browser.get("/columns")[2])
+    assert "2 sensitive" in browser.get("/columns").shown
 
     browser.post("/columns/roles", {"only": "2", "role-2": "other"})
 
     added = load_project(browser.project).columns[-1]
     assert (added.name, added.role, added.kind) == ("age", Role.OTHER, Kind.NUMERIC)
-    assert build(browser, 4, "build", "auto")[0] == 200
+    assert build(browser, 4, "build", "auto").status == 200
     assert load_project(browser.project).columns[-1].hierarchy.endswith("hierarchies/job.csv")
-    assert browser.post("/columns/2", {"kind": "ordered"})[0] == 303
+    assert browser.post("/columns/2", {"kind": "ordered"}).status == 303
     assert load_project(browser.project).read().schema["age"].kind is Kind.ORDERED
 
 
 def test_missing_roles_are_warned_of(browser):
     browser.post("/columns/roles", {"new_role": "other", "scope": "matching"})
-    text = words(browser.get("/columns")[2])
+    text = browser.get("/columns").shown
 
     assert "No column is the target." in text
     assert "No column is a quasi-identifier." in text
@@ -387,13 +327,13 @@ def test_the_project_file_is_read_again_only_when_it_changed(browser, monkeypatc
     assert asked == ["columns.roles"]
 
     browser.post("/columns/roles", {"only": "2", "role-2": "other"})
-    assert "1 other" in words(browser.get("/columns")[2])
+    assert "1 other" in browser.get("/columns").shown
     assert asked == ["columns.roles", "columns.set_roles"]
 
     browser.project.write_text(browser.project.read_text().replace('"target"', '"sensitive"'))
-    text = browser.get("/columns")[2]
+    text = browser.get("/columns").text
     assert asked == ["columns.roles", "columns.set_roles", "columns.roles"]
-    assert "1 sensitive" in words(text)
+    assert "1 sensitive" in shown(text)
 
 
 def test_a_change_by_hand_right_after_a_new_role_is_seen(browser, monkeypatch):
@@ -409,7 +349,7 @@ def test_a_change_by_hand_right_after_a_new_role_is_seen(browser, monkeypatch):
     browser.get("/columns")
     browser.post("/columns/roles", {"only": "2", "role-2": "other"})
 
-    assert "1 sensitive" in words(browser.get("/columns")[2])
+    assert "1 sensitive" in browser.get("/columns").shown
 
 
 @pytest.mark.parametrize("status", ["running", "failed"])
@@ -421,15 +361,15 @@ def test_a_table_that_is_not_read_yet_is_not_shown(browser, status):
     code, _, text = browser.get("/columns")
 
     assert code == 200
-    assert ("stays.csv: is not a table." in words(text)) == (status == "failed")
+    assert ("stays.csv: is not a table." in shown(text)) == (status == "failed")
     assert names_in(text) == []
-    assert browser.get("/columns/2")[1]["location"] == "/columns"
+    assert browser.get("/columns/2").headers["location"] == "/columns"
 
 
 def test_without_a_table_the_way_leads_to_open(browser):
     browser.page.state.update(jobs={})
 
-    assert browser.get("/columns")[1]["location"] == "/open"
+    assert browser.get("/columns").headers["location"] == "/open"
 
 
 def test_without_a_table_there_are_no_columns(tmp_path):
@@ -450,20 +390,20 @@ def sparse(tmp_path):
     matrix = sp.random(40, 25_000, 0.01, format="csr", random_state=0)
     rows = [" ".join(f"{i + 1}:1" for i in sorted(matrix.indices[a:b])) for a, b in itertools.pairwise(matrix.indptr)]
     data.write_text("".join(f"{'+1' if i % 2 else '-1'} {row}\n" for i, row in enumerate(rows)))
-    found = Browser(tmp_path / "private", data)
+    found = ColumnsSite(tmp_path / "private", data)
     yield found
     found.page.close()
 
 
 def test_a_sparse_table_of_25_000_features_is_shown_in_pages(sparse):
-    text = sparse.get("/columns")[2]
+    text = sparse.get("/columns").text
     now = asyncio.run(described(sparse.page))
 
     assert len(names_in(text)) == PAGE_SIZE
     assert not now.columns[0].is_feature
     assert len(re.findall(r"<select id=\"role-", text)) == sum(not column.is_feature for column in now.columns)
-    assert "always quasi-identifiers" in words(text)
-    last = sparse.get("/columns?page=9999")[2]
+    assert "always quasi-identifiers" in shown(text)
+    last = sparse.get("/columns?page=9999").text
     assert names_in(last)[-1] == now.columns[-1].name
 
 
@@ -472,22 +412,22 @@ def test_features_keep_their_role(sparse):
     status, _, text = sparse.post("/columns/roles", {"number": "2", "new_role": "other", "scope": "selected"})
 
     assert status == 422
-    assert "features of a 0/1 table are always quasi-identifiers" in words(text)
+    assert "features of a 0/1 table are always quasi-identifiers" in shown(text)
     assert sparse.project.read_bytes() == before
 
     fields = {"new_role": "other", "scope": "matching"}
-    text = sparse.post("/columns/roles", fields, hx_request="true")[2]
+    text = sparse.post("/columns/roles", fields, htmx=True).text
     assert set(sparse.roles().values()) == {"other"}
-    assert "features of the 0/1 table stay quasi-identifiers" in words(text)
-    assert sparse.get("/columns/2")[0] == 200
-    assert sparse.post("/columns/2/hierarchy", {"act": "preview", "method": "auto"})[0] == 404
+    assert "features of the 0/1 table stay quasi-identifiers" in shown(text)
+    assert sparse.get("/columns/2").status == 200
+    assert sparse.post("/columns/2/hierarchy", {"act": "preview", "method": "auto"}).status == 404
 
 
 # --- one column -------------------------------------------------------------------------------------------------------
 
 
 def test_a_column_shows_its_values_and_counts(browser):
-    text = words(browser.get("/columns/4")[2])
+    text = browser.get("/columns/4").shown
 
     assert "cook 15 25 %" in text
     assert "missing 6 10 %" in text
@@ -509,7 +449,7 @@ def test_a_kind_is_changed_only_if_the_cells_allow_it(browser):
 
 def build(browser, number, act, method, **fields):
     form = {"act": act, "method": method, **{f"{method}-{name}": value for name, value in fields.items()}}
-    return browser.post(f"/columns/{number}/hierarchy", form, hx_request="true")
+    return browser.post(f"/columns/{number}/hierarchy", form, htmx=True)
 
 
 def test_the_page_knows_the_methods_of_the_command_line():
@@ -533,8 +473,8 @@ def test_a_preview_shows_levels_and_writes_nothing(browser, number, method, fiel
     status, _, text = build(browser, number, "preview", method, **fields)
 
     assert status == 200
-    assert "Preview, not saved" in words(text)
-    assert label in words(text)
+    assert "Preview, not saved" in shown(text)
+    assert label in shown(text)
     assert browser.project.read_bytes() == before
     assert not (browser.project.parent / "hierarchies").exists()
 
@@ -546,10 +486,10 @@ def test_a_built_hierarchy_is_what_global_recoding_uses(browser):
     released = GlobalRecoder(k=15).release(load_project(browser.project).read()).table
 
     assert status == 200
-    assert "hierarchies/age.csv" in words(text)
+    assert "hierarchies/age.csv" in shown(text)
     assert 'hierarchy = "hierarchies/age.csv"' in browser.project.read_text()
     assert set(released["age"].values.to_pylist()) == {"[0, 32]", "[33, 64]"}
-    assert "file" in words(browser.get("/columns?text=age")[2])
+    assert "file" in browser.get("/columns?text=age").shown
 
 
 @pytest.mark.parametrize(
@@ -568,8 +508,8 @@ def test_what_is_wrong_with_a_setting_stands_beside_it(browser, number, method, 
 
     assert status == 422
     problem = re.search(rf'<div class="problem" role="alert" id="problem-{place}">(.*?)</div>', text, re.DOTALL)
-    assert problem, words(text)
-    assert said in words(problem[1])
+    assert problem, shown(text)
+    assert said in shown(problem[1])
     assert f'value="{method}" checked' in text
     assert not (browser.project.parent / "hierarchies").exists()
 
@@ -577,56 +517,59 @@ def test_what_is_wrong_with_a_setting_stands_beside_it(browser, number, method, 
 OWN = "nurse;health;*\ndoctor;health;*\ncook;kitchen;*\nwaiter;kitchen;*\n"
 
 
+def upload(browser, content, act):
+    return browser.upload("/columns/4/hierarchy", "own.csv", content, htmx=True, act=act)
+
+
 def test_a_file_is_checked_and_then_used(browser):
-    text = browser.upload("/columns/4/hierarchy", OWN, "check")[2]
-    assert "own.csv: 3 levels, nested; it covers every value of the column." in words(text)
+    text = upload(browser, OWN, "check").text
+    assert "own.csv: 3 levels, nested; it covers every value of the column." in shown(text)
     assert load_project(browser.project).columns[3].hierarchy is None
 
-    status, _, text = browser.upload("/columns/4/hierarchy", OWN, "use")
+    status, _, text = upload(browser, OWN, "use")
     assert status == 200
     assert (browser.project.parent / "hierarchies" / "job.csv").read_text() == OWN
-    assert "health" in words(text)
+    assert "health" in shown(text)
     assert list((browser.page.folder / "uploads").iterdir()) == []
-    text = build(browser, 4, "check", "auto")[2]
-    assert "The hierarchy in use: 3 levels, nested" in words(text)
+    text = build(browser, 4, "check", "auto").text
+    assert "The hierarchy in use: 3 levels, nested" in shown(text)
 
 
 def test_faults_of_a_file_are_listed_and_name_no_value(browser):
     before = browser.project.read_bytes()
     content = "nurse;health;*\ndoctor;health;other\ncook;;*\ncook;kitchen;*\n"
 
-    status, _, text = browser.upload("/columns/4/hierarchy", content, "use")
+    status, _, text = upload(browser, content, "use")
 
     assert status == 422
-    assert "own.csv: 4 faults found. Nothing was changed." in words(text)
-    assert "line 3 of a hierarchy has no label on level 1" in words(text)
+    assert "own.csv: 4 faults found. Nothing was changed." in shown(text)
+    assert "line 3 of a hierarchy has no label on level 1" in shown(text)
     assert text.index('id="hierarchy-file"') < text.index("4 faults found")
     assert str(browser.page.folder) not in text
     assert browser.project.read_bytes() == before
 
-    text = browser.upload("/columns/4/hierarchy", "nurse;*\ncook;*\n", "use")[2]
-    assert "does not cover 2 of 5 values" in words(text)
-    assert "doctor" not in words(text)
+    text = upload(browser, "nurse;*\ncook;*\n", "use").text
+    assert "does not cover 2 of 5 values" in shown(text)
+    assert "doctor" not in shown(text)
 
 
 def test_a_form_without_a_file_is_told_beside_the_field(browser):
-    body = b'--frontier\r\nContent-Disposition: form-data; name="act"\r\n\r\nuse\r\n--frontier--\r\n'
-    headers = {"content-type": "multipart/form-data; boundary=frontier", "hx-request": "true"}
+    headers = {"content-type": MULTIPART, **HTMX}
 
-    status, _, text = browser.ask("POST", "/columns/4/hierarchy", body, headers)
+    status, _, text = ask(browser.app, "POST", "/columns/4/hierarchy", body=form_of(("act", "use")), headers=headers)
 
     assert status == 422
     assert re.search(r'id="problem-file"><p>no file was chosen', text)
 
 
 def test_a_hierarchy_is_removed_from_the_project_and_its_file_stays(browser):
-    browser.upload("/columns/4/hierarchy", OWN, "use")
+    upload(browser, OWN, "use")
 
-    text = build(browser, 4, "remove", "auto")[2]
+    text = build(browser, 4, "remove", "auto").text
 
     assert load_project(browser.project).columns[3].hierarchy is None
     assert (browser.project.parent / "hierarchies" / "job.csv").exists()
-    assert "No hierarchy file" in words(text)
+    assert "No hierarchy file" in shown(text)
 
 
 def test_a_file_of_the_user_is_not_replaced(browser):
@@ -634,8 +577,8 @@ def test_a_file_of_the_user_is_not_replaced(browser):
     folder.mkdir()
     (folder / "job.csv").write_text("my own work\n")
 
-    browser.upload("/columns/4/hierarchy", OWN, "use")
-    browser.upload("/columns/4/hierarchy", OWN.replace("health", "care"), "use")
+    upload(browser, OWN, "use")
+    upload(browser, OWN.replace("health", "care"), "use")
 
     assert (folder / "job.csv").read_text() == "my own work\n"
     assert sorted(path.name for path in folder.iterdir()) == ["job-2.csv", "job.csv"]
@@ -646,9 +589,9 @@ def test_a_hierarchy_among_the_parameters_gives_way(browser):
     (browser.project.parent / "old.csv").write_text(OWN)
     written = browser.project.read_text().replace("k = 5\n", 'k = 5\nhierarchies = { job = "old.csv" }\n', 1)
     browser.project.write_text(written)
-    assert "old.csv" in words(browser.get("/columns/4")[2])
+    assert "old.csv" in browser.get("/columns/4").shown
 
-    browser.upload("/columns/4/hierarchy", OWN.replace("health", "care"), "use")
+    upload(browser, OWN.replace("health", "care"), "use")
 
     project = load_project(browser.project)
     assert dict(project.parameters) == {"k": 5}
@@ -656,13 +599,13 @@ def test_a_hierarchy_among_the_parameters_gives_way(browser):
 
 
 def test_a_hierarchy_file_that_is_broken_is_told(browser):
-    browser.upload("/columns/4/hierarchy", OWN, "use")
+    upload(browser, OWN, "use")
     (browser.project.parent / "hierarchies" / "job.csv").write_text("a;b\na;c\n")
 
     status, _, text = browser.get("/columns/4")
 
     assert status == 200
-    assert "The hierarchy in use cannot be read." in words(text)
+    assert "The hierarchy in use cannot be read." in shown(text)
 
 
 @given(st.lists(st.text(min_size=1, max_size=80), min_size=2, max_size=6, unique=True))

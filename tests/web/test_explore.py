@@ -1,62 +1,36 @@
 """Explore: a comparison as the command makes it, ranked by any weights, and a candidate that the project file takes."""
 
-import asyncio
 import json
 import re
 from html import unescape
-from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-import sfumato.web
 from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.evaluation.grid import Point
 from sfumato.evaluation.points import Status, unmeasured
 from sfumato.project import load_project
-from sfumato.web.job import Job
+from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, PROJECT_FILE, noted
 from sfumato.web.job_errors import TaskError
-from sfumato.web.jobs import Jobs
-from sfumato.web.settings import PageSettings
-from sfumato.web.state import Page
 from sfumato.web.tasks import explore as tasks
 from sfumato.web.tasks import task_named
 from sfumato.web.views import explore, pictures
-from web.real_browser import PolicyHeaders, look_at, served
+from web.asking import Site
+from web.real_browser import STATIC, PolicyHeaders, look_at, served
+from web.standing_in import PROJECT, JobsAtOnce, Told, end, people, small_project, start_for
 
-STATIC = Path(sfumato.web.__file__).parent / "static"
 CANARY = "CANARY-cell"
-ILLNESSES = ("x", "y", CANARY)
-TABLE = "age,sex,town,illness,paid\n" + "".join(
-    f"{20 + number % 7},{'fm'[number % 2]},{'abc'[number % 3]},{ILLNESSES[number % 3]},{'yn'[number % 4 == 0]}\n"
-    for number in range(80)
-)
-PROJECT = """# mine
-[data]
-path = "people.csv"
-
-[columns]
-"age" = { role = "quasi-identifier", kind = "numeric" }  # why
-"sex" = { role = "quasi-identifier", kind = "categorical" }
-"town" = { role = "quasi-identifier", kind = "categorical" }
-"illness" = { role = "sensitive", kind = "categorical" }
-"paid" = { role = "target", kind = "categorical" }
-
-[release]
-mechanism = "greedy-containment"
-output = "release.csv"
-
-[release.parameters]
-k = 5
-
+TABLE = people(80, ("x", "y", CANARY))
+COMPARED = (
+    PROJECT
+    + """
 [compare]
 classifiers = ["naive-bayes"]
 weights = [0.5, 0.3, 0.2]
@@ -68,26 +42,11 @@ k = [5, 10, 60]
 k = [3]
 on_infeasible = ["skip"]
 """
-
-
-class Told:
-    """Stands in for what a task tells its server."""
-
-    def __init__(self):
-        self.steps, self.lines = [], []
-
-    def progress(self, done, total, what):
-        self.steps.append((done, total, what))
-
-    def log(self, text):
-        self.lines.append(text)
+)
 
 
 def make_project(folder):
-    (folder / "people.csv").write_text(TABLE, encoding="utf-8")
-    path = folder / "sfumato.toml"
-    path.write_text(PROJECT, encoding="utf-8")
-    return path
+    return small_project(folder, COMPARED, TABLE)
 
 
 @pytest.fixture(scope="module")
@@ -180,11 +139,9 @@ def stored_points(folder, figures, asked=()):
         "measuring": {"classifiers": ["naive-bayes"], "n_folds": 3, "seed": 0, "max_rows": None},
         "weights": [1 / 3, 1 / 3, 1 / 3],
         "asked": list(asked),
-        "table": "another",
     }
-    path = folder / "comparison.json"
-    path.write_text(json.dumps(kept))
-    return str(path)
+    (folder / tasks.STORED_NAME).write_text(json.dumps(kept))
+    return str(folder)
 
 
 def naive_scores(figures, weights):
@@ -215,7 +172,7 @@ def test_releases_are_ranked_by_the_weights(tmp_path_factory, drawn, given_weigh
     folder = tmp_path_factory.mktemp("ranked")
     scaled = [weight / 100 for weight in given_weights]
     found = tasks.rank(
-        folder, Told(), stored=stored_points(folder, drawn), project=str(make_project(folder)), weights=scaled
+        folder, Told(), made_in=stored_points(folder, drawn), project=str(make_project(folder)), weights=scaled
     )
     scores = naive_scores(drawn, scaled)
     total = sum(scaled)
@@ -236,7 +193,7 @@ def test_weights_change_what_is_recommended(tmp_path):
     stored = stored_points(tmp_path, [(0.7, 0.5, 1), (0.699, 0.1, 5), (0.9, 1.0, 5)], asked=["k=2"])
     project = str(make_project(tmp_path))
     by = {
-        name: tasks.rank(tmp_path, Told(), stored=stored, project=project, weights=weights)
+        name: tasks.rank(tmp_path, Told(), made_in=stored, project=project, weights=weights)
         for name, weights in {"privacy": [0, 1, 0], "size": [0, 0, 1]}.items()
     }
     settings = {
@@ -251,7 +208,7 @@ def test_other_guarantees_may_be_asked_of_what_is_stored(tmp_path):
         stored_points(tmp_path, [(0.7, 0.5, 1), (0.6, 0.1, 5), (0.9, 1.0, 5)]),
         str(make_project(tmp_path)),
     )
-    found = tasks.rank(tmp_path, Told(), stored=stored, project=project, asked=["k=3"])
+    found = tasks.rank(tmp_path, Told(), made_in=stored, project=project, asked=["k=3"])
     assert [one["meets_guarantee"] for one in sorted(found["releases"], key=lambda one: one["parameters"]["k"])] == [
         False,
         True,
@@ -262,14 +219,14 @@ def test_other_guarantees_may_be_asked_of_what_is_stored(tmp_path):
 def test_weights_that_weigh_nothing_are_refused(tmp_path, wrong):
     stored, project = stored_points(tmp_path, [(0.7, 0.5, 1), (0.9, 1.0, 5)]), str(make_project(tmp_path))
     with pytest.raises(InvalidParameterError):
-        tasks.rank(tmp_path, Told(), stored=stored, project=project, weights=wrong)
+        tasks.rank(tmp_path, Told(), made_in=stored, project=project, weights=wrong)
 
 
 def test_ranking_reads_no_data_and_measures_nothing(compared, tmp_path):
     project, folder, result, _ = compared
     elsewhere = tmp_path / "sfumato.toml"
     elsewhere.write_text(project.read_text(encoding="utf-8"), encoding="utf-8")  # and no table beside it
-    found = tasks.rank(tmp_path, Told(), stored=str(folder / tasks.STORED_NAME), project=str(elsewhere))
+    found = tasks.rank(tmp_path, Told(), made_in=str(folder), project=str(elsewhere))
     assert found["why"] == result["why"]
     assert {one["label"] for one in found["not_measured"]} == {"mondrian k=60"}
     assert "k" in found["not_measured"][0]["reason"]
@@ -277,34 +234,19 @@ def test_ranking_reads_no_data_and_measures_nothing(compared, tmp_path):
 
 def test_the_candidate_is_what_the_project_file_asks_for(tmp_path):
     stored, project = stored_points(tmp_path, [(0.7, 0.5, 1), (0.6, 0.1, 5), (0.9, 1.0, 5)]), make_project(tmp_path)
-    before = tasks.rank(tmp_path, Told(), stored=stored, project=str(project))
+    before = tasks.rank(tmp_path, Told(), made_in=stored, project=str(project))
     assert (before["candidate"], before["planned"]) == (None, "greedy-containment k=5")
     second = next(one for one in before["releases"] if one["parameters"] == {"k": 3})
     task_named("goal.choose")(
         tmp_path, Told(), project=str(project), mechanism=second["mechanism"], parameters=second["parameters"]
     )
-    after = tasks.rank(tmp_path, Told(), stored=stored, project=str(project))
+    after = tasks.rank(tmp_path, Told(), made_in=stored, project=str(project))
     assert after["candidate"] == second["key"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "is_current"),
-    [
-        ('mechanism = "greedy-containment"', 'mechanism = "mondrian"', True),
-        ("weights = [0.5, 0.3, 0.2]", "weights = [1, 0, 0]", True),
-        ('"town" = { role = "quasi-identifier"', '"town" = { role = "other"', False),
-        ('path = "people.csv"', 'path = "others.csv"', False),
-    ],
-)
-def test_a_table_described_otherwise_is_noticed(compared, tmp_path, old, new, is_current):
-    project, folder, _, _ = compared
-    text = project.read_text(encoding="utf-8")
-    assert old in text
-    changed = project.parent / "changed.toml"
-    changed.write_text(text.replace(old, new), encoding="utf-8")
-    found = tasks.rank(tmp_path, Told(), stored=str(folder / tasks.STORED_NAME), project=str(changed))
-    changed.unlink()
-    assert found["is_current"] is is_current
+def test_what_it_was_compared_from_is_noted(compared):
+    project, _, result, _ = compared
+    assert result["inputs"] == noted(project, DESCRIPTION, DATA, HIERARCHY)
 
 
 def test_weights_are_kept_in_the_project_file(tmp_path):
@@ -319,76 +261,40 @@ def test_weights_are_kept_in_the_project_file(tmp_path):
 # ---- the page
 
 
-class DirectJobs(Jobs):
-    """Short tasks run in this process, as JSON would pass them."""
+class ExploreSite(Site):
+    """A page with this step, pictures and a stand-in for what makes releases; answers carry the headers of the page."""
 
-    async def call(self, task, /, *, seconds=60.0, **arguments):
-        try:
-            found = task_named(task)(self._folder, Told(), **json.loads(json.dumps(arguments)))
-            return json.loads(json.dumps(found))
-        except Exception as error:
-            raise TaskError.of(error) from None
-
-
-class Site:
-    """The page of a test, and requests to it."""
-
-    def __init__(self, folder, project=None):
-        folder.mkdir()
-        self.page = Page(PageSettings(), folder)
-        self.page.jobs = DirectJobs(folder / "direct")
-        if project is not None:
-            self.page.state.update(project=str(project), data_name="people.csv")
+    def __init__(self, folder, project):
         released = Route("/goal/release", self._released, methods=["POST"])
         static = Mount("/static", StaticFiles(directory=STATIC))
-        self.app = Starlette(
-            routes=[*explore.ROUTES, *pictures.ROUTES, released, static], middleware=[Middleware(PolicyHeaders)]
+        super().__init__(
+            folder / "page",
+            explore,
+            pictures,
+            project=project,
+            jobs=JobsAtOnce(folder / "jobs"),
+            routes=[released, static],
+            middleware=[Middleware(PolicyHeaders)],
         )
-        self.app.state.page = self.page
         self.forms = []
 
     async def _released(self, request):
         self.forms.append(dict(await request.form()))
         return HTMLResponse('<title>release</title><link rel="icon" href="/static/icon.svg">')
 
-    def job(self, purpose, status="done", result=None, error=None):
-        folder = self.page.folder / f"{purpose}-job"
-        folder.mkdir()
-        (folder / "result.json").write_text(json.dumps(result or {}))
-        job = Job(f"{purpose}1", purpose, f"Job {purpose}", folder)
+    def job(self, purpose, status="done", **ended):
+        job = start_for(self.page, purpose)
         if status != "running":
-            job._end(status, error)
-        self.page.jobs._jobs[job.id] = job
-        self.page.started(purpose, job)
+            end(job, status, **ended)
         return job
-
-    def ask(self, method, path, htmx=True, **form):
-        status, headers, text = asyncio.run(self._ask(method, path, htmx, urlencode(form).encode()))
-        assert not re.search(r"<script(?! src=)|\sstyle=|\son[a-z]+=", text)
-        return status, headers, text
-
-    async def _ask(self, method, path, htmx, body):
-        headers = [(b"content-type", b"application/x-www-form-urlencoded")] + [(b"hx-request", b"true")] * htmx
-        scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers}
-        sent, coming = [], [{"type": "http.request", "body": body}]
-
-        async def receive():
-            return coming.pop() if coming else await asyncio.Event().wait()
-
-        async def send(message):
-            sent.append(message)
-
-        await self.app(scope, receive, send)
-        answered = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return sent[0]["status"], answered, b"".join(part.get("body", b"") for part in sent[1:]).decode()
 
 
 @pytest.fixture
 def site(compared, tmp_path):
     """Give a page with the comparison of the module and a project file of its own."""
     project = make_project(tmp_path)
-    site = Site(tmp_path / "page", project)
-    job = site.job("compare", result=compared[2])
+    site = ExploreSite(tmp_path, project)
+    job = site.job("compare", result={**compared[2], "inputs": noted(project, DESCRIPTION, DATA, HIERARCHY)})
     stored = json.loads((compared[1] / tasks.STORED_NAME).read_bytes())
     (job.folder / tasks.STORED_NAME).write_text(json.dumps(stored))
     return site
@@ -405,7 +311,7 @@ def keys_of(text):
 
 
 def test_the_step_shows_every_release_and_the_recommendation(site, compared):
-    status, _, text = site.ask("GET", "/explore", htmx=False)
+    status, _, text = site.get("/explore")
     assert status == 200
     assert unescape(text).count(compared[2]["why"]) == 2  # in words, and for those who do not see the chart
     assert set(keys_of(text)) == {"mondrian k=5", "mondrian k=10", "greedy-containment k=3 on_infeasible=skip"}
@@ -415,12 +321,26 @@ def test_the_step_shows_every_release_and_the_recommendation(site, compared):
     assert [int(value) for value in re.findall(r'type="range".*?value="(\d+)"', text)] == [50, 30, 20]
 
 
+def test_the_step_speaks_of_no_option_of_the_command_line(site):
+    path = site.page.job("compare").folder / tasks.STORED_NAME
+    kept = json.loads(path.read_bytes())
+    kept["left_out"] = {"slicing": "use a mechanism that selects features: see 'sfumato mechanisms'"}
+    for result in kept["results"]:
+        result["parameters"]["max_seconds"] = 3
+        result |= {"status": Status.TIMED_OUT, "reason": "see 'sfumato mechanisms'"}
+    path.write_text(json.dumps(kept))
+    shown = site.get("/explore").shown
+    assert "searches had a time limit; with more time they may find better ones" in shown
+    assert shown.count("on the step Goal") >= 2
+    assert not re.search(r"--\w|'sfumato | -o ", shown)
+
+
 def test_sliders_rank_again_and_are_remembered(site):
-    status, _, text = site.ask("POST", "/explore/rank", utility="0", privacy="100", size="0")
+    status, _, text = site.post("/explore/rank", htmx=True, utility="0", privacy="100", size="0")
     assert status == 200
     assert "<html" not in text
     first = re.search(r'<td class="num">1</td>\s*<th scope="row">([a-z-]+)', text)[1]
-    again = site.ask("GET", "/explore", htmx=False)[2]
+    again = site.get("/explore").text
     assert [int(value) for value in re.findall(r'type="range".*?value="(\d+)"', again)] == [0, 100, 0]
     assert re.search(r'<td class="num">1</td>\s*<th scope="row">([a-z-]+)', again)[1] == first
     risks = [float(risk) for risk in re.findall(r'<td class="num">([0-9.]+) %</td>', again)][:3]
@@ -429,23 +349,25 @@ def test_sliders_rank_again_and_are_remembered(site):
 
 @pytest.mark.parametrize("wrong", [{"utility": "0", "privacy": "0", "size": "0"}, {"utility": "x"}, {"utility": "101"}])
 def test_wrong_weights_are_refused_beside_the_sliders(site, wrong):
-    status, headers, text = site.ask("POST", "/explore/rank", **{"utility": "1", "privacy": "1", "size": "1", **wrong})
+    status, headers, text = site.post(
+        "/explore/rank", htmx=True, **{"utility": "1", "privacy": "1", "size": "1", **wrong}
+    )
     assert (status, headers["hx-retarget"]) == (422, "#explore-problem")
     assert 'role="alert"' in text
     assert site.page.state.get("weights") is None
 
 
 def test_weights_go_into_the_project_file(site):
-    site.ask("POST", "/explore/rank", utility="80", privacy="10", size="10")
-    status, _, text = site.ask("POST", "/explore/weights")
+    site.post("/explore/rank", htmx=True, utility="80", privacy="10", size="10")
+    status, _, text = site.post("/explore/weights", htmx=True)
     assert status == 200
     assert "now has these weights" in text
     assert list(load_project(site.page.state.project).compare["weights"]) == [0.8, 0.1, 0.1]
 
 
 def test_a_candidate_goes_into_the_project_file(site):
-    key = keys_of(site.ask("GET", "/explore", htmx=False)[2])["greedy-containment k=3 on_infeasible=skip"]
-    status, _, text = site.ask("POST", "/explore/candidate", key=key)
+    key = keys_of(site.get("/explore").text)["greedy-containment k=3 on_infeasible=skip"]
+    status, _, text = site.post("/explore/candidate", htmx=True, key=key)
     assert status == 200
     project = load_project(site.page.state.project)
     assert (project.mechanism, dict(project.parameters)) == ("greedy-containment", {"k": 3, "on_infeasible": "skip"})
@@ -454,32 +376,80 @@ def test_a_candidate_goes_into_the_project_file(site):
     assert len(re.findall("badge mark", text)) == 1
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ('mechanism = "greedy-containment"', 'mechanism = "mondrian"', ""),
+        ("weights = [0.5, 0.3, 0.2]", "weights = [1, 0, 0]", ""),
+        ('"town" = { role = "quasi-identifier"', '"town" = { role = "other"', "description of the table"),
+        ('path = "people.csv"', 'path = "others.csv"', "description of the table"),
+    ],
+)
+def test_a_table_described_otherwise_is_noticed(site, old, new, changed):
+    project = site.page.state.project
+    text = project.read_text(encoding="utf-8")
+    assert old in text
+    project.write_text(text.replace(old, new), encoding="utf-8")
+    assert_compared_earlier(site, changed)
+
+
+def assert_compared_earlier(site, changed):
+    """Look at the step, and at what is put into it when a candidate is chosen."""
+    answer = site.get("/explore")
+    key = next(iter(keys_of(answer.text).values()))
+    for found in (answer, site.post("/explore/candidate", htmx=True, key=key)):
+        assert found.status == 200
+        said = " ".join(found.seen.texts.get("compared-earlier", "").split())
+        assert (f"Changed since: {changed}. " in said) == bool(said) == bool(changed)
+
+
+def test_other_data_is_noticed(site):
+    assert_compared_earlier(site, "")
+    data = site.page.state.project.parent / "people.csv"
+    data.write_text(TABLE + "20,f,a,x,y\n")
+    assert_compared_earlier(site, "data")
+
+
+def test_a_hierarchy_written_anew_is_noticed(tmp_path, site):
+    project, file = site.page.state.project, tmp_path / "town.csv"
+    text = project.read_text(encoding="utf-8")
+    project.write_text(text.replace('"town" = {', '"town" = { hierarchy = "town.csv",'), encoding="utf-8")
+    file.write_text("a,*\nb,*\nc,*\n")
+    former = site.page.job("compare")
+    result, stored = former.result(), (former.folder / tasks.STORED_NAME).read_bytes()
+    job = site.job("compare", result={**result, "inputs": noted(project, DESCRIPTION, DATA, HIERARCHY)})
+    (job.folder / tasks.STORED_NAME).write_bytes(stored)
+    assert_compared_earlier(site, "")
+    file.write_text("a,+\nb,+\nc,+\n")
+    assert_compared_earlier(site, "hierarchy")
+
+
 @pytest.mark.parametrize("path", ["/explore/candidate", "/explore/short-list"])
 def test_an_unknown_release_is_refused(site, path):
     before = site.page.state.project.read_bytes()
     for key in ("", "no-such", "mondrian k=5"):
-        assert site.ask("POST", path, key=key)[0] == 422
+        assert site.post(path, htmx=True, key=key).status == 422
     assert site.page.state.project.read_bytes() == before
     assert not site.page.state.get("short_list")
 
 
 def test_the_short_list_takes_and_gives_back(site):
-    key = keys_of(site.ask("GET", "/explore", htmx=False)[2])["mondrian k=10"]
-    assert "Empty." not in site.ask("POST", "/explore/short-list", key=key)[2]
-    text = site.ask("GET", "/explore", htmx=False)[2]
+    key = keys_of(site.get("/explore").text)["mondrian k=10"]
+    assert "Empty." not in site.post("/explore/short-list", htmx=True, key=key).text
+    text = site.get("/explore").text
     assert re.findall(r'id="star-([^"]+)"[^>]*aria-pressed="true"', text) == [key]
-    assert "Empty." in site.ask("POST", "/explore/short-list", key=key)[2]
+    assert "Empty." in site.post("/explore/short-list", htmx=True, key=key).text
 
 
 def test_every_form_works_without_a_script(site):
-    key = keys_of(site.ask("GET", "/explore", htmx=False)[2])["mondrian k=5"]
+    key = keys_of(site.get("/explore").text)["mondrian k=5"]
     for path, form in {
         "/explore/rank": {"utility": "10", "privacy": "10", "size": "80"},
         "/explore/weights": {},
         "/explore/candidate": {"key": key},
         "/explore/short-list": {"key": key},
     }.items():
-        status, headers, _ = site.ask("POST", path, htmx=False, **form)
+        status, headers, _ = site.post(path, **form)
         assert (status, headers["location"]) == (303, "/explore")
     assert load_project(site.page.state.project).mechanism == "mondrian"
 
@@ -494,14 +464,14 @@ def test_every_form_works_without_a_script(site):
     ],
 )
 def test_without_a_comparison_the_step_says_how_to_get_one(tmp_path, status, words):
-    site = Site(tmp_path / "page", make_project(tmp_path))
+    site = ExploreSite(tmp_path, make_project(tmp_path))
     if status:
         site.job("compare", status, error=TaskError("too few rows") if status == "failed" else None)
-    text = site.ask("GET", "/explore", htmx=False)[2]
+    text = site.get("/explore").text
     assert words in text
     assert ("/run" if status == "running" else "/goal") in text
     with pytest.raises(TaskError):
-        site.ask("POST", "/explore/candidate", key="x")
+        site.post("/explore/candidate", htmx=True, key="x")
 
 
 def test_a_comparison_without_any_release_gives_the_reasons(site):
@@ -510,7 +480,7 @@ def test_a_comparison_without_any_release_gives_the_reasons(site):
     for result in stored["results"]:
         result |= unmeasured(Point(result["mechanism"], result["parameters"]), Status.INFEASIBLE, "too few rows there")
     path.write_text(json.dumps(stored))
-    text = site.ask("GET", "/explore", htmx=False)[2]
+    text = site.get("/explore").text
     assert 'class="chart' not in text
     assert "No release is recommended" in text
     assert text.count("too few rows there") == 4
@@ -520,24 +490,28 @@ def test_a_comparison_without_any_release_gives_the_reasons(site):
 
 
 def test_pictures_of_a_release_are_shown_and_sent(tmp_path):
-    site = Site(tmp_path / "page", make_project(tmp_path))
-    assert "There is no release yet" in site.ask("GET", "/explore/release", htmx=False)[2]
+    site = ExploreSite(tmp_path, make_project(tmp_path))
+    assert "There is no release yet" in site.get("/explore/release").text
     kinds = [("lattice", "done"), ("roc", "utility")]
     listed = [{"name": n, "title": f"Title {n}", "alt": f"Alt {n}", "group": g} for n, g in kinds]
-    job = site.job("release", result={"pictures": listed})
+    project = site.page.state.project
+    job = site.job("release", result={"pictures": listed, "inputs": noted(project, PROJECT_FILE, DATA)})
     (job.folder / "lattice.svg").write_text("<svg/>")
-    text = site.ask("GET", "/explore/release", htmx=False)[2]
+    text = site.get("/explore/release").text
     assert re.findall(r'<img[^>]* src="([^"]+)" alt="([^"]+)"', text) == [
         ("/pictures/release/lattice.svg", "Alt lattice")
     ]
-    status, headers, text = site.ask("GET", "/pictures/release/lattice.svg", htmx=False)
+    assert "Made with earlier settings" not in text
+    project.write_text(project.read_text(encoding="utf-8") + "# a remark\n", encoding="utf-8")
+    assert "Made with earlier settings. Changed since: project file." in site.get("/explore/release").shown
+    status, headers, text = site.get("/pictures/release/lattice.svg")
     assert (status, headers["content-type"], text) == (200, "image/svg+xml", "<svg/>")
 
 
 def test_a_release_without_pictures_says_so(tmp_path):
-    site = Site(tmp_path / "page", make_project(tmp_path))
-    site.job("release", result={"pictures": []})
-    assert "nothing that can be drawn" in site.ask("GET", "/explore/release", htmx=False)[2]
+    site = ExploreSite(tmp_path, make_project(tmp_path))
+    site.job("release", result={"pictures": [], "inputs": []})
+    assert "nothing that can be drawn" in site.get("/explore/release").text
 
 
 @pytest.mark.parametrize(
@@ -555,13 +529,13 @@ def test_a_release_without_pictures_says_so(tmp_path):
     ],
 )
 def test_only_pictures_of_a_job_are_sent(tmp_path, path):
-    site = Site(tmp_path / "page", make_project(tmp_path))
+    site = ExploreSite(tmp_path, make_project(tmp_path))
     job = site.job("release", result={"pictures": []})
     for name in ("Upper.svg", ".hidden.svg", "secret.svg"):
         (job.folder / name).write_text("<svg/>")
     (job.folder / "link.svg").symlink_to(job.folder / "secret.svg")
     (job.folder.parent / "job.svg").write_text("<svg/>")
-    assert site.ask("GET", f"/pictures/{path}", htmx=False)[0] == 404
+    assert site.get(f"/pictures/{path}").status == 404
 
 
 # ---- in a real browser

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import subprocess
@@ -24,7 +23,10 @@ from sfumato.web.goal_guarantees import GUARANTEES
 from sfumato.web.job_errors import TaskError
 from sfumato.web.jobs import Jobs
 from sfumato.web.tasks import goal, goal_form
-from tests.web.goal_and_run import PROJECT, TABLE, Site, Told, end, make_project
+from sfumato.web.views import goal as view
+from sfumato.web.views import run
+from web.asking import Site
+from web.standing_in import PROJECT, JobsAtOnce, Told, end, people, small_project, until
 
 SPARSE = "".join(f"{number % 2} {number % 3 + 1}:1 {number % 5 + 4}:1\n" for number in range(40))
 SPARSE_PROJECT = """[data]
@@ -42,14 +44,26 @@ PARAMETERS = [
 ]
 
 
+class Silent(Told):
+    """Fails where a task of this step logs: there is nothing to say."""
+
+    def log(self, text):
+        raise AssertionError(text)
+
+
+def site_of(folder, project, jobs=None):
+    at_once = jobs or JobsAtOnce(folder / "jobs", Silent)
+    return Site(folder / "page", view, run, project=project, jobs=at_once)
+
+
 @pytest.fixture
 def project(tmp_path):
-    return make_project(tmp_path / "work")
+    return small_project(tmp_path / "work")
 
 
 @pytest.fixture
 def site(tmp_path, project):
-    return Site(tmp_path / "page", project)
+    return site_of(tmp_path, project)
 
 
 @pytest.fixture
@@ -61,15 +75,17 @@ def sparse_project(tmp_path):
 
 
 def choices_of(path):
-    return goal.risk_today(path.parent, Told(), project=str(path))["choices"]
+    return goal.risk_today(path.parent, Silent(), project=str(path))["choices"]
 
 
 def check(path, mechanism, purpose="release", **values):
-    return goal_form.check(path.parent, Told(), project=str(path), mechanism=mechanism, values=values, purpose=purpose)
+    return goal_form.check(
+        path.parent, Silent(), project=str(path), mechanism=mechanism, values=values, purpose=purpose
+    )
 
 
 def choose(path, **choice):
-    return goal.choose(path.parent, Told(), project=str(path), **choice)
+    return goal.choose(path.parent, Silent(), project=str(path), **choice)
 
 
 def written(path):
@@ -85,9 +101,9 @@ def filled(site, **changes):
 
 
 def test_todays_risk_is_that_of_groups_counted_by_hand(project):
-    found = goal.risk_today(project.parent, Told(), project=str(project))
+    found = goal.risk_today(project.parent, Silent(), project=str(project))
 
-    rows = [tuple(line.split(",")[:3]) for line in TABLE.splitlines()[1:]]
+    rows = [tuple(line.split(",")[:3]) for line in people().splitlines()[1:]]
     groups = Counter(rows)
     uniques = sum(size == 1 for size in groups.values())
     assert found["profile"]["k"] == min(groups.values())
@@ -98,14 +114,14 @@ def test_todays_risk_is_that_of_groups_counted_by_hand(project):
 
 
 def test_words_tell_of_a_sensitive_value_that_a_group_shares(project):
-    words = goal.risk_today(project.parent, Told(), project=str(project))["words"]
+    words = goal.risk_today(project.parent, Silent(), project=str(project))["words"]
 
     assert any("'illness'" in text and "learns it" in text for text in words)
 
 
 def test_a_table_without_unique_rows_is_not_said_to_have_some(tmp_path):
     table = "age,sex,town,illness,paid\n" + "30,f,a,x,y\n30,f,a,y,n\n" * 4
-    found = goal.risk_today(tmp_path, Told(), project=str(make_project(tmp_path / "work", table=table)))
+    found = goal.risk_today(tmp_path, Silent(), project=str(small_project(tmp_path / "work", table=table)))
 
     assert found["words"][0].startswith(
         "No row is unique: everybody shares all quasi-identifying values with at least 7 "
@@ -115,7 +131,7 @@ def test_a_table_without_unique_rows_is_not_said_to_have_some(tmp_path):
 
 def test_a_table_without_quasi_identifiers_is_told_to_check_the_roles(tmp_path):
     text = PROJECT.replace("quasi-identifier", "other")
-    found = goal.risk_today(tmp_path, Told(), project=str(make_project(tmp_path / "work", text)))
+    found = goal.risk_today(tmp_path, Silent(), project=str(small_project(tmp_path / "work", text)))
 
     assert len(found["words"]) == 1
     assert "Check the roles" in found["words"][0]
@@ -124,7 +140,7 @@ def test_a_table_without_quasi_identifiers_is_told_to_check_the_roles(tmp_path):
 def test_columns_to_blame_are_those_in_sets_on_which_a_row_is_unique(tmp_path):
     rows = [("1", "f", "a"), ("2", "f", "a"), *[("3", "f", "a"), ("3", "m", "b")] * 2]
     table = "age,sex,town,illness,paid\n" + "".join(",".join(row) + ",x,y\n" for row in rows)
-    blame = goal.risk_today(tmp_path, Told(), project=str(make_project(tmp_path / "work", table=table)))["blame"]
+    blame = goal.risk_today(tmp_path, Silent(), project=str(small_project(tmp_path / "work", table=table)))["blame"]
 
     assert [one["column"] for one in blame] == ["age"]
 
@@ -162,7 +178,7 @@ def test_every_mechanism_and_guarantee_leads_to_a_definition_that_exists(project
 def test_recommended_mechanism_follows_from_target_and_number_of_columns(tmp_path, change, mechanism):
     text = PROJECT.replace('"paid" = { role = "target"', change) if change else PROJECT
 
-    assert choices_of(make_project(tmp_path / "work", text))["recommended"]["mechanism"] == mechanism
+    assert choices_of(small_project(tmp_path / "work", text))["recommended"]["mechanism"] == mechanism
 
 
 def test_sparse_tables_are_recommended_a_selection_and_offer_the_class_alone_as_target(sparse_project):
@@ -182,7 +198,7 @@ def test_many_columns_are_recommended_a_selection(tmp_path):
     columns = "".join(f'"{name}" = {{ role = "quasi-identifier", kind = "categorical" }}\n' for name in names)
     text = f'[data]\npath = "people.csv"\n[columns]\n{columns}"paid" = {{ role = "target", kind = "categorical" }}\n'
 
-    assert choices_of(make_project(tmp_path / "w", text, table))["recommended"]["mechanism"] == "greedy-containment"
+    assert choices_of(small_project(tmp_path / "w", text, table))["recommended"]["mechanism"] == "greedy-containment"
 
 
 def test_a_target_among_very_many_columns_is_typed(tmp_path):
@@ -190,12 +206,12 @@ def test_a_target_among_very_many_columns_is_typed(tmp_path):
     rows = "".join(",".join("01"[n % 2] for _ in names) + "\n" for n in range(4))
     columns = "".join(f'"{name}" = {{ role = "quasi-identifier", kind = "categorical" }}\n' for name in names)
     text = f'[data]\npath = "people.csv"\n[columns]\n{columns}'
-    path = make_project(tmp_path / "work", text, ",".join(names) + "\n" + rows)
+    path = small_project(tmp_path / "work", text, ",".join(names) + "\n" + rows)
     assert choices_of(path)["targets"] is None
-    site = Site(tmp_path / "page", path)
+    site = site_of(tmp_path, path)
     seen = site.get("/goal").seen
     assert ("input", seen.by_id["target"]) in seen.elements
-    assert site.post_fields("/goal/compare", {**seen.values, "target": "c7"}).status == 303
+    assert site.post("/goal/compare", {**seen.values, "target": "c7"}).status == 303
 
     assert read_written(path).target == "c7"
     assert site.get("/goal").seen.values["target"] == "c7"
@@ -204,7 +220,7 @@ def test_a_target_among_very_many_columns_is_typed(tmp_path):
 def test_identifiers_and_constant_columns_cannot_be_the_target(tmp_path):
     table = "age,sex,town,illness,paid\n" + "".join(f"{n},f,a,{'xy'[n % 2]},{'yn'[n % 2]}\n" for n in range(6))
     text = PROJECT.replace('"age" = { role = "quasi-identifier"', '"age" = { role = "identifier"')
-    targets = choices_of(make_project(tmp_path / "work", text, table))["targets"]
+    targets = choices_of(small_project(tmp_path / "work", text, table))["targets"]
 
     assert [(one["name"], one["n_distinct"]) for one in targets] == [("illness", 2), ("paid", 2)]
 
@@ -230,7 +246,7 @@ def test_a_shown_default_is_accepted_and_not_written(project, mechanism, paramet
 
 @given(k=st.integers(2, 50), fraction=st.floats(0, 1), is_strict=st.booleans())
 def test_typed_values_become_the_numbers_they_stand_for(tmp_path_factory, k, fraction, is_strict):
-    path = make_project(tmp_path_factory.mktemp("w"))
+    path = small_project(tmp_path_factory.mktemp("w"))
     found = check(
         path, "global-recoding", k=f" {k} ", max_suppressed_fraction=repr(fraction), regroup=as_text(is_strict)
     )
@@ -330,7 +346,7 @@ def test_hierarchies_and_binarize_stay_as_the_file_has_them(tmp_path):
         PROJECT.replace("k = 5", 'k = 5\nhierarchies = { age = "h/age.csv" }')
         + "\n[binarize.columns]\nage = { cuts = [25] }\n"
     )
-    path = make_project(tmp_path / "work", text)
+    path = small_project(tmp_path / "work", text)
     kept = check(path, "global-recoding", k="9")["parameters"]
     choose(path, mechanism="global-recoding", parameters=kept)
 
@@ -342,7 +358,7 @@ def test_hierarchies_and_binarize_stay_as_the_file_has_them(tmp_path):
 
 
 def test_the_grid_lists_the_points_of_the_comparison_with_what_is_asked(project):
-    found = goal.grid(project.parent, Told(), project=str(project), asked=["k=17"])
+    found = goal.grid(project.parent, Silent(), project=str(project), asked=["k=17"])
 
     assert "mondrian k=17" in " ".join(found["points"])
     assert not any(re.search(r"\bk=(3|5|10)\b", label) for label in found["points"])
@@ -371,9 +387,19 @@ def test_the_signature_follows_data_and_columns_but_not_the_choice(project):
     assert read_written(project).signature != changed
 
 
+def test_the_signature_follows_hierarchy_files(tmp_path):
+    files = PROJECT.replace('"town" = {', '"town" = { hierarchy = "town.csv",')
+    path = small_project(tmp_path / "work", files)
+    file = path.parent / "town.csv"
+    file.write_text("a,*\n")
+    before = read_written(path).signature
+    file.write_text("a,+\n")
+    assert read_written(path).signature != before
+
+
 @pytest.mark.parametrize("text", ["[data", "data = 3", "", "[data]\npath = 3", "[columns]\na = 3\n[data]\npath = 'x'"])
 def test_a_broken_project_file_is_left_to_the_task_that_explains_it(tmp_path, text):
-    path = make_project(tmp_path / "work", text)
+    path = small_project(tmp_path / "work", text)
 
     assert read_written(path).mechanism == ""
     assert read_written(path) == read_written(path)
@@ -392,7 +418,7 @@ def test_the_server_side_imports_no_heavy_library():
 
 
 def test_without_a_project_every_address_leads_to_the_first_step(tmp_path):
-    site = Site(tmp_path / "page", None)
+    site = site_of(tmp_path, None)
 
     assert site.get("/goal").headers["location"] == "/open"
     for path in ("/goal/compare", "/goal/release"):
@@ -421,7 +447,7 @@ def test_progress_is_polled_while_the_risk_is_measured_and_then_no_more(site):
 
     site.page.jobs.waits.clear()
     job = site.page.job("risk")
-    end(job, result=goal.risk_today(job.folder, Told(), project=str(site.page.state.project)))
+    end(job, result=goal.risk_today(job.folder, Silent(), project=str(site.page.state.project)))
     fragment = site.get("/goal/today")
     assert "hx-get" not in fragment.seen.by_id["goal-body"]
     assert "goal-form" in fragment.seen.by_id
@@ -436,7 +462,7 @@ def test_a_newer_table_ends_the_measuring_of_the_older_one(site, project):
     choose(project, target="sex")
     site.get("/goal")
 
-    assert older.status == "cancelled"
+    until(lambda: older.status == "cancelled")
     assert site.page.job("risk").status == "running"
 
 
@@ -478,7 +504,7 @@ def test_fine_tuning_is_open_only_where_somebody_tuned(site, project):
         return "open" in found
 
     assert not is_open(site.get("/goal"))
-    assert is_open(site.post_fields("/goal/release", filled(site, **{"set-threshold": "x"})))
+    assert is_open(site.post("/goal/release", filled(site, **{"set-threshold": "x"})))
     choose(project, mechanism="mondrian", parameters={"k": 7, "strict": False})
     assert is_open(site.get("/goal"))
 
@@ -492,13 +518,13 @@ def test_a_choice_of_ones_own_is_shown_again(site, project):
 
 def test_a_chosen_first_choice_is_shown_again(site):
     fields = {"mechanism": "greedy-containment", "target": "paid", "set-k": "5"}
-    assert site.post_fields("/goal/release", fields).status == 303
+    assert site.post("/goal/release", fields).status == 303
 
     assert site.get("/goal").seen.values["mechanism"] == "greedy-containment"
 
 
 def test_the_comparison_of_this_table_recommends_with_its_settings(site, project):
-    site.post_fields("/goal/compare", filled(site))
+    site.post("/goal/compare", filled(site))
     found = {"mechanism": "mondrian", "parameters": {"k": 8}, "why": "Recommended: mondrian k=8. It is the best."}
     end(site.page.job("compare"), result={"recommended": found})
     answer = site.get("/goal")
@@ -525,7 +551,7 @@ def test_another_mechanism_brings_its_own_fields_and_keeps_the_levels_it_takes(s
 
 def test_making_a_release_writes_the_choice_and_goes_to_the_run(site, project):
     fields = filled(site, **{"set-k": "6", "set-l": "2", "target": "sex", "set-regroup": "false", "quick": "yes"})
-    answer = site.post_fields("/goal/release", fields)
+    answer = site.post("/goal/release", fields)
 
     assert (answer.status, answer.headers["location"]) == (303, "/run")
     assert written(project)["release"]["mechanism"] == "gain-recoding"
@@ -546,7 +572,7 @@ def test_a_release_without_a_choice_is_made_as_the_file_says(site, project):
 def test_settings_of_a_mechanism_that_was_not_chosen_are_not_taken(site, project):
     fields = filled(site, **{"mechanism": "mondrian", "set-k": "6", "set-loss": "height"})
     assert fields["shown"] == "gain-recoding"
-    assert site.post_fields("/goal/release", fields).status == 303
+    assert site.post("/goal/release", fields).status == 303
 
     assert written(project)["release"]["parameters"] == {"k": 6}
 
@@ -554,7 +580,7 @@ def test_settings_of_a_mechanism_that_was_not_chosen_are_not_taken(site, project
 def test_wrong_values_are_shown_beside_their_fields_and_stay(site, project):
     before = project.read_bytes()
     typed = {"set-k": 'a"<b>', "set-l": "3", "set-epsilon": "1", "set-threshold": "low", "target": "sex"}
-    answer = site.post_fields("/goal/release", filled(site, **typed))
+    answer = site.post("/goal/release", filled(site, **typed))
     seen = answer.seen
     assert answer.status == 422
     assert {name: seen.values[name] for name in typed} == typed
@@ -571,14 +597,14 @@ def test_wrong_values_are_shown_beside_their_fields_and_stay(site, project):
 
 def test_a_target_that_has_gone_is_a_problem_and_not_a_crash(site):
     for path in ("/goal/release", "/goal/compare"):
-        answer = site.post_fields(path, filled(site, target="nobody"))
+        answer = site.post(path, filled(site, target="nobody"))
         assert answer.status == 422
         assert "not found in the project file" in answer.text
     assert site.page.job("compare") is None
 
 
 def test_a_comparison_needs_a_target(site):
-    answer = site.post_fields("/goal/compare", filled(site, target=""))
+    answer = site.post("/goal/compare", filled(site, target=""))
 
     assert answer.status == 422
     assert "needs a target" in answer.seen.texts["problem-target"]
@@ -586,7 +612,7 @@ def test_a_comparison_needs_a_target(site):
 
 
 def test_a_comparison_asks_for_what_was_typed_and_goes_to_the_run(site, project):
-    answer = site.post_fields("/goal/compare", filled(site, **{"set-k": "4", "set-l": "2", "target": "sex"}))
+    answer = site.post("/goal/compare", filled(site, **{"set-k": "4", "set-l": "2", "target": "sex"}))
 
     assert (answer.status, answer.headers["location"]) == (303, "/run")
     assert site.page.jobs.started[-1] == ("explore.compare", {"project": str(project), "asked": ["k=4", "l=2"]})
@@ -598,21 +624,21 @@ def test_a_comparison_asks_for_what_was_typed_and_goes_to_the_run(site, project)
 @pytest.mark.parametrize("purpose", ["release", "compare"])
 def test_a_second_run_of_a_kind_is_refused_while_the_first_goes_on(site, project, purpose):
     fields = filled(site, **{"set-k": "6"})
-    assert site.post_fields(f"/goal/{purpose}", fields).status == 303
+    assert site.post(f"/goal/{purpose}", fields).status == 303
     before = project.read_bytes()
-    answer = site.post_fields(f"/goal/{purpose}", {**fields, "set-k": "7"})
+    answer = site.post(f"/goal/{purpose}", {**fields, "set-k": "7"})
     assert answer.status == 409
     assert 'href="/run"' in answer.text
     assert answer.seen.values["set-k"] == "7"
     assert project.read_bytes() == before
 
     end(site.page.job(purpose))
-    assert site.post_fields(f"/goal/{purpose}", fields).status == 303
+    assert site.post(f"/goal/{purpose}", fields).status == 303
 
 
 @pytest.mark.parametrize("purpose", ["release", "compare"])
 def test_two_tabs_at_the_same_moment_start_one_run(site, purpose):
-    answers = asyncio.run(site.both(f"/goal/{purpose}", filled(site)))
+    answers = site.post_twice(f"/goal/{purpose}", filled(site))
 
     assert sorted(answer.status for answer in answers) == [303, 409]
     assert len([task for task, _ in site.page.jobs.started if task != "goal.risk_today"]) == 1
@@ -687,18 +713,18 @@ def test_definitions_cover_every_guarantee_and_every_link_to_them(site):
 
 def test_a_column_with_a_hostile_name_is_text(tmp_path):
     name = '<img src=x onerror="a()">'
-    table = TABLE.replace("town", '"' + name.replace('"', '""') + '"', 1)
+    table = people().replace("town", '"' + name.replace('"', '""') + '"', 1)
     text = PROJECT.replace('"town"', "'" + name + "'")
-    site = Site(tmp_path / "page", make_project(tmp_path / "work", text, table))
+    site = site_of(tmp_path, small_project(tmp_path / "work", text, table))
     answer = site.get("/goal")
 
     assert answer.status == 200
     assert "<img" not in answer.text
-    assert site.post_fields("/goal/compare", {**answer.seen.values, "target": name}).status == 303
+    assert site.post("/goal/compare", {**answer.seen.values, "target": name}).status == 303
 
 
 def test_the_chosen_settings_are_those_that_the_release_is_built_with(site, project):
-    site.post_fields(
+    site.post(
         "/goal/release",
         filled(site, **{"mechanism": "mondrian", "shown": "mondrian", "set-k": "9", "set-strict": "false"}),
     )
@@ -708,12 +734,12 @@ def test_the_chosen_settings_are_those_that_the_release_is_built_with(site, proj
 
 
 def test_the_step_works_with_real_processes(tmp_path, project):
-    site = Site(tmp_path / "page", project, Jobs(tmp_path / "jobs"))
+    site = site_of(tmp_path, project, Jobs(tmp_path / "jobs"))
     try:
         site.get("/goal")
         job = site.page.job("risk")
         assert job._has_ended.wait(120)
         assert "24 of 60 rows are unique" in site.get("/goal").text
-        assert site.post_fields("/goal/release", filled(site, **{"set-k": "x"})).status == 422
+        assert site.post("/goal/release", filled(site, **{"set-k": "x"})).status == 422
     finally:
         site.page.jobs.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing.forkserver
 import os
 import signal
 import stat
@@ -19,8 +20,10 @@ from hypothesis import strategies as st
 from sfumato.web.job_errors import TaskError
 from sfumato.web.job_process import Tell
 from sfumato.web.job_progress import Progress
+from sfumato.web.job_running import TaskProcess, end_forkserver, make_private_folder
 from sfumato.web.jobs import Jobs
 from sfumato.web.tasks import task_named
+from web.standing_in import until
 
 CANARY = "CANARY-7f3a"
 PACKAGE = "tests.web"
@@ -57,13 +60,6 @@ def started(jobs, task, **arguments):
     return jobs.start(f"job_tasks.{task}", title="a title", **arguments)
 
 
-def until(is_so):
-    limit = time.monotonic() + HANGS
-    while not is_so():
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-
-
 def finished(job):
     until(lambda: job._has_ended.is_set())
     return job
@@ -98,9 +94,15 @@ class TestShortTasks:
 
         assert found["session"] == found["pid"] != os.getpid()
         assert found["interrupt_is_ignored"]
-        assert (found["folder_mode"], found["file_mode"]) == (0o700, 0o600)
+        assert found["folder_mode"] == 0o700
         assert stat.S_IMODE((tmp_path / "jobs").stat().st_mode) == 0o700
         assert not exists(found["pid"])
+
+    def test_files_for_the_user_have_the_mode_that_the_command_line_gives_them(self, jobs, tmp_path):
+        (tmp_path / "of-the-command-line.txt").touch()
+        usual = stat.S_IMODE((tmp_path / "of-the-command-line.txt").stat().st_mode)
+
+        assert call(jobs, "echo")["file_mode"] == usual
 
     def test_processes_come_from_one_server(self, jobs):
         jobs.warm()
@@ -219,6 +221,11 @@ class TestLongTasks:
         time.sleep(0.02)
         assert job.seconds == frozen
 
+    def test_a_failure_leaves_its_facts_and_records_and_nothing_else(self, jobs):
+        job = finished(started(jobs, "cannot"))
+
+        assert sorted(os.listdir(job.folder)) == ["job.json", "rounds.jsonl"]
+
     def test_a_failure_is_told(self, jobs):
         job = finished(started(jobs, "cannot"))
 
@@ -282,6 +289,37 @@ class TestCancelling:
         assert job.status == "done"
         assert job.result() == {"count": 1}
 
+    def test_a_job_that_is_removed_is_ended_and_unknown(self, jobs):
+        job = started(jobs, "waits")
+        until(lambda: job.done == 1)
+        pid = (job.folder / "pid.json").read_text()
+
+        jobs.remove(job.id)
+        jobs.remove(job.id)
+
+        assert not exists(pid)
+        assert not job.folder.exists()
+        assert jobs.get(job.id) is None
+
+    def test_what_is_unwanted_before_it_begins_needs_no_process(self, jobs, tmp_path):
+        process = TaskProcess("job_tasks.waits", {"signs": str(tmp_path)}, tmp_path, PACKAGE)
+        process.kill()
+
+        assert process.run(lambda message: None, HANGS).kind == "NotStarted"
+
+    def test_closing_ends_the_server_of_processes_that_it_has_warmed(self, tmp_path):
+        end_forkserver()
+        jobs, others = Jobs(tmp_path / "jobs", PACKAGE), Jobs(tmp_path / "others", PACKAGE)
+        jobs.warm()
+        pid = multiprocessing.forkserver._forkserver._forkserver_pid
+        others.close()
+        assert not is_dead(pid)
+
+        jobs.close()
+        jobs.close()
+
+        assert not exists(pid)
+
     def test_closing_ends_all(self, jobs, tmp_path):
         running = [started(jobs, "waits") for _ in range(3)]
         until(lambda: all(job.done for job in running))
@@ -325,6 +363,13 @@ class TestProcessesOfTasks:
 
 
 class TestFolder:
+    def test_folders_above_a_private_one_are_private_too(self, tmp_path):
+        make_private_folder(tmp_path / "above" / "own")
+
+        assert [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")] == [0o700, 0o700]
+        with pytest.raises(TaskError):
+            make_private_folder(tmp_path / "above" / "own")
+
     def test_jobs_of_an_earlier_server_are_shown_again(self, jobs, tmp_path):
         ids = [finished(started(jobs, "steps", count=2)).id, finished(started(jobs, "refuses")).id]
         running = started(jobs, "waits")

@@ -18,7 +18,7 @@ from sfumato.web.rendering import STEPS
 
 async def answered(app, path):
     async def receive():
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.disconnect"}
 
     async def send(message):
         answers.append(message)
@@ -26,7 +26,8 @@ async def answered(app, path):
     answers = []
     headers = [(b"host", b"127.0.0.1:8050"), (b"cookie", cookie)]
     scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query,
-             "headers": headers, "scheme": "http", "server": ("127.0.0.1", 8050), "root_path": "", "http_version": "1.1"}
+             "headers": headers, "scheme": "http", "server": ("127.0.0.1", 8050), "root_path": "",
+             "http_version": "1.1"}
     await app(scope, receive, send)
     return answers[0]
 
@@ -44,7 +45,9 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 def modules_after(code: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", f"{code}\n{LOADED}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{LOADED}"], check=False, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout))
 

@@ -13,7 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.web.column_store import STORE_NAME, ColumnStore, write_columns
+from sfumato.web.job_errors import TaskError
+from sfumato.web.page_words import in_page_words
 from web.release_pages import JOB, NAMES, Pages, make, write_project
+from web.standing_in import store_job
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +191,16 @@ def test_risk_says_what_is_promised_found_and_not_protected(served):
     assert all(entry["column"] in shown for entry in summary["risk"]["blame"])
 
 
+def test_columns_under_no_guarantee_are_warned_of_near_the_top(served):
+    said = result_of(served)["summary"]["not_promised"]
+    assert any("under no guarantee: 'discharge_diagnosis'" in sentence for sentence in said)
+    for url in ("/risk", "/release"):
+        page = served.get(url)
+        for sentence in said:
+            assert in_page_words(sentence)[1:] in page.seen.texts["left-open"]
+        assert page.text.index('id="left-open"') < page.text.index("<section")
+
+
 @pytest.mark.parametrize("url", ["/utility", "/risk", "/release"])
 def test_without_a_release_the_pages_say_how_to_get_one(tmp_path, url):
     nothing = Pages(tmp_path / "a", None, job=None).get(url)
@@ -199,20 +212,8 @@ def test_without_a_release_the_pages_say_how_to_get_one(tmp_path, url):
 
 @pytest.mark.parametrize(("status", "words"), [("failed", "was not made"), ("cancelled", "it was cancelled")])
 def test_a_release_that_failed_is_not_shown_as_one(tmp_path, status, words):
-    folder = tmp_path / "jobs" / JOB
-    folder.mkdir(parents=True)
-    error = {"message": "k cannot be met.", "hint": "take less", "exit_code": 4, "kind": "X", "field": ""}
-    facts = {
-        "id": JOB,
-        "task": "release.make",
-        "title": "Release",
-        "status": status,
-        "seconds": 1.0,
-        "done": 1,
-        "total": 1,
-    }
-    facts |= {"what": "", "log": [], "error": error if status == "failed" else None}
-    (folder / "job.json").write_text(json.dumps(facts))
+    error = TaskError("k cannot be met.", hint="take less", exit_code=4, kind="X") if status == "failed" else None
+    store_job(tmp_path / "jobs" / JOB, "release.make", status=status, error=error)
     page = Pages(tmp_path, tmp_path / "sfumato.toml").get("/utility")
     assert words in page.shown
     assert ("k cannot be met." in page.shown) == (status == "failed")

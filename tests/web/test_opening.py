@@ -2,126 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import time
-from html import unescape
-from urllib.parse import urlencode
 
 import pytest
-from starlette.applications import Starlette
 
 from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.project import load_project
 from sfumato.project_edit import ProjectChanges, edit_project
 from sfumato.schema import Kind, Role
-from sfumato.web.job import Job
-from sfumato.web.job_errors import TaskError
-from sfumato.web.jobs import Jobs
-from sfumato.web.settings import PageSettings
-from sfumato.web.state import Page
+from sfumato.web.inputs import DATA, note
 from sfumato.web.tasks import opening as tasks
-from sfumato.web.tasks import task_named
 from sfumato.web.views import opening
 from sfumato.web.views.opening import start_opening
+from web.asking import Site, shown
+from web.standing_in import JobsAtOnce, Told, start_for, until
 
 PEOPLE = "age,sex,paid\n" + "".join(f"{20 + n % 9},{'fm'[n % 2]},{'yn'[n % 3 == 0]}\n" for n in range(40))
-BOUNDARY = "limit-of-parts"
 
 
-class Told:
-    """Stands in for what a task tells its server."""
+class OpenSite(Site):
+    """A page with the step Open alone."""
 
-    def __init__(self):
-        self.steps, self.lines = [], []
-
-    def progress(self, done, total, what):
-        self.steps.append((done, total, what))
-
-    def log(self, text):
-        self.lines.append(text)
-
-
-class JobsAtOnce(Jobs):
-    """Tasks run at once in this process; with ``waits`` they stay under way until a test ends them."""
-
-    waits = False
-
-    def start(self, task, /, *, title, **arguments):
-        folder = self._folder / f"job{len(self._jobs)}"
-        folder.mkdir()
-        job = self._jobs[folder.name] = Job(folder.name, task, title, folder)
-        if not self.waits:
-            try:
-                result = task_named(task)(folder, Told(), **json.loads(json.dumps(arguments)))
-                (folder / "result.json").write_text(json.dumps(result))
-                job._end("done", None)
-            except Exception as error:
-                job._end("failed", TaskError.of(error))
-        return job
-
-    def cancel(self, job_id):
-        job = self.get(job_id)
-        if not job.is_over:
-            job._end("cancelled", None)
-
-
-class Site:
-    """A page with the step Open alone, and requests to it."""
-
-    def __init__(self, folder, jobs=None, **settings):
-        folder.mkdir(exist_ok=True)
-        self.page = Page(PageSettings(**settings), folder)
-        self.page.jobs = jobs or JobsAtOnce(folder / "at once")
-        self._app = Starlette(routes=opening.ROUTES)
-        self._app.state.page = self.page
-
-    def get(self, path, *, htmx=False):
-        return asyncio.run(self._ask("GET", path, b"", {"HX-Request": "true"} if htmx else {}))
-
-    def post(self, address, /, **fields):
-        kind = {"content-type": "application/x-www-form-urlencoded"}
-        return asyncio.run(self._ask("POST", address, urlencode(fields).encode(), kind))
-
-    def post_twice(self, address, /, **fields):
-        kind = {"content-type": "application/x-www-form-urlencoded"}
-
-        async def both():
-            body = urlencode(fields).encode()
-            return await asyncio.gather(*(self._ask("POST", address, body, kind) for _ in range(2)))
-
-        return asyncio.run(both())
-
-    def upload(self, name, content, **fields):
-        parts = [f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}' for k, v in fields.items()]
-        head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
-        body = "".join(part + "\r\n" for part in parts).encode() + head.encode() + content
-        kind = {"content-type": f"multipart/form-data; boundary={BOUNDARY}"}
-        return asyncio.run(self._ask("POST", "/open/upload", body + f"\r\n--{BOUNDARY}--\r\n".encode(), kind))
-
-    async def _ask(self, method, path, body, headers):
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": path,
-            "query_string": b"",
-            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
-            "http_version": "1.1",
-        }
-        sent, asked = [], []
-
-        async def receive():
-            asked.append(1)
-            return {"type": "http.request", "body": body if len(asked) == 1 else b"", "more_body": False}
-
-        async def send(message):
-            sent.append(message)
-
-        await self._app(scope, receive, send)
-        head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return sent[0]["status"], head, b"".join(part.get("body", b"") for part in sent[1:]).decode()
+    def __init__(self, folder, **settings):
+        super().__init__(folder / "page", opening, jobs=JobsAtOnce(folder / "jobs"), **settings)
 
     def problem(self, place):
         """Find what the step says beside a field, which must then be marked."""
@@ -133,12 +38,12 @@ class Site:
         if place != "demo":
             field = re.search(rf'<input id="open-{place}".*?>', text, re.DOTALL)[0]
             assert ('aria-invalid="true"' in field) == (found is not None)
-        return unescape(re.sub(r"<[^>]+>", " ", found[1])) if found else None
+        return shown(found[1]) if found else None
 
 
 @pytest.fixture
 def site(tmp_path):
-    return Site(tmp_path / "page")
+    return OpenSite(tmp_path)
 
 
 @pytest.fixture
@@ -164,6 +69,7 @@ class TestOpenPath:
             "n_rows": 40,
             "n_columns": 3,
             "is_binary": False,
+            "inputs": [note(DATA, people)],
         }
         assert [(c["number"], c["name"], c["guessed_role"]) for c in columns] == [
             (1, "age", "quasi-identifier"),
@@ -262,7 +168,7 @@ class TestPath:
         assert site.page.state.project == tmp_path / "sfumato.toml"
         assert (site.page.state.get("data_name"), site.page.state.get("is_private")) == ("people.csv", False)
         assert site.problem("path") is None
-        assert site.get("/")[1]["location"] == "/columns"
+        assert site.get("/").headers["location"] == "/columns"
 
     def test_a_project_file_can_be_named_beside_or_in_the_place_of_the_data(self, site, people, tmp_path):
         site.post("/open", how="path", path=str(people), project=str(tmp_path / "mine.toml"))
@@ -300,13 +206,13 @@ class TestPath:
         assert (status, headers["location"]) in ((303, "/open"), (303, "/columns"))
         assert words in site.problem("path")
         assert words in site.problem("path"), "it is gone after a reload"
-        assert site.get("/")[1]["location"] == "/open"
+        assert site.get("/").headers["location"] == "/open"
 
     def test_what_was_typed_is_kept_when_the_file_is_bad(self, site, tmp_path):
         (tmp_path / "bad.csv").write_bytes(b"a,b\n1,2,3\n")
 
         site.post("/open", how="path", path=str(tmp_path / "bad.csv"), format="csv", encoding="utf-8")
-        text = site.get("/open")[2]
+        text = site.get("/open").text
 
         assert "line 2" in site.problem("path")
         assert "name the delimiter with “Delimiter” (under How to read it)" in site.problem("path")
@@ -333,7 +239,7 @@ class TestPath:
 
 class TestUpload:
     def test_a_file_is_put_into_the_private_folder_and_opened(self, site):
-        status, headers, _ = site.upload("../people.csv", PEOPLE.encode(), missing="?")
+        status, headers, _ = site.upload("/open/upload", "../people.csv", PEOPLE.encode(), missing="?")
 
         assert (status, headers["location"]) == (303, "/columns")
         project = site.page.state.project
@@ -355,37 +261,37 @@ class TestUpload:
         ],
     )
     def test_what_is_wrong_stands_beside_the_upload_and_names_no_private_folder(self, site, name, content, words):
-        site.upload(name, content)
+        site.upload("/open/upload", name, content)
 
         assert words in site.problem("upload")
-        assert str(site.page.folder) not in site.get("/open")[2]
+        assert str(site.page.folder) not in site.get("/open").text
 
     def test_a_file_that_is_too_large_is_refused_with_413(self, tmp_path):
-        site = Site(tmp_path / "page", upload_limit=100)
+        site = OpenSite(tmp_path, upload_limit=100)
 
-        status, _, text = site.upload("people.csv", PEOPLE.encode())
+        status, _, text = site.upload("/open/upload", "people.csv", PEOPLE.encode())
 
         assert status == 413
         assert 'id="problem-upload"' in text
         assert "100 bytes" in site.problem("upload")
         assert list((site.page.folder / "data").iterdir()) == []
-        assert site.get("/open/upload")[1]["location"] == "/open"
+        assert site.get("/open/upload").headers["location"] == "/open"
 
     def test_uploads_that_nobody_needs_are_removed(self, site):
-        site.upload("first.csv", PEOPLE.encode())
-        site.upload("bad.csv", b"a,b\n1,2,3\n")
-        site.upload("worse.csv", b"a,b\n1,2,3\n")
+        site.upload("/open/upload", "first.csv", PEOPLE.encode())
+        site.upload("/open/upload", "bad.csv", b"a,b\n1,2,3\n")
+        site.upload("/open/upload", "worse.csv", b"a,b\n1,2,3\n")
 
         names = sorted(path.name for path in (site.page.folder / "data").glob("*/*.csv"))
         assert names == ["first.csv", "worse.csv"]
 
     def test_a_table_that_was_open_before_can_be_gone_back_to(self, site):
-        site.upload("first.csv", PEOPLE.encode())
+        site.upload("/open/upload", "first.csv", PEOPLE.encode())
         first = site.page.state.project
         site.page.state.update(short_list=["a"])
-        assert "Back to" not in site.get("/open")[2]
-        site.upload("bad.csv", b"a,b\n1,2,3\n")
-        assert "Back to first.csv" in site.get("/open")[2]
+        assert "Back to" not in site.get("/open").text
+        site.upload("/open/upload", "bad.csv", b"a,b\n1,2,3\n")
+        assert "Back to first.csv" in site.get("/open").text
 
         status, headers, _ = site.post("/open", how="back")
 
@@ -394,7 +300,7 @@ class TestUpload:
         assert site.page.job("open").result()["n_rows"] == 40
         assert site.page.state.get("short_list") == ["a"]
         assert site.problem("upload") is None
-        assert "Back to" not in site.get("/open")[2]
+        assert "Back to" not in site.get("/open").text
 
 
 class TestWhileOthersRun:
@@ -407,70 +313,70 @@ class TestWhileOthersRun:
 
     def test_no_other_table_is_opened_while_a_release_is_made(self, site, people):
         site.post("/open", path=str(people))
-        site.page.jobs.waits = True
-        site.page.started("release", site.page.jobs.start("release.make", title="release"))
+        site.page.jobs.waits.add("opening.open_path")
+        start_for(site.page, "release")
         opened = site.page.job("open").id
 
         for how, place in (("demo", "demo"), ("path", "path")):
             site.post("/open", how=how, path=str(people))
             assert "still under way" in site.problem(place)
-        site.upload("first.csv", PEOPLE.encode())
+        site.upload("/open/upload", "first.csv", PEOPLE.encode())
         assert "still under way" in site.problem("upload")
 
         assert site.page.job("open").id == opened
         assert list((site.page.folder / "data").iterdir()) == []
-        assert site.get("/")[1]["location"] == "/run"
+        assert site.get("/").headers["location"] == "/run"
 
     def test_progress_is_shown_until_it_is_over(self, site, people):
-        site.page.jobs.waits = True
+        site.page.jobs.waits.add("opening.open_path")
         site.post("/open", path=str(people))
 
         status, _, text = site.get("/open/progress", htmx=True)
         assert (status, 'hx-get="/open/progress"' in text) == (200, True)
-        assert "is under way" in site.get("/open")[2]
-        assert site.get("/open/progress")[1]["location"] == "/columns"
+        assert "is under way" in site.get("/open").text
+        assert site.get("/open/progress").headers["location"] == "/columns"
         status, headers, _ = site.post("/open/cancel")
 
         assert (status, headers["location"]) == (303, "/open")
         assert site.page.job("open").status == "cancelled"
-        assert site.get("/open/progress", htmx=True)[1]["hx-redirect"] == "/open"
-        assert "was cancelled" in site.get("/open")[2]
-        assert site.get("/")[1]["location"] == "/open"
+        assert site.get("/open/progress", htmx=True).headers["hx-redirect"] == "/open"
+        assert "was cancelled" in site.get("/open").text
+        assert site.get("/").headers["location"] == "/open"
 
     def test_a_table_that_replaces_one_that_is_being_read_ends_that(self, site, people):
-        site.page.jobs.waits = True
+        site.page.jobs.waits.add("opening.open_path")
         site.post("/open", path=str(people))
         first = site.page.job("open")
-        site.page.jobs.waits = False
+        site.page.jobs.waits.clear()
         site.post("/open", how="demo")
 
         assert first.status == "cancelled"
         assert site.page.job("open").status == "done"
-        assert site.get("/open/progress", htmx=True)[1]["hx-refresh"] == "true"
+        assert site.get("/open/progress", htmx=True).headers["hx-refresh"] == "true"
         assert site.page.state.get("data_name") == "admissions.csv"
 
     def test_two_that_are_opened_at_once_leave_one_under_way(self, site, people):
-        site.page.jobs.waits = True
+        site.page.jobs.waits.add("opening.open_path")
 
-        site.post_twice("/open", how="path", path=str(people))
+        site.post_twice("/open", {"how": "path", "path": str(people)})
 
-        statuses = [job.status for job in site.page.jobs._jobs.values()]
-        assert sorted(statuses) == ["cancelled", "running"]
+        assert [task for task, _ in site.page.jobs.started] == ["opening.open_path"] * 2
+        until(lambda: list(site.page.jobs._jobs) == [site.page.job("open").id])
         assert site.page.job("open").status == "running"
 
     @pytest.mark.parametrize(("purpose", "step"), [("compare", "/explore"), ("release", "/release")])
     def test_the_start_leads_to_the_furthest_step(self, site, people, purpose, step):
-        assert site.get("/")[1]["location"] == "/open"
+        assert site.get("/").headers["location"] == "/open"
         site.post("/open", path=str(people))
         job = site.page.jobs.start("opening.open_path", title="stands in", project=str(site.page.state.project))
         site.page.started(purpose, job)
 
-        assert site.get("/")[1]["location"] == step
+        assert site.get("/").headers["location"] == step
 
 
 def test_the_command_names_a_file_before_the_page_is_there(tmp_path, people, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    site = Site(tmp_path / "page")
+    site = OpenSite(tmp_path)
 
     start_opening(site.page, data=people, project=None)
 
@@ -481,16 +387,13 @@ def test_the_command_names_a_file_before_the_page_is_there(tmp_path, people, mon
 
 
 def test_a_table_is_opened_by_a_process_of_its_own(tmp_path, people):
-    jobs = Jobs(tmp_path / "jobs")
-    site = Site(tmp_path / "page", jobs)
+    site = Site(tmp_path / "page", opening)
     try:
         site.post("/open", path=str(people))
-        until = time.monotonic() + 60
-        while not site.page.job("open").is_over and time.monotonic() < until:
-            time.sleep(0.02)
+        until(lambda: site.page.job("open").is_over)
 
         assert site.page.job("open").error is None
         assert site.page.job("open").result()["n_rows"] == 40
         assert [line["text"] for line in site.page.job("open").log] == ["40 rows, 3 columns"]
     finally:
-        jobs.close()
+        site.page.jobs.close()

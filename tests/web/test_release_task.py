@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import OutputError, PrivacyNotAchievableError
+from sfumato.errors import InvalidParameterError, OutputError, PrivacyNotAchievableError
 from sfumato.mechanisms import build_mechanism
 from sfumato.project import load_project
 from sfumato.publishing import make_release
@@ -23,7 +23,8 @@ from sfumato.table.read import read_table
 from sfumato.web.column_store import STORE_NAME, ColumnStore
 from sfumato.web.tasks import release as tasks
 from sfumato.web.tasks.before_after import column_records, rows_beside, tables_beside
-from web.release_pages import NAMES, Quiet, is_same, make, write_project
+from web.release_pages import NAMES, is_same, make, write_project
+from web.standing_in import Told
 
 MECHANISMS = {
     "mondrian": "k = 5",
@@ -79,14 +80,18 @@ def test_command_and_python_give_the_same_bytes(made, tmp_path):
 
 
 @pytest.mark.slow
-def test_report_command_gives_the_same_bytes(tmp_path):
-    (tmp_path / "project").mkdir()
-    project = write_project(tmp_path / "project", "mondrian", "k = 5", n_rows=80)
-    result = make(project, tmp_path / "job", quick=False)
-    assert "not_measured" not in result["summary"]["utility"]
+@pytest.mark.parametrize(("quick", "output"), [(False, "release.csv"), (True, "-x.csv"), (True, "out/kept.csv")])
+def test_report_command_gives_the_same_bytes(tmp_path, quick, output):
+    (tmp_path / "project" / "out").mkdir(parents=True)
+    project = write_project(tmp_path / "project", "mondrian", "k = 5", n_rows=80, output=output)
+    result = make(project, tmp_path / "job", quick=quick)
+    assert ("not_measured" in result["summary"]["utility"]) == quick
     run(shlex.split(result["command"]), project.parent)
     run(shlex.split(result["report_command"]), project.parent)
-    assert is_same((project.parent / "report.html").read_bytes(), (tmp_path / "job" / "report.html").read_bytes())
+    beside = (project.parent / output).parent
+    for what in FILES:
+        name = result["files"][what]["name"]
+        assert is_same((beside / name).read_bytes(), (tmp_path / "job" / name).read_bytes())
 
 
 def test_every_picture_is_a_file_with_words(made):
@@ -186,17 +191,86 @@ def test_project_comes_with_its_hierarchies_and_runs_elsewhere(tmp_path):
     assert make(elsewhere / "sfumato.toml", tmp_path / "again")["files"]["table"] == result["files"]["table"]
 
 
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("stays.csv", "is the input"),
+        ("link.csv", "is the input"),
+        ("a/b.csv", "does not exist"),
+        ("x", "suffix"),
+    ],
+)
+def test_an_output_that_cannot_be_is_refused_before_the_run(tmp_path, output, words):
+    (tmp_path / "job").mkdir()
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=40, output=output)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "stays.csv")
+    tell = Told()
+    with pytest.raises((OutputError, InvalidParameterError), match=words):
+        tasks.make(tmp_path / "job", tell, project=str(project), quick=True)
+    assert not tell.steps
+    assert not list((tmp_path / "job").iterdir())
+
+
+def test_an_output_that_exists_is_no_hindrance(tmp_path):
+    (tmp_path / "release.csv").write_text("mine")
+    make(write_project(tmp_path, "mondrian", "k = 5", n_rows=40), tmp_path / "job")
+    assert (tmp_path / "release.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("has_hierarchy", [False, True])
+def test_project_to_download_is_the_one_that_was_loaded(tmp_path, monkeypatch, has_hierarchy):
+    (tmp_path / "age.csv").write_text(AGE, encoding="utf-8")
+    more = 'k = 2\n[release.parameters.hierarchies]\nage = "age.csv"' if has_hierarchy else "k = 5"
+    project = write_project(tmp_path, "gain-recoding" if has_hierarchy else "mondrian", more, n_rows=40)
+    loaded = project.read_bytes()
+    read = tasks.project_bytes
+
+    def read_and_edited(path):
+        raw = read(path)
+        path.write_bytes(raw + b"# later\n")
+        return raw
+
+    monkeypatch.setattr(tasks, "project_bytes", read_and_edited)
+    result = make(project, tmp_path / "job")
+    kept = tmp_path / "job" / result["files"]["project"]["name"]
+    manifest = json.loads((tmp_path / "job" / "release.csv.manifest.json").read_text())
+    found = zipfile.ZipFile(kept).read("sfumato.toml") if has_hierarchy else kept.read_bytes()
+    assert found == loaded
+    assert manifest["project_sha256"] == hashlib.sha256(loaded).hexdigest()
+    assert has_hierarchy or result["files"]["project"]["sha256"] == manifest["project_sha256"]
+
+
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_every_phase_is_told_and_the_audit_is_logged(tmp_path, quick):
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
+    (tmp_path / "job").mkdir()
+    tell = Told()
+    result = tasks.make(tmp_path / "job", tell, project=str(project), quick=quick)
+    n_checks = len(result["summary"]["audit"]["checks"])
+    assert f"The audit confirms the release: all {n_checks} checks passed." in tell.lines
+    phases = [what for done, total, what in tell.steps if (done, total) == (0, 0)]
+    assert phases == [
+        "releasing by mondrian",
+        "writing and auditing the files",
+        "reading the files back as a recipient would",
+        "measuring risk" if quick else "measuring utility and risk",
+        "drawing pictures and reading both tables beside each other",
+    ]
+    measuring = tell.steps[tell.steps.index((0, 0, phases[3])) : tell.steps.index((0, 0, phases[4]))]
+    assert any(total > 0 for _, total, _ in measuring), "the progress of the summary is not passed on"
+
+
 def test_what_cannot_be_promised_raises_and_writes_no_table(tmp_path):
     project = write_project(tmp_path, "mondrian", "k = 5000")
     (tmp_path / "job").mkdir()
     with pytest.raises(PrivacyNotAchievableError):
-        tasks.make(tmp_path / "job", Quiet(), project=str(project))
+        tasks.make(tmp_path / "job", Told(), project=str(project))
     assert not list((tmp_path / "job").glob("release.csv*"))
 
 
 def test_nothing_told_holds_a_cell(tmp_path):
     project = write_project(tmp_path, "mondrian", "k = 5", n_rows=40)
-    tell = Quiet()
+    tell = Told()
     (tmp_path / "job").mkdir()
     tasks.make(tmp_path / "job", tell, project=str(project), quick=True)
     told = " ".join(tell.lines) + " ".join(what for _, _, what in tell.steps)
@@ -217,7 +291,7 @@ class TestSave:
         folder, result = job
         names = {what: result["files"][what]["name"] for what in FILES}
         data = next(entry["path"] for entry in result["inputs"] if entry["what"] == "data")
-        return tasks.save(folder, Quiet(), made_in=str(folder), files=names, target=str(target), data=data, **more)
+        return tasks.save(folder, Told(), made_in=str(folder), files=names, target=str(target), data=data, **more)
 
     def test_writes_the_same_bytes_where_the_project_says(self, job, tmp_path):
         saved = self.save(job, tmp_path / "release.csv")
@@ -251,7 +325,7 @@ class TestSave:
 def test_set_output_changes_the_project_file_alone(tmp_path):
     project = write_project(tmp_path, "mondrian", "k = 5")
     before = load_project(project)
-    tasks.set_output(tmp_path, Quiet(), project=str(project), output="release.parquet")
+    tasks.set_output(tmp_path, Told(), project=str(project), output="release.parquet")
     after = load_project(project)
     assert after.output == tmp_path / "release.parquet"
     assert (after.mechanism, dict(after.parameters), after.columns) == (
@@ -264,6 +338,7 @@ def test_set_output_changes_the_project_file_alone(tmp_path):
 
 @pytest.mark.parametrize("output", ["release.parquet", "release.xlsx", "release.csv.gz", "out/kept.tsv"])
 def test_other_formats_and_folders(tmp_path, output):
+    (tmp_path / output).parent.mkdir(exist_ok=True)
     project = write_project(tmp_path, "mondrian", "k = 5", n_rows=40, output=output)
     result = make(project, tmp_path / "job")
     assert result["files"]["table"]["name"] == Path(output).name

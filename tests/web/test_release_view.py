@@ -2,12 +2,20 @@
 
 import re
 import shutil
-import time
+from io import BytesIO
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 
 from sfumato.project import load_project
+from sfumato.web.views import measured, pictures
+from web.asking import Site
+from web.real_browser import STATIC, look_at, served
 from web.release_pages import JOB, Pages, is_same, make, write_project
+from web.standing_in import JobsAtOnce, until
 
 LIMIT = 120.0  # seconds after which a test gives up
 
@@ -104,17 +112,36 @@ def test_another_format_is_written_to_the_project_and_made(tmp_path):
         assert load_project(project).output == tmp_path / "release.csv"
         assert pages.post("/release/format", format=".parquet").headers["location"] == "/run"
         assert load_project(project).output == tmp_path / "release.parquet"
-        job, deadline = pages.page.job("release"), time.monotonic() + LIMIT
+        job = pages.page.job("release")
         assert job.id != JOB
         assert "See how far it is" in pages.get("/release").shown
         assert pages.post("/release/format", format=".csv").headers["location"] == "/run"
-        while not job.is_over and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until(lambda: job.is_over, LIMIT)
         assert job.status == "done", job.error
         assert pages.get("/release/files/table").body[:4] == b"PAR1"
         assert "Made with earlier settings" not in pages.get("/release").shown
     finally:
         pages.page.jobs.close()
+
+
+def test_two_tabs_at_the_same_moment_make_one_release(tmp_path):
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
+    make(project, tmp_path / "server" / "jobs" / JOB)
+    pages = Pages(tmp_path / "server", project)
+    pages.page.jobs = JobsAtOnce(tmp_path / "server" / "jobs")
+
+    answers = pages.post_twice("/release/format", {"format": ".tsv"})
+
+    assert [answer.headers["location"] for answer in answers] == ["/run", "/run"]
+    assert [task for task, _ in pages.page.jobs.started] == ["release.make"]
+
+
+def test_nothing_is_saved_while_it_is_being_made_anew(made, cleared):
+    with cleared.page.only_one("release"):
+        refused = cleared.post("/release/save")
+    assert refused.status == 422
+    assert "made anew" in refused.shown
+    assert not (made / "release.csv").exists()
 
 
 def test_a_format_that_the_output_has_already_is_not_offered(pages):
@@ -128,3 +155,25 @@ def test_a_file_that_has_gone_is_not_found(made, tmp_path):
     (pages.page.job("release").folder / "release.csv").unlink()
     assert pages.get("/release/files/table").status == 404
     assert pages.get("/release").status == 200
+
+
+@pytest.mark.slow
+def test_pictures_do_not_glare_in_the_dark(made):
+    static = Mount("/static", StaticFiles(directory=STATIC))
+    site = Site(made / "server", measured, pictures, project=made / "sfumato.toml", routes=[static])
+    site.page.state.update(jobs={"release": JOB})
+
+    def look(tab):
+        drawn = tab.locator("img.picture").first
+        drawn.scroll_into_view_if_needed()
+        tab.wait_for_function("() => document.querySelector('img.picture').naturalWidth > 0")
+        shown = {}
+        for scheme in ("light", "dark"):
+            tab.emulate_media(color_scheme=scheme)
+            shown[scheme] = float(np.median(imread(BytesIO(drawn.screenshot()))[:, :, :3]))
+        return shown
+
+    with served(site.app) as origin:
+        shown = look_at(origin, "/risk", look)
+    assert shown["light"] == 1
+    assert 0.6 < shown["dark"] < 0.9

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from urllib.parse import unquote
 
 import pytest
@@ -13,10 +12,11 @@ from sfumato import errors
 from sfumato.web.job import Job
 from sfumato.web.job_errors import TaskError
 from sfumato.web.jobs import Jobs
+from sfumato.web.views import run as view
 from sfumato.web.views.run import LINES_SHOWN, Run
-from tests.web.goal_and_run import Site, end
+from web.asking import Site
+from web.standing_in import JobsAtOnce, end, start_for, until
 
-HANGS = 60.0
 ERRORS = [
     errors.InvalidParameterError("k", "got 0", allowed="at least 1", hint="take 5"),
     errors.InputError("cannot be read", path="x.csv"),
@@ -33,14 +33,11 @@ PLACES = ["/goal", "/open", "/goal", "/columns", "/columns", "/columns", "/goal"
 
 @pytest.fixture
 def site(tmp_path):
-    return Site(tmp_path / "page", None)
+    return Site(tmp_path / "page", view, jobs=JobsAtOnce(tmp_path / "jobs"))
 
 
 def started(site, purpose="release", title="Make the release"):
-    task = {"release": "release.make", "compare": "explore.compare"}[purpose]
-    job = site.page.jobs.start(task, title=title)
-    site.page.started(purpose, job)
-    return job
+    return start_for(site.page, purpose, title)
 
 
 def heard(job, *, progress=None, log=()):
@@ -221,16 +218,20 @@ def test_a_reload_and_a_second_tab_show_the_same(site):
 
 def test_a_real_process_is_shown_while_it_runs_and_cancelled_within_a_second(tmp_path):
     jobs = Jobs(tmp_path / "jobs", "tests.web")
-    site = Site(tmp_path / "page", None, jobs)
+    site = Site(tmp_path / "page", view, jobs=jobs)
     try:
         job = jobs.start("job_tasks.waits", title="Wait")
         site.page.started("release", job)
-        limit = time.monotonic() + HANGS
-        while "waiting (1 of 2)" not in site.get("/run/progress").text:
-            assert time.monotonic() < limit
-            time.sleep(0.02)
+        until(lambda: "waiting (1 of 2)" in site.get("/run/progress").text)
         site.post("/run/cancel", job=job.id)
         assert "cancelled" in site.get("/run").text
         assert [path.name for path in job.folder.iterdir()] == ["job.json"]
     finally:
         jobs.close()
+
+
+def test_when_a_run_ends_the_bar_of_steps_leads_on(site):
+    job = started(site)
+    assert "/risk" not in site.get("/run/progress").text
+    end(job)
+    assert 'href="/risk"' in site.get("/run/progress").text

@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from sfumato.errors import InvalidParameterError
 from sfumato.web.security import PageSecurity
 from sfumato.web.settings import PageSettings, size_in_bytes
+from web import asking
 
 TOKEN = "a-secret-of-many-characters"
 HOST = "127.0.0.1:8050"
@@ -31,6 +32,7 @@ EXPECTED_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 CHANGED = []
+FORM, UPLOADS = "/take", ("/open/upload", "/columns/{number:int}/hierarchy")
 
 
 async def _look(request):
@@ -40,6 +42,10 @@ async def _look(request):
 async def _change(request):
     CHANGED.append(request.method)
     return RedirectResponse("/look", 303)
+
+
+async def _take(request):
+    return PlainTextResponse(str(len(await request.body())))
 
 
 async def _status(request):
@@ -64,6 +70,7 @@ def make_app(folder, **changes):
         Route("/", _look),
         Route("/look", _look),
         Route("/change", _change, methods=["POST", "PUT", "PATCH", "DELETE"]),
+        *(Route(path, _take, methods=["POST"]) for path in (FORM, *UPLOADS)),
         Route("/status/{code}", _status),
         Route("/fail", _fail),
         Route("/fail-late", _fail_late),
@@ -80,51 +87,25 @@ def app(tmp_path):
 
 
 def ask(app, target="/look", method="GET", headers=(), host=HOST):
-    """Send one request, as a server would; returns status, headers and text."""
-    path, _, query = target.partition("?")
-    sent = []
-
-    coming = [{"type": "http.request", "body": b"", "more_body": False}]
-
-    async def receive():
-        return coming.pop() if coming else await asyncio.Event().wait()  # the browser stays
-
-    async def send(message):
-        sent.append(message)
-
+    """Send one request with a Host line, or without where it is ``None``."""
     lines = [("host", host)] if host is not None else []
-    lines += [(name.lower(), value) for name, value in dict(headers).items()]
-    scope = {
-        "type": "http",
-        "http_version": "1.1",
-        "method": method,
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": query.encode(),
-        "scheme": "http",
-        "server": ("127.0.0.1", 8050),
-        "headers": [(name.encode(), value.encode("latin-1")) for name, value in lines],
-    }
-    asyncio.run(app(scope, receive, send))
-    start = next(message for message in sent if message["type"] == "http.response.start")
-    body = b"".join(message.get("body", b"") for message in sent if message["type"] == "http.response.body")
-    return start["status"], [(name.decode(), value.decode()) for name, value in start["headers"]], body.decode()
+    return asking.ask(app, method, target, headers=[*lines, *dict(headers).items()])
 
 
 def cookie_of(app, host=HOST):
     _, headers, _ = ask(app, f"/?token={TOKEN}", host=host)
-    return {"Cookie": dict(headers)["set-cookie"].partition(";")[0]}
+    return {"Cookie": headers["set-cookie"].partition(";")[0]}
 
 
 def check_headers(headers):
     for name, value in EXPECTED_HEADERS.items():
-        assert [v for n, v in headers if n.lower() == name] == [value], name
-    assert "permissions-policy" in dict(headers)
+        assert headers.getlist(name) == [value], name
+    assert "permissions-policy" in headers
 
 
 @pytest.mark.parametrize("host", [HOST, "localhost:8050", "LocalHost:8050", "[::1]:8050"])
 def test_own_names_are_answered(app, host):
-    assert ask(app, headers=cookie_of(app, host), host=host)[0] == 200
+    assert ask(app, headers=cookie_of(app, host), host=host).status == 200
 
 
 @pytest.mark.parametrize(
@@ -145,23 +126,23 @@ def test_own_names_are_answered(app, host):
 )
 def test_other_names_are_refused_even_with_the_token(app, host):
     """DNS rebinding gives an attacker's name our address; the name is what tells."""
-    assert ask(app, headers=cookie_of(app), host=host)[0] == 421
+    assert ask(app, headers=cookie_of(app), host=host).status == 421
     status, headers, _ = ask(app, f"/?token={TOKEN}", host=host)
     assert status == 421
-    assert "set-cookie" not in dict(headers)
+    assert "set-cookie" not in headers
 
 
 def test_no_or_two_hosts_are_refused(app):
-    assert ask(app, headers=cookie_of(app), host=None)[0] == 400
-    assert ask(app, headers={"Host": HOST, **cookie_of(app)}, host=HOST)[0] == 400
+    assert ask(app, headers=cookie_of(app), host=None).status == 400
+    assert ask(app, headers={"Host": HOST, **cookie_of(app)}, host=HOST).status == 400
 
 
 def test_allowed_names_and_usual_ports(tmp_path):
     app = make_app(tmp_path, allowed_hosts=("Page.Example",), port=80)
 
-    assert ask(app, host="page.example", headers=cookie_of(app, "page.example"))[0] == 200
-    assert ask(app, host="page.example:80", headers=cookie_of(app, "page.example"))[0] == 200
-    assert ask(app, host="page.example:8050", headers=cookie_of(app, "page.example"))[0] == 421
+    assert ask(app, host="page.example", headers=cookie_of(app, "page.example")).status == 200
+    assert ask(app, host="page.example:80", headers=cookie_of(app, "page.example")).status == 200
+    assert ask(app, host="page.example:8050", headers=cookie_of(app, "page.example")).status == 421
 
 
 @pytest.mark.parametrize("target", ["/", "/look", "/static/page.css", "/nowhere", "/look?token=", "/look?token=wrong"])
@@ -171,30 +152,30 @@ def test_without_token_nothing_is_shown(app, target):
     assert status == 403
     assert "seen" not in body
     assert "sfumato serve" in body
-    assert "set-cookie" not in dict(headers)
+    assert "set-cookie" not in headers
 
 
 def test_token_becomes_a_strict_cookie_and_leaves_the_address(app):
     status, headers, _ = ask(app, f"/look?sort=age&token={TOKEN}&page=2")
-    cookie = dict(headers)["set-cookie"]
+    cookie = headers["set-cookie"]
 
     assert status == 303
-    assert dict(headers)["location"] == "/look?sort=age&page=2"
+    assert headers["location"] == "/look?sort=age&page=2"
     parts = {part.strip().lower() for part in cookie.split(";")[1:]}
     assert parts == {"httponly", "samesite=strict", "path=/"}
     assert TOKEN not in cookie
-    assert ask(app, headers={"Cookie": cookie.partition(";")[0]})[0] == 200
+    assert ask(app, headers={"Cookie": cookie.partition(";")[0]}).status == 200
 
 
 def test_cookie_is_secure_with_tls(tmp_path):
     app = make_app(tmp_path, tls_cert=tmp_path / "a", tls_key=tmp_path / "b")
 
-    assert "secure" in dict(ask(app, f"/?token={TOKEN}")[1])["set-cookie"].lower()
+    assert "secure" in ask(app, f"/?token={TOKEN}").headers["set-cookie"].lower()
 
 
 @pytest.mark.parametrize("path", ["//evil.example/x", "/\\evil.example", "///evil.example", "/a\r\nX: y"])
 def test_first_visit_never_leads_elsewhere(app, path):
-    location = dict(ask(app, f"{path}?token={TOKEN}")[1])["location"]
+    location = ask(app, f"{path}?token={TOKEN}").headers["location"]
 
     assert location.startswith("/")
     assert not location.startswith(("//", "/\\"))
@@ -208,7 +189,7 @@ def test_link_from_another_site_leads_on_by_a_page_of_ours(app):
     assert status == 200
     assert 'content="0; url=/look?a=1&amp;b=2"' in body
     assert TOKEN not in body
-    assert "set-cookie" in dict(headers)
+    assert "set-cookie" in headers
     check_headers(headers)
 
 
@@ -216,26 +197,26 @@ def test_link_from_another_site_leads_on_by_a_page_of_ours(app):
 def test_changed_cookie_is_refused(app, change):
     name, _, value = cookie_of(app)["Cookie"].partition("=")
 
-    assert ask(app, headers={"Cookie": f"{name}={change(value)}"})[0] == 403
+    assert ask(app, headers={"Cookie": f"{name}={change(value)}"}).status == 403
 
 
 def test_cookie_is_found_among_odd_ones(app):
-    assert ask(app, headers={"Cookie": f'other="x y; {{[}}; a=1; {cookie_of(app)["Cookie"]}; =; b'})[0] == 200
+    assert ask(app, headers={"Cookie": f'other="x y; {{[}}; a=1; {cookie_of(app)["Cookie"]}; =; b'}).status == 200
 
 
 def test_cookie_of_another_server_or_port_is_refused(app, tmp_path):
     other_token = make_app(tmp_path, token="another-secret-of-many-characters")
     other_port = make_app(tmp_path, port=8051)
 
-    assert ask(other_token, headers=cookie_of(app))[0] == 403
-    assert ask(other_port, headers=cookie_of(app), host="127.0.0.1:8051")[0] == 403
+    assert ask(other_token, headers=cookie_of(app)).status == 403
+    assert ask(other_port, headers=cookie_of(app), host="127.0.0.1:8051").status == 403
 
 
 def test_token_itself_is_no_cookie_and_opens_no_change(app):
     name = cookie_of(app)["Cookie"].partition("=")[0]
 
-    assert ask(app, headers={"Cookie": f"{name}={TOKEN}"})[0] == 403
-    assert ask(app, f"/change?token={TOKEN}", "POST", {"Sec-Fetch-Site": "same-origin"})[0] == 403
+    assert ask(app, headers={"Cookie": f"{name}={TOKEN}"}).status == 403
+    assert ask(app, f"/change?token={TOKEN}", "POST", {"Sec-Fetch-Site": "same-origin"}).status == 403
     assert not CHANGED
 
 
@@ -243,13 +224,13 @@ def test_ticket_opens_the_door_once(tmp_path):
     """The browser's address is in the list of processes: whoever reads it there comes too late."""
     app = make_app(tmp_path, ticket="a-ticket")
 
-    assert ask(app, "/?token=a-ticket", "HEAD")[0] == 403
+    assert ask(app, "/?token=a-ticket", "HEAD").status == 403
     status, headers, _ = ask(app, "/?token=a-ticket")
     assert status == 303
-    assert ask(app, headers={"Cookie": dict(headers)["set-cookie"].partition(";")[0]})[0] == 200
-    assert ask(app, "/?token=a-ticket")[0] == 403
-    assert ask(app, "/?token=")[0] == 403
-    assert ask(app, f"/?token={TOKEN}")[0] == 303
+    assert ask(app, headers={"Cookie": headers["set-cookie"].partition(";")[0]}).status == 200
+    assert ask(app, "/?token=a-ticket").status == 403
+    assert ask(app, "/?token=").status == 403
+    assert ask(app, f"/?token={TOKEN}").status == 303
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
@@ -264,7 +245,7 @@ def test_ticket_opens_the_door_once(tmp_path):
     ],
 )
 def test_own_changes_pass(app, method, origin):
-    assert ask(app, "/change", method, {**cookie_of(app), **origin})[0] == 303
+    assert ask(app, "/change", method, {**cookie_of(app), **origin}).status == 303
     assert [method] == CHANGED
 
 
@@ -288,7 +269,7 @@ def test_own_changes_pass(app, method, origin):
     ],
 )
 def test_changes_from_elsewhere_are_refused(app, method, origin):
-    assert ask(app, "/change", method, {**cookie_of(app), **origin})[0] == 403
+    assert ask(app, "/change", method, {**cookie_of(app), **origin}).status == 403
     assert not CHANGED
 
 
@@ -299,12 +280,37 @@ def test_other_methods_are_refused(app, method):
     status, answered, _ = ask(app, "/change", method, headers)
 
     assert status == 405
-    assert "POST" in dict(answered)["allow"]
+    assert "POST" in answered["allow"]
     assert not CHANGED
 
 
+@pytest.mark.parametrize("is_announced", [True, False])
+@pytest.mark.parametrize(
+    ("path", "kind", "size", "status"),
+    [
+        (FORM, asking.FORM, 1_000_000, 200),
+        (FORM, asking.FORM, 1_000_001, 413),
+        (FORM, asking.MULTIPART, 1_000_001, 413),
+        ("/open/upload", asking.MULTIPART, 3_000_000, 200),
+        ("/open/upload", asking.FORM, 1_000_001, 413),
+        ("/columns/12/hierarchy", asking.MULTIPART, 3_000_000, 200),
+        ("/columns/12/hierarchy", asking.FORM, 1_000_001, 413),
+        ("/columns/12/hierarchy", asking.MULTIPART.title(), 1_000_001, 413),
+    ],
+)
+def test_what_is_sent_has_a_limit_but_for_uploads(app, path, kind, size, status, is_announced):
+    headers = [("host", HOST), ("origin", OWN), ("content-type", kind), *cookie_of(app).items()]
+    length = [("content-length", str(size))] if is_announced else []
+
+    answer = asking.ask(app, "POST", path, body=b"x" * size, headers=[*headers, *length])
+
+    assert answer.status == status
+    assert answer.text == str(size) if status == 200 else "larger than the page takes" in answer.text
+    check_headers(answer.headers)
+
+
 def test_looking_changes_nothing(app):
-    assert ask(app, "/change", headers=cookie_of(app))[0] == 405
+    assert ask(app, "/change", headers=cookie_of(app)).status == 405
     assert not CHANGED
 
 
@@ -334,8 +340,8 @@ def test_every_answer_carries_the_headers_once(app, target, method, status):
 
 def test_refusals_carry_the_headers_too(app):
     for answer in (ask(app), ask(app, host="evil.example"), ask(app, host=None), ask(app, "/change", "POST")):
-        assert answer[0] in (400, 403, 421)
-        check_headers(answer[1])
+        assert answer.status in (400, 403, 421)
+        check_headers(answer.headers)
 
 
 def test_unexpected_errors_keep_their_text_to_themselves(app, caplog):

@@ -14,7 +14,6 @@ import ssl
 import stat
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError, OutputError
 from sfumato.web.server import check_tls_files, listening, private_folder, remove_leftovers, without_text
 from sfumato.web.settings import PageSettings
+from web.standing_in import until
 
 TOKEN = "a-secret-of-many-characters"
 COMMAND = [sys.executable, "-c", "from sfumato.cli.main import main; main()", "serve"]
@@ -58,16 +58,6 @@ class Running:
         """Send a signal; returns exit code and words."""
         self.process.send_signal(number)
         return self.process.wait(30), self.words.read_text()
-
-
-def until(condition):
-    """Wait for something that another process does."""
-    moment = threading.Event()
-    for _ in range(1200):
-        if found := condition():
-            return found
-        moment.wait(0.05)
-    return pytest.fail("it did not happen within a minute")
 
 
 @contextlib.contextmanager
@@ -139,6 +129,28 @@ def test_server_prints_one_address_answers_and_ends_without_a_trace(start, tmp_p
     assert folders(tmp_path) == []
     assert server.address.partition("token=")[2] not in words
     assert "Traceback" not in words
+
+
+def test_no_process_is_left_when_the_server_ends_while_libraries_are_being_loaded(start):
+    server = start("--no-browser")
+    until(lambda: any("forkserver" in words for words in processes_of_session(server.process.pid)))
+
+    code, _ = server.end(signal.SIGTERM)
+
+    assert code == 0
+    assert not any("forkserver" in words for words in processes_of_session(server.process.pid))
+    until(lambda: not processes_of_session(server.process.pid), 5.0)
+
+
+def processes_of_session(leader):
+    """Command lines of the processes that a server has started, but for tasks, which stand alone."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, _, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state != "Z":
+                found.append((folder / "cmdline").read_text())
+    return found
 
 
 def test_every_answer_of_the_real_page_carries_the_headers(server):

@@ -21,26 +21,14 @@ from starlette.routing import Route
 
 from sfumato.errors import InputError, OutputError
 from sfumato.web.uploads import UploadTooLarge, receive_upload, safe_name
+from web.asking import BOUNDARY, MULTIPART, form_of
+from web.standing_in import until
 
-BOUNDARY = b"----page-boundary-7"
+KIND = MULTIPART.encode()
 FILE = ("table", "people.csv", b"age,sex\r\n31,f\r\n")
 
 
-def form_of(*parts, boundary=BOUNDARY):
-    """Write a form by hand: (name, value) is a field, (name, file name, content) a file."""
-    body = b""
-    for part in parts:
-        body += b"--" + boundary + b'\r\nContent-Disposition: form-data; name="' + part[0].encode() + b'"'
-        if len(part) == 3:
-            body += b'; filename="' + part[1].encode() + b'"\r\nContent-Type: text/csv'
-        content = part[-1] if isinstance(part[-1], bytes) else part[-1].encode()
-        body += b"\r\n\r\n" + content + b"\r\n"
-    return body + b"--" + boundary + b"--\r\n"
-
-
-def upload(
-    folder, body, *, limit=10**6, chunk=7, kind=b"multipart/form-data; boundary=" + BOUNDARY, length=None, cut=None
-):
+def upload(folder, body, *, limit=10**6, chunk=7, kind=KIND, length=None, cut=None):
     """Feed a body in chunks, as a server would; ``cut`` is the number of bytes after which the browser goes away."""
     coming = [body[start : start + chunk] for start in range(0, len(body), chunk)] or [b""]
     messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in coming]
@@ -159,7 +147,7 @@ def test_cancelled_upload_leaves_nothing(tmp_path):
         async def receive():
             return messages.pop() if messages else await asyncio.Event().wait()
 
-        headers = [(b"content-type", b"multipart/form-data; boundary=" + BOUNDARY)]
+        headers = [(b"content-type", KIND)]
         request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
         task = asyncio.create_task(receive_upload(request, tmp_path, 1000))
         await asyncio.sleep(0.05)
@@ -314,7 +302,7 @@ def port(tmp_path):
 
 def post(port, body, headers=()):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    kind = {"Content-Type": "multipart/form-data; boundary=" + BOUNDARY.decode()}
+    kind = {"Content-Type": MULTIPART}
     with contextlib.closing(connection):
         connection.request("POST", "/", body, {**kind, **dict(headers)}, encode_chunked=True)
         answer = connection.getresponse()
@@ -335,7 +323,7 @@ def test_real_browser_that_sends_too_much_still_sees_the_answer(port, tmp_path):
 def test_real_browser_that_waits_for_a_word_is_refused_at_once(port):
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\nExpect: 100-continue\r\n"
-        connection.sendall(head + b"Content-Type: multipart/form-data; boundary=" + BOUNDARY + b"\r\n\r\n")
+        connection.sendall(head + b"Content-Type: " + KIND + b"\r\n\r\n")
 
         assert connection.recv(1000).startswith(b"HTTP/1.1 413")
 
@@ -344,17 +332,8 @@ def test_real_browser_that_vanishes_leaves_nothing(port, tmp_path):
     body = form_of(("table", "t.csv", b"x" * 90_000))
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % len(body)
-        head += b"Content-Type: multipart/form-data; boundary=" + BOUNDARY + b"\r\n\r\n"
+        head += b"Content-Type: " + KIND + b"\r\n\r\n"
         connection.sendall(head + body[:50_000])
-        _until(lambda: (tmp_path / "data" / "t.csv").exists())
+        until(lambda: (tmp_path / "data" / "t.csv").exists())
 
-    _until(lambda: not (tmp_path / "data" / "t.csv").exists())
-
-
-def _until(condition):
-    moment = threading.Event()
-    for _ in range(600):
-        if condition():
-            return
-        moment.wait(0.05)
-    pytest.fail("it did not happen within 30 seconds")
+    until(lambda: not (tmp_path / "data" / "t.csv").exists())

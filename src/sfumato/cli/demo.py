@@ -67,6 +67,7 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     again = f"sfumato release --project {folder}/sfumato.toml --force"
     click.echo(f"Next: open {folder}/report.html; edit {folder}/sfumato.toml and run '{again}';", err=True)
     click.echo(f"      see what else there is with 'sfumato compare --project {folder}/sfumato.toml'", err=True)
+    click.echo(f"      or do all of it in the browser with 'sfumato serve --project {folder}/sfumato.toml'", err=True)
 
 
 def _read_demo(folder: Path) -> Table:

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from sfumato.errors import on_one_line
-from sfumato.schema import Role
-from sfumato.table.binary import BinaryTable
+from sfumato.report.gaps import not_promised
 
 if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
@@ -45,8 +43,8 @@ def show_release(release: Release) -> None:
                 click.echo(line, err=True)
     if manifest.missing["n_dropped"]:
         click.echo(f"rows left out for missing values: {manifest.missing['n_dropped']:,}", err=True)
-    for line in _not_promised(release):
-        click.echo(on_one_line(line), err=True)
+    for line in not_promised(release):
+        click.echo(line, err=True)
 
 
 def _evidence_lines(label: str, value: Any) -> Iterator[str]:
@@ -73,53 +71,6 @@ def _promise(entry: Mapping[str, Any]) -> str:
     if entry["audited"] is None:
         return f"promised by construction of the mechanism, which no audit can confirm: {entry['statement']}"
     return f"promised and audited: {entry['statement']} (found: {_number(entry['audited'])})"
-
-
-def _not_promised(release: Release) -> Iterator[str]:
-    """Say in plain words what the guarantees leave open."""
-    manifest = release.manifest
-    risk = manifest.evidence.get("risk", {})
-    if "unique_pattern_fraction" in risk:
-        zeros = any(g["kind"] == "containment" and not g.get("reveals") for g in manifest.guarantees)
-        unique, k = risk["unique_pattern_fraction"], risk["anonymity_level"]
-        yield (
-            f"not promised: {'anything about zeros. ' if zeros else ''}{unique:.2%} of the rows have a 0/1 pattern "
-            f"that no other row has; the ordinary k is {k}"
-        )
-    kinds = {entry["kind"] for entry in manifest.guarantees}
-    if "kk-anonymity" in kinds:
-        yield f"not promised: k-anonymity; the smallest class of equal released rows has {risk['anonymity_level']:,}"
-    if {"kk-anonymity", "k-anonymity"} & kinds and any(r.get("rule") == "generalized" for r in manifest.recodings):
-        yield (
-            "not promised: that other columns stay unknown where all rows of a group agree on them; "
-            "'sfumato attack' counts of whom they are learned"
-        )
-    if "breach-bound" in kinds:
-        yield (
-            "not promised: k-anonymity, or safety from attackers of another kind or who also use the released target "
-            "and other columns (the attacker is given quasi-identifiers only); the smallest class of equal released "
-            f"rows has {risk['anonymity_level']:,}"
-        )
-    if "privacy-gain" in kinds:
-        yield (
-            "not promised: k-anonymity; dropping columns hides what stood in them and nothing else. The smallest class "
-            f"of equal released rows has {risk['anonymity_level']:,}"
-        )
-    if {"bucket-size", "bucket-diversity"} & kinds:
-        yield (
-            "not promised: k-anonymity, or that somebody's being in the table stays unknown: quasi-identifiers are "
-            "released as they are, only what belongs with what is hidden within each bucket"
-        )
-    beside = release.table.companions if isinstance(release.table, BinaryTable) else release.table
-    done = manifest.perturbation or {}
-    covered = {done.get("bucket"), *(name for names in done.get("slices", ()) for name in names)}
-    covered |= {entry.get("sensitive") for entry in manifest.guarantees}
-    for name in beside.schema.names(Role.SENSITIVE, Role.OTHER):
-        if name in covered:
-            continue
-        counts = beside[name].counts
-        share = float(np.count_nonzero(counts == 1) / max(beside.n_rows, 1))
-        yield f"released as it is, under no guarantee: '{name}' (its value is unique in {share:.1%} of the rows)"
 
 
 def show_checks(report: AuditReport) -> None:

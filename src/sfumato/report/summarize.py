@@ -13,6 +13,7 @@ from sfumato.errors import ManifestError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms import registered_mechanisms
 from sfumato.report.columns import column_changes
+from sfumato.report.gaps import not_promised
 from sfumato.report.measured import NOT_MEASURED, risk_left, utility_kept
 from sfumato.report.reproduction import Asked, command_for, mechanism_of
 from sfumato.report.sections import risk_section, utility_section
@@ -20,7 +21,7 @@ from sfumato.report.words import ASSUMPTIONS, guarantee_in_words, number_in_word
 from sfumato.schema import Role
 
 SUMMARY_VERSION = 1
-QUICK = "skipped on request, to save time (--quick)"
+QUICK = "skipped on request, to save time"
 
 _LONGEST_VALUE = 300
 _PERTURBED = {
@@ -90,6 +91,7 @@ def summarize(
         "asked": _asked(manifest),
         "done": done,
         "guarantees": guarantees,
+        "not_promised": not_promised(release),
         "assumptions": list(ASSUMPTIONS),
         "audit": {
             "n_checks": len(checked.checks),

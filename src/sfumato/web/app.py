@@ -14,9 +14,9 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from sfumato.errors import SfumatoError, words_and_exit_code
+from sfumato.errors import SfumatoError
 from sfumato.web.jobs import TaskError
-from sfumato.web.rendering import UNPROCESSABLE, is_htmx, page_response, problem_response
+from sfumato.web.rendering import STEPS, UNPROCESSABLE, is_htmx, page_response, problem_response
 from sfumato.web.security import PageSecurity
 from sfumato.web.settings import PageSettings
 from sfumato.web.state import Page
@@ -62,19 +62,32 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 async def _refused(request: Request, error: Exception) -> Response:
     code = error.status_code if isinstance(error, HTTPException) else 500
-    words = _WORDS.get(code, "This request cannot be answered.")
-    return page_response(request, "error.html", status=code, words=words, hint="")
+    return _error_page(request, TaskError(_WORDS.get(code, "This request cannot be answered.")), code)
 
 
 async def _problem(request: Request, error: Exception) -> Response:
     """Answer what the user can mend, as a fragment or as a page."""
-    found = error if isinstance(error, TaskError) else TaskError(str(error))
-    if is_htmx(request):
-        return problem_response(request, found)
-    return page_response(request, "error.html", status=UNPROCESSABLE, words=found.message, hint=found.hint)
+    found = TaskError.of(error)
+    return problem_response(request, found) if is_htmx(request) else _error_page(request, found, UNPROCESSABLE)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
     """Answer an unknown error without its own text, which may quote a cell."""
-    words, _ = words_and_exit_code(error)
-    return page_response(request, "error.html", status=500, words=words, hint="")
+    return _error_page(request, TaskError.of(error), 500)
+
+
+def _error_page(request: Request, error: TaskError, status: int) -> Response:
+    """Say what is wrong, with ways out: the same address once more, the step that it belongs to, or another table."""
+    path, query = request.url.path, request.url.query
+    step = next((one for one in STEPS if one.name == path.split("/")[1]), None)
+    is_worth_asking = request.method == "GET" and status not in _WORDS
+    return page_response(
+        request,
+        "error.html",
+        step=step.name if step else "",
+        status=status,
+        error=error,
+        field="",
+        again=path + (f"?{query}" if query else "") if is_worth_asking else "",
+        back=step if step and step.url not in (path, "/open") else None,
+    )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from sfumato.schema import Role
-from sfumato.web.jobs import Job, TaskError
+from sfumato.web.inputs import DATA, PROJECT_FILE, changed_since, stamp_of
+from sfumato.web.jobs import SECONDS_TO_READ, TaskError
 from sfumato.web.state import Page
 
 
@@ -94,7 +92,7 @@ class Described:
         return [c for c in self.columns if c.guessed_role == identifier and c.role != identifier]
 
 
-_Stamp = tuple[str, str, int, int, int]
+_Stamp = tuple[str, str, str | None]
 _KNOWN: weakref.WeakKeyDictionary[Page, tuple[_Stamp, Described]] = weakref.WeakKeyDictionary()
 
 
@@ -110,14 +108,19 @@ async def described(page: Page) -> Described:
     if job is None or job.status != "done" or project is None:
         message = "no table is open"
         raise TaskError(message, hint="open one first")
-    stamp = _stamp(job, project)
     known = _KNOWN.get(page)
-    if known is not None and known[0] == stamp:
+    if known is not None and known[0] == (job.id, str(project), stamp_of(PROJECT_FILE, project)):
         return known[1]
     now = await page.jobs.call("columns.roles", project=str(project))
     joined = _joined(job.result(), now)
-    _KNOWN[page] = (stamp, joined)
+    _KNOWN[page] = ((job.id, str(project), now["sha256"]), joined)
     return joined
+
+
+def is_data_changed(page: Page) -> bool:
+    """Whether the data file is another one than when it was opened, so that what was found in it no longer holds."""
+    job = page.job("open")
+    return job is not None and job.status == "done" and DATA in changed_since(job.result()["inputs"], None)
 
 
 async def give_role(page: Page, role: str, columns: Sequence[ColumnNow]) -> None:
@@ -132,21 +135,30 @@ async def give_role(page: Page, role: str, columns: Sequence[ColumnNow]) -> None
     names = [column.name for column in columns]
     kinds = {column.name: column.kind for column in columns if not column.is_listed}
     now = await page.jobs.call("columns.set_roles", project=str(project), names=names, role=role, kinds=kinds)
-    if job is None or project is None:
-        return
-    stamp = _stamp(job, project)
-    with suppress(OSError):
-        if hashlib.sha256(project.read_bytes()).hexdigest() == now["sha256"]:  # nobody else has changed it since
-            _KNOWN[page] = (stamp, _joined(job.result(), now))
+    if job is not None:
+        _KNOWN[page] = ((job.id, str(project), now["sha256"]), _joined(job.result(), now))
 
 
-def _stamp(job: Job, project: Path) -> _Stamp:
-    """Mark that changes when the table or its project file does; a file that is gone is for the task to report."""
-    try:
-        found = project.stat()
-    except OSError:
-        return job.id, str(project), 0, 0, 0
-    return job.id, str(project), found.st_mtime_ns, found.st_size, found.st_ino
+async def read_changed_data(page: Page) -> None:
+    """Take the data file as it is now, if it still fits its description, and open it again.
+
+    Raises
+    ------
+    TaskError
+        If no table is open, or the file no longer fits; everything then stays as it was.
+    """
+    project = page.state.project
+    if project is None:
+        message = "no table is open"
+        raise TaskError(message, hint="open one first")
+    with page.only_one("open") as is_first:
+        if not is_first:
+            return
+        await page.jobs.call("columns.use_changed_data", seconds=SECONDS_TO_READ, project=str(project))
+        if page.state.project == project:  # else another table was opened meanwhile
+            title, place = f"Reading {page.state.get('data_name')}", str(project.parent)
+            job = page.jobs.start("opening.open_path", title=title, project=project.name, within=place)
+            page.started("open", job)
 
 
 def _joined(opened: Mapping[str, Any], now: Mapping[str, Any]) -> Described:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sfumato.schema import Role
 from sfumato.web.goal_guarantees import GUARANTEES
+from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, content_of, noted
 
 FIELD_PREFIX = "set-"
 """Begins the name of every field that holds a guarantee's level or a parameter."""
@@ -27,7 +25,7 @@ class Written:
     Parameters
     ----------
     signature : str
-        Over all that the risk of the table depends on: the data file's size and time, columns and binary features.
+        Over all that the risk and a comparison depend on: how the table is described, the data and the hierarchies.
     """
 
     signature: str
@@ -66,31 +64,14 @@ class Typed:
 
 def read_written(path: Path) -> Written:
     """Read what a project file says; one that cannot be read says nothing, and the task that loads it says why."""
-    written, data = _read(path, _stamp(path))
-    return written if data is None else replace(written, signature=f"{written.signature} {_stamp(data)}")
-
-
-@lru_cache(maxsize=8)
-def _read(path: Path, stamp: str) -> tuple[Written, Path | None]:
-    """Read a project file, and where its data is."""
+    signature = json.dumps(noted(path, DESCRIPTION, DATA, HIERARCHY))
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        data = path.parent / content["data"]["path"]
+        content = content_of(path) or {}
         columns, made = content.get("columns", {}), content.get("release", {})
         target = next((name for name, entry in columns.items() if entry.get("role") == Role.TARGET), "")
-        told = [str(path), *(content.get(name) for name in ("data", "columns", "binarize"))]
-        digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
-        return Written(digest, made.get("mechanism", ""), dict(made.get("parameters", {})), target), data
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return Written(f"{path} {stamp}"), None
-
-
-def _stamp(path: Path) -> str:
-    try:
-        found = path.stat()
-    except OSError:
-        return "absent"
-    return f"{found.st_mtime_ns} {found.st_size}"
+        return Written(signature, made.get("mechanism", ""), dict(made.get("parameters", {})), target)
+    except (ValueError, TypeError, AttributeError):
+        return Written(signature)
 
 
 def form_facts(

@@ -17,6 +17,7 @@ from sfumato.web.job_progress import Progress
 from sfumato.web.job_running import TaskProcess, empty_folder, write_private
 
 JOB_NAME = "job.json"
+_RECORDS = "*.jsonl"  # what a session of several parties has done so far; no cell stands in them
 Status = Literal["running", "done", "failed", "cancelled"]
 _SECONDS_BETWEEN_WRITES = 1.0
 _SECONDS_TO_CANCEL = 1.0
@@ -146,7 +147,9 @@ class Job:
                     self._end("failed" if error else "done", error)
             with suppress(OSError):
                 if self.status == "cancelled":
-                    empty_folder(self.folder, but=JOB_NAME)
+                    empty_folder(self.folder, but=[JOB_NAME])
+                elif self.status == "failed":
+                    empty_folder(self.folder, but=[JOB_NAME, _RECORDS])
             self._write()
             self._has_ended.set()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.errors import BUG, words_and_exit_code
+from sfumato.web.page_words import in_page_words
 
 _HINT = " Hint: "
 
@@ -50,7 +51,8 @@ class TaskError(Exception):
         words, exit_code = words_and_exit_code(error)
         is_told = exit_code != BUG
         field = (getattr(error, "name", None) or getattr(error, "column", None)) if is_told else None
-        return cls(words, exit_code=exit_code, kind=type(error).__name__, field=field if isinstance(field, str) else "")
+        known = field if isinstance(field, str) else ""
+        return cls(in_page_words(words), exit_code=exit_code, kind=type(error).__name__, field=known)
 
     def facts(self) -> dict[str, Any]:
         """Give what ``TaskError(**facts)`` is made of."""

@@ -100,7 +100,6 @@ def run_task(package: str, task: str, folder: str, arguments: str, events: Conne
     """Run a task to its end and leave, without the interpreter's last steps: native threads can break those."""
     stand_alone()
     gc.freeze()  # what was imported before the fork stays shared memory
-    os.umask(0o077)
     _be_silent()
 
     def send(message: dict[str, Any]) -> None:

@@ -9,13 +9,21 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from sfumato.child_processes import cause_of_death, forking_context, kill_group, kill_with_group, one_thread_each
+from sfumato.child_processes import (
+    cause_of_death,
+    forking_context,
+    kill_forkserver,
+    kill_group,
+    kill_with_group,
+    one_thread_each,
+)
 from sfumato.web.job_errors import TaskError
 from sfumato.web.job_process import run_task
 
@@ -32,20 +40,29 @@ def start_forkserver() -> None:
             multiprocessing.forkserver.ensure_running()
 
 
+def end_forkserver() -> None:
+    """End the process that tasks are forked from, be it still importing."""
+    with _STARTING_AND_JOINING:
+        kill_forkserver()
+
+
 def make_private_folder(folder: Path) -> None:
-    """Make a folder that only this user can read."""
+    """Make a folder that only this user can read, and those above it that are absent."""
     try:
-        folder.mkdir(PRIVATE, parents=True)
+        for parent in reversed(folder.parents):
+            parent.mkdir(PRIVATE, exist_ok=True)
+        folder.mkdir(PRIVATE)
         folder.chmod(PRIVATE)
     except OSError as exc:
         raise TaskError.of(exc) from None
 
 
-def empty_folder(folder: Path, *, but: str = "") -> None:
-    """Remove all that stands in a folder but one file; what a dying process still adds is removed too."""
+def empty_folder(folder: Path, *, but: Sequence[str] = ()) -> None:
+    """Remove all that stands in a folder but names of some patterns; what a dying process still adds goes too."""
     deadline = time.monotonic() + _SECONDS_TO_LEAVE
     while True:
-        left = [entry for entry in folder.iterdir() if entry.name != but] if folder.is_dir() else []
+        found = list(folder.iterdir()) if folder.is_dir() else []
+        left = [entry for entry in found if not any(fnmatchcase(entry.name, kept) for kept in but)]
         for entry in left:
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
@@ -93,6 +110,8 @@ class TaskProcess:
         with events:
             try:
                 with far_end, _STARTING_AND_JOINING, one_thread_each():
+                    if self._is_unwanted:
+                        return TaskError("the task was ended before it began", exit_code=3, kind="NotStarted")
                     process = context.Process(target=run_task, args=(*self._given, far_end), daemon=False)
                     process.start()
             except (OSError, EOFError):

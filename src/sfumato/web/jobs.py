@@ -19,11 +19,19 @@ from typing import Any
 from sfumato.web.job import JOB_NAME, Job
 from sfumato.web.job_errors import TaskError
 from sfumato.web.job_process import RESULT_NAME, Tell
-from sfumato.web.job_running import TaskProcess, empty_folder, make_private_folder, start_forkserver
+from sfumato.web.job_running import (
+    TaskProcess,
+    empty_folder,
+    end_forkserver,
+    make_private_folder,
+    start_forkserver,
+)
 from sfumato.web.tasks import PACKAGE
 
-__all__ = ["Job", "Jobs", "TaskError", "Tell"]
+__all__ = ["SECONDS_TO_READ", "Job", "Jobs", "TaskError", "Tell"]
 
+SECONDS_TO_READ = 600.0
+"""Time limit of a short task that reads the whole table."""
 _SHORT_TASKS_AT_ONCE = 4
 _CALL = "call-"
 
@@ -44,7 +52,7 @@ class Jobs:
         self._package = package
         self._lock = threading.Lock()
         self._calls: set[TaskProcess] = set()
-        self._is_closed = False
+        self._is_closed = self._is_warm = False
         self._threads = ThreadPoolExecutor(_SHORT_TASKS_AT_ONCE, thread_name_prefix="sfumato short task")
         if not folder.is_dir():
             make_private_folder(folder)
@@ -55,6 +63,7 @@ class Jobs:
 
     def warm(self) -> None:
         """Start the process that tasks are forked from; returns at once."""
+        self._is_warm = True
         start_forkserver()
 
     async def call(self, task: str, /, *, seconds: float = 60.0, **arguments: Any) -> dict[str, Any]:
@@ -119,8 +128,16 @@ class Jobs:
         if job is not None:
             job.cancel()
 
+    def remove(self, job_id: str) -> None:
+        """End a job and remove its folder; it is then unknown."""
+        self.cancel(job_id)
+        with self._lock:
+            job = self._jobs.pop(job_id, None)
+        if job is not None:
+            shutil.rmtree(job.folder, ignore_errors=True)
+
     def close(self) -> None:
-        """End all tasks; no new one is taken."""
+        """End all tasks, and the process that they are forked from if it was warmed here; no new one is taken."""
         with self._lock:
             self._is_closed = True
             calls, jobs = list(self._calls), list(self._jobs.values())
@@ -129,6 +146,8 @@ class Jobs:
         for job in jobs:
             job.cancel()
         self._threads.shutdown(cancel_futures=True)
+        if self._is_warm:
+            end_forkserver()
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from sfumato.web.column_store import STORE_NAME, ColumnStore
+from sfumato.web.inputs import changed_since
 from sfumato.web.jobs import Job
 from sfumato.web.rendering import page_of, page_response
 from sfumato.web.state import Page
@@ -51,22 +50,7 @@ class MadeRelease:
 
     def changed_since(self, project: Path | None) -> list[str]:
         """Name what was changed since the release was made: ``project file``, ``data``, ``hierarchy``."""
-        changed = dict.fromkeys(entry["what"] for entry in self.result["inputs"] if _is_changed(entry))
-        if project is not None and self.input("project file") != project.absolute():
-            changed["project file"] = None
-        return list(changed)
-
-
-def _is_changed(entry: Mapping[str, Any]) -> bool:
-    """Whether a file is another one than noted; of the data, which may be large, size and time are compared."""
-    path = Path(entry["path"])
-    try:
-        if "sha256" in entry:
-            return bool(hashlib.sha256(path.read_bytes()).hexdigest() != entry["sha256"])
-        found = path.stat()
-    except OSError:
-        return True
-    return (found.st_size, found.st_mtime_ns) != (entry["size"], entry["modified"])
+        return changed_since(self.result["inputs"], project)
 
 
 def made_release(page: Page) -> MadeRelease | None:

@@ -21,14 +21,6 @@ FIELDS = (
     "no_header",
     "complete_rows_only",
 )
-_LABELS = {
-    "--format": "Format",
-    "--delimiter": "Delimiter",
-    "--encoding": "Encoding",
-    "--sheet": "Sheet",
-    "--no-header": "The first line is data",
-    "--missing": "Texts that mean missing",
-}
 
 
 def paths_of(fields: Mapping[str, str]) -> tuple[Path | None, Path]:
@@ -65,16 +57,3 @@ def reading_of(fields: Mapping[str, str]) -> dict[str, Any]:
     if fields["complete_rows_only"]:
         options["complete_rows_only"] = True
     return options
-
-
-def for_form(hint: str) -> str:
-    """Name the fields of the form in the place of the command line's flags.
-
-    Examples
-    --------
-    >>> for_form("name another one with --sheet")
-    'name another one with “Sheet” (under How to read it)'
-    """
-    for flag, label in _LABELS.items():
-        hint = hint.replace(flag, f"“{label}” (under How to read it)")
-    return hint

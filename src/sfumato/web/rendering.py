@@ -10,12 +10,14 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 
 from sfumato.web.jobs import TaskError
+from sfumato.web.page_words import in_page_words
 from sfumato.web.state import Page
 
 UNPROCESSABLE = 422
+_SEE_OTHER = 303
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -62,7 +64,7 @@ def page_response(
 ) -> HTMLResponse:
     """Render a whole page; the step is marked in the bar at the top."""
     page = page_of(request)
-    known = {"step": step, "steps": STEPS, "reached": _reached(page), "data_name": page.state.get("data_name")}
+    known = {**step_facts(page, step), "is_part": False, "data_name": page.state.get("data_name")}
     return HTMLResponse(_environment().get_template(template).render(**known, **context), status)
 
 
@@ -74,6 +76,16 @@ def part_response(request: Request, template: str, *, status: int = 200, **conte
 def problem_response(request: Request, error: TaskError, field: str = "", **context: Any) -> HTMLResponse:
     """Render what is wrong, to stand beside the field that it is about."""
     return part_response(request, "problem.html", status=UNPROCESSABLE, error=error, field=field, **context)
+
+
+def redirect(address: str) -> RedirectResponse:
+    """Lead on to another page, which is then asked for by GET."""
+    return RedirectResponse(address, _SEE_OTHER)
+
+
+def step_facts(page: Page, step: str) -> dict[str, Any]:
+    """Give what the bar of steps shows."""
+    return {"step": step, "steps": STEPS, "reached": _reached(page)}
 
 
 def _reached(page: Page) -> Sequence[str]:
@@ -99,6 +111,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": _number, "share": _share, "duration": _duration, "bytes": _bytes}
+    environment.filters["in_page_words"] = in_page_words
     return environment
 
 

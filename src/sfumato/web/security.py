@@ -1,8 +1,9 @@
 """Door of the page: who may send a request, and the headers that every answer carries.
 
-A page on loopback is reachable for every program and, through the browser, for every web site. Four checks stand
+A page on loopback is reachable for every program and, through the browser, for every web site. Five checks stand
 before each view, in this order: the name it was asked under (against DNS rebinding), the method, the token (against
-other users and programs of this machine), and the origin of requests that change something (against other sites).
+other users and programs of this machine), the origin of requests that change something (against other sites), and
+the size of what is sent.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+import re
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from html import escape
@@ -39,6 +41,9 @@ SECURITY_HEADERS = {
 _RAW_HEADERS = {name.lower().encode(): value.encode() for name, value in SECURITY_HEADERS.items()}
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+LARGEST_FORM = 1_000_000
+"""Bytes that a request may send, but for uploads, whose views have limits of their own."""
+_UPLOADS = re.compile("/open/upload|/columns/[0-9]+/hierarchy", re.ASCII)
 
 _log = logging.getLogger("sfumato.web")
 
@@ -91,9 +96,12 @@ class PageSecurity:
         request = Request(scope, receive)
         try:
             refusal = self._refusal(request)
-            await (self._app if refusal is None else refusal)(scope, receive, send_guarded)
+            allowed = receive if _is_upload(request) else _limited(receive)
+            await (self._app if refusal is None else refusal)(scope, allowed, send_guarded)
         except ClientDisconnect:
             return
+        except _TooLargeError:
+            await _TOO_LARGE(scope, receive, send_guarded)
         except Exception as error:
             _log.error("%s", place_of(error))
             if not is_started:  # half an answer cannot be taken back: the server closes the connection
@@ -115,6 +123,9 @@ class PageSecurity:
             return _NO_TOKEN
         if request.method in UNSAFE_METHODS and not self._is_own_site(request.headers):
             return _words(403, "This request came from another site. Go back to the page and try again.")
+        length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > LARGEST_FORM and not _is_upload(request):
+            return _TOO_LARGE
         return None
 
     def _first_visit(self, request: Request) -> Response:
@@ -159,6 +170,31 @@ class PageSecurity:
         return _words(500, "This is a bug in sfumato. Its place is in the terminal where sfumato serve runs.")
 
 
+class _TooLargeError(Exception):
+    pass
+
+
+def _is_upload(request: Request) -> bool:
+    """Whether a request brings a file to a view that takes one."""
+    is_form_with_file = request.headers.get("content-type", "").startswith("multipart/")
+    return is_form_with_file and _UPLOADS.fullmatch(request.scope["path"]) is not None
+
+
+def _limited(receive: Receive) -> Receive:
+    """Count the bytes that come, whatever length was announced."""
+    n_bytes = 0
+
+    async def counted() -> Message:
+        nonlocal n_bytes
+        message = await receive()
+        n_bytes += len(message.get("body", b""))
+        if n_bytes > LARGEST_FORM:
+            raise _TooLargeError
+        return message
+
+    return counted
+
+
 def _guarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Put the security headers in place of a view's own."""
     kept = [(name, value) for name, value in headers if name.lower() not in _RAW_HEADERS]
@@ -175,6 +211,7 @@ _NO_TOKEN = _words(
     "Open the page with the whole address that <code>sfumato serve</code> printed, with its token. "
     "When the server was started again, the address changed.",
 )
+_TOO_LARGE = _words(413, f"This request is larger than the page takes ({LARGEST_FORM:,} bytes).")
 
 
 def _onward_page(target: str) -> HTMLResponse:

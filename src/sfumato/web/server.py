@@ -27,10 +27,11 @@ from urllib.parse import quote
 import uvicorn
 
 from sfumato.errors import InputError, InvalidParameterError, OutputError
+from sfumato.web.page_words import PRIVATE_FOLDER
 from sfumato.web.security import place_of
 from sfumato.web.settings import PageSettings, bracketed
 
-_FOLDER_NAME = re.compile(r"sfumato-page-([0-9]{1,10})-[a-z0-9_]+", re.ASCII)
+_FOLDER_NAME = re.compile(PRIVATE_FOLDER + r"([0-9]{1,10})-[a-z0-9_]+", re.ASCII)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MOST_CONNECTIONS = 512
 _SECONDS_TO_FINISH = 1
@@ -200,7 +201,7 @@ def _no_passphrase() -> str:
 def private_folder() -> Iterator[Path]:
     """Make the server's own folder (mode 0700) and remove it at the end, with what killed servers left."""
     remove_leftovers(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=f"sfumato-page-{os.getpid()}-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"{PRIVATE_FOLDER}{os.getpid()}-"))
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -212,7 +213,7 @@ def private_folder() -> Iterator[Path]:
 
 def remove_leftovers(parent: Path) -> None:
     """Remove folders of this user's servers that ended without doing so themselves."""
-    for folder in parent.glob("sfumato-page-*"):
+    for folder in parent.glob(f"{PRIVATE_FOLDER}*"):
         found = _FOLDER_NAME.fullmatch(folder.name)
         if found and not _is_alive(int(found[1])) and _is_free(folder):
             shutil.rmtree(folder, ignore_errors=True)

@@ -13,7 +13,8 @@ from typing import Any
 
 from sfumato.web.jobs import Job
 
-_MOST_ROWS = 200
+MOST_ROWS = 200
+"""So many messages or rounds are shown, the last ones."""
 _MOST_BYTES = 2**17
 
 _STATUS_WORDS = {
@@ -40,7 +41,7 @@ def known_of(job: Job | None) -> dict[str, Any]:
         "culprit": next((party for party in parties if party["status"] == "failed"), None),
         "rounds": _by_round(rounds),
         "totals": rounds[-1] if rounds else None,
-        "entries": messages[-_MOST_ROWS:],
+        "entries": messages[-MOST_ROWS:],
         "found": _found(job.result()) if job.status == "done" else None,
     }
 
@@ -73,7 +74,7 @@ def _by_round(rounds: list[dict[str, Any]]) -> list[dict[str, Any]]:
     shown = [
         {**done, **{name: done[name] - before[name] for name in sums}} for before, done in pairwise([*begun, *rounds])
     ]
-    return shown[-_MOST_ROWS:]
+    return shown[-MOST_ROWS:]
 
 
 def _found(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -157,8 +157,7 @@ class _Form:
         given = self._disposition.get(b"filename", b"")
         self._is_file = bool(given)  # a browser sends an empty name where no file was chosen
         if self._is_file and self._file is not None:
-            problem = "the form holds more than one file"
-            raise InputError(problem, hint="upload one file at a time")
+            raise InputError("the form holds more than one file", hint="upload one file at a time")
         if self._is_file:
             self._open(safe_name(_text(given)))
 
@@ -176,8 +175,7 @@ class _Form:
         if b"filename" in self._disposition:
             return
         if len(self._fields) >= _MOST_FIELDS:
-            problem = f"the form has more than {_MOST_FIELDS} fields"
-            raise InputError(problem)
+            raise InputError(f"the form has more than {_MOST_FIELDS} fields")
         name = self._disposition[b"name"]
         self._count_field(len(name))
         self._fields[_text(name)] = _text(bytes(self._value))
@@ -210,11 +208,9 @@ class _Form:
         if not self._is_ended:
             raise _broken()
         if self._path is None:
-            problem = "no file was chosen"
-            raise InputError(problem, hint="choose a file first")
+            raise InputError("no file was chosen", hint="choose a file first")
         if not self._n_bytes:
-            problem = "the file is empty"
-            raise InputError(problem, hint="choose a file with a table in it")
+            raise InputError("the file is empty", hint="choose a file with a table in it")
         return Uploaded(self._path, self._name, self._fields)
 
     def close(self) -> None:
@@ -231,8 +227,7 @@ class _Form:
     def _count_field(self, n_bytes: int) -> None:
         self._fields_bytes += n_bytes
         if self._fields_bytes > FIELDS_LIMIT:
-            problem = f"the fields beside the file hold more than {FIELDS_LIMIT:,} bytes"
-            raise InputError(problem)
+            raise InputError(f"the fields beside the file hold more than {FIELDS_LIMIT:,} bytes")
 
     def _open(self, name: str) -> None:
         self._name = name
@@ -247,8 +242,7 @@ class _Form:
                     continue
                 self._file, self._path = FileIO(descriptor, "wb"), path
                 return
-        problem = "too many uploads have the same name"
-        raise InputError(problem)
+        raise InputError("too many uploads have the same name")
 
 
 async def _feed(request: Request, boundary: bytes, form: _Form) -> None:
@@ -269,8 +263,7 @@ async def _feed(request: Request, boundary: bytes, form: _Form) -> None:
 def _boundary(request: Request) -> bytes:
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data":
-        problem = "the request is not a form with a file"
-        raise InputError(problem, hint="use the page's own form")
+        raise InputError("the request is not a form with a file", hint="use the page's own form")
     if not options.get(b"boundary"):
         raise _broken()
     return options[b"boundary"]

@@ -19,6 +19,7 @@ from unit.report.releases import hostile_table, made, stays, summary_of
 STRUCTURE = [
     ("h1", "Report on a release"),
     ("section", "in-short"),
+    ("section", "left-open"),
     ("section", "asked"),
     ("h2", "What was asked"),
     ("section", "done"),

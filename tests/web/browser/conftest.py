@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from web.browser.watching import Served, Watch
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")

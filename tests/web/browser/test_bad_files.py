@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from playwright.sync_api import expect
+
 from web.browser.walking import check_accessible, check_reload, upload
 
 GARBAGE = random.Random(3).randbytes(4_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from playwright.sync_api import expect
+
 from web.browser.walking import go_to_goal, open_demo, wait_for_end
 
 CONTROLS = """() => [...document.querySelectorAll("#goal-form :is(input, select, button, summary)")]

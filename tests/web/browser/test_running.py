@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from playwright.sync_api import expect
+
 from web.browser.walking import go_to_goal, make_release, open_demo, wait_for_end
 
 LONGEST = 10.0  # seconds until a killed process must have gone; bounds a hang

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 from playwright.sync_api import expect
+
 from web.browser.walking import open_demo
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+
+from web.browser.walking import check_accessible
 from web.browser.watching import Watch
 
 WRONG = {
@@ -48,3 +50,34 @@ def test_policy_of_the_page_stops_what_would_leave_it(serve, chromium):
     assert not gone
     assert any("connect-src" in problem for problem in watch.problems)
     assert any("style-src" in problem for problem in watch.problems)
+
+
+SOUND = """<!doctype html><html lang="en"><title>Step · sfumato</title><main><h1>Step</h1><h2>Part</h2>
+<p>Text</p><label for="name">Name</label><input id="name"><button>Go</button></main></html>"""
+FLAWS = {
+    "no language": (' lang="en"', ""),
+    "no title": ("Step · sfumato", ""),
+    "field without a label": ('for="name"', ""),
+    "label of no field": ('id="name"', 'id="other" aria-label="Name"'),
+    "button without words": ("<button>Go", "<button>"),
+    "level of heading left out": ("h2", "h3"),
+    "two first headings": ("h2", "h1"),
+    "an id twice": ("<p>", '<p id="name">'),
+    "faint text": ("<p>", '<p style="color: #999999">'),
+    "text made faint": ("<p>", '<p style="opacity: 0.5">'),
+    "faint on its ground": ("<p>", '<p style="background: #555555">'),
+}
+
+
+def test_sound_page_passes(watched):
+    tab, _ = watched
+    tab.set_content(SOUND)
+    check_accessible(tab)
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_flaw_is_noticed(watched, flaw):
+    tab, _ = watched
+    tab.set_content(SOUND.replace(*FLAWS[flaw]))
+    with pytest.raises(AssertionError):
+        check_accessible(tab)

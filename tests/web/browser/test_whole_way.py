@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+
 from web.browser.walking import (
     STEPS,
     check_reload,
@@ -51,7 +52,7 @@ def test_demo_table_from_opening_to_files_that_command_and_python_make_again(ser
     check_step(tab)
     make_release(tab, "mondrian")
     assert wait_for_end(tab) == "done"
-    for step in STEPS:
+    for step in (*STEPS, "columns/3", "definitions", "explore/release"):
         tab.goto(f"{served.origin}/{step}")
         check_step(tab)
     tab.goto(f"{served.origin}/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 STEPS = ("open", "columns", "goal", "run", "explore", "utility", "risk", "release", "collaborate")
@@ -38,11 +39,13 @@ FAINT_TEXTS = """(least) => {
     const below = () => element.parentElement ? groundOf(element.parentElement) : [255, 255, 255];
     return alpha === 1 ? [r, g, b] : over([r, g, b], alpha, below());
   };
-  const opacityOf = (element) => element ? Number(getComputedStyle(element).opacity) * opacityOf(element.parentElement) : 1;
+  const opacityOf = (element) =>
+    element ? Number(getComputedStyle(element).opacity) * opacityOf(element.parentElement) : 1;
   const found = [];
   for (const element of document.querySelectorAll("body *")) {
     const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-    if (!own || element.closest("svg, script, option, noscript, [disabled], [aria-disabled]") || !element.checkVisibility()) continue;
+    const isOther = element.closest("svg, script, option, noscript, [disabled], [aria-disabled]");
+    if (!own || isOther || !element.checkVisibility()) continue;
     const ground = groundOf(element), ink = numbers(getComputedStyle(element).color);
     const seen = over(ink, (ink[3] ?? 1) * opacityOf(element), ground);
     const [dark, bright] = [luminance(seen), luminance(ground)].sort((a, b) => a - b);
@@ -117,7 +120,7 @@ def nameless_controls(tab) -> list[str]:
     """Lines of the accessibility tree without a name; the parts of a picture that has one need none."""
     lines = tab.locator("body").aria_snapshot().splitlines()
     outer = zip(["", *lines], lines, strict=False)
-    inside = {line for before, line in outer if before.lstrip().startswith('- img "') and "- img:" in line}
+    inside = {line for before, line in outer if before.lstrip(" -'").startswith('img "') and "- img:" in line}
     return [line for line in lines if re.match(rf"\s*- (?:{NAMED_ROLES})(?: \[|:|$)", line) and line not in inside]
 
 
@@ -132,7 +135,7 @@ def check_accessible(tab) -> None:
     levels = found["headings"]
     assert levels.count(1) == 1
     assert levels[0] == 1
-    assert all(lower - upper <= 1 for upper, lower in zip(levels, levels[1:], strict=False)), (tab.url, levels)
+    assert all(lower - upper <= 1 for upper, lower in pairwise(levels)), (tab.url, levels)
     for scheme in ("dark", "light"):
         tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         faint = tab.evaluate(FAINT_TEXTS, LEAST_CONTRAST)

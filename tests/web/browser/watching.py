@@ -35,7 +35,7 @@ class Served:
         return json.loads((self.private / "state.json").read_bytes())
 
     def processes(self) -> dict[int, str]:
-        """Processes that descend from the server and live, with their command lines."""
+        """Find the processes that descend from the server and live, with their command lines."""
         parents, commands = {}, {}
         for folder in Path("/proc").glob("[0-9]*"):
             try:

@@ -83,6 +83,15 @@ def set_kind(folder: Path, tell: Tell, *, project: str, name: str, kind: str) ->
     return {}
 
 
+def use_changed_data(folder: Path, tell: Tell, *, project: str) -> dict[str, Any]:
+    """Describe the data file as it is now: if it can be read with the same columns, its SHA-256 is written down."""
+    loaded = load_project(project)
+    source = replace(loaded, data_sha256=None).read().source
+    if source is not None and loaded.data_sha256 is not None:
+        edit_project(loaded.path, ProjectChanges(data_sha256=source.sha256))
+    return {}
+
+
 def _one_of(choices: type[_Choice], name: str, value: str) -> _Choice:
     try:
         return choices(value)

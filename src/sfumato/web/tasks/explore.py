@@ -17,9 +17,10 @@ from sfumato.evaluation.comparison import Comparison
 from sfumato.evaluation.grid import Point, grid_for
 from sfumato.evaluation.points import QUICK_CLASSIFIERS, Measuring
 from sfumato.evaluation.ranking import RankedPoint
-from sfumato.project import DEFAULT_MECHANISM, Project, load_project
+from sfumato.project import DEFAULT_MECHANISM, load_project
 from sfumato.project_edit import ProjectChanges, edit_project
 from sfumato.selection.tradeoff import EvaluationWeights
+from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, noted
 
 if TYPE_CHECKING:
     from sfumato.web.jobs import Tell
@@ -51,8 +52,10 @@ def compare(
     Returns
     -------
     dict
-        :meth:`sfumato.evaluation.comparison.Comparison.to_dict`, and ``frontier``, ``rows`` and ``why``.
+        :meth:`sfumato.evaluation.comparison.Comparison.to_dict`, and ``frontier``, ``rows``, ``why`` and ``inputs``
+        (what it was made from, to notice changes).
     """
+    inputs = noted(project, DESCRIPTION, DATA, HIERARCHY)
     described = load_project(project)
     guarantees = [AskedGuarantee.parse(text) for text in asked]
     tell.log("Reading the table.")
@@ -70,15 +73,16 @@ def compare(
         fresh=fresh,
         progress=_with_log(tell),
     )
-    _store(folder, found, asked, _table_described(described))
-    return {**found.to_dict(), "frontier": found.frontier(), "rows": found.rows(), "why": found.why()}
+    _store(folder, found, asked)
+    told = {"frontier": found.frontier(), "rows": found.rows(), "why": found.why()}
+    return {**found.to_dict(), **told, "inputs": inputs}
 
 
 def rank(
     folder: Path,
     tell: Tell,
     *,
-    stored: str,
+    made_in: str,
     project: str,
     weights: Sequence[float] | None = None,
     asked: Sequence[str] | None = None,
@@ -87,8 +91,8 @@ def rank(
 
     Parameters
     ----------
-    stored : str
-        Path of the comparison's file.
+    made_in : str
+        Folder of the job that compared.
     project : str
         Path of the project file, for what it says of the release now.
     weights : sequence of 3 float or None
@@ -100,10 +104,10 @@ def rank(
     -------
     dict
         ``releases`` (best E(S) first), ``not_measured``, ``left_out``, ``frontier``, ``why``, ``notes``, ``weights``,
-        ``utility_name``, ``original``, ``recommended`` and ``candidate`` (keys of releases, or ``None``), ``planned``
-        (the project's release in a line) and ``is_current`` (whether the table is described as it was then).
+        ``utility_name``, ``original``, ``recommended`` and ``candidate`` (keys of releases, or ``None``) and
+        ``planned`` (the project's release in a line).
     """
-    kept = json.loads(Path(stored).read_bytes())
+    kept = json.loads((Path(made_in) / STORED_NAME).read_bytes())
     described = load_project(project)
     found = Comparison(
         tuple(kept["results"]),
@@ -118,7 +122,6 @@ def rank(
         **_explored(found),
         "candidate": _key_of_same(planned, found, described.binarize),
         "planned": planned.label,
-        "is_current": kept["table"] == _table_described(described),
     }
 
 
@@ -138,7 +141,7 @@ def _with_log(tell: Tell) -> Progress:
     return told
 
 
-def _store(folder: Path, found: Comparison, asked: Sequence[str], table: str) -> None:
+def _store(folder: Path, found: Comparison, asked: Sequence[str]) -> None:
     kept = {
         "results": list(found.results),
         "original": found.original,
@@ -146,15 +149,8 @@ def _store(folder: Path, found: Comparison, asked: Sequence[str], table: str) ->
         "measuring": found.measuring.to_dict(),
         "weights": list(found.weights),
         "asked": list(asked),
-        "table": table,
     }
     write_atomically(folder / STORED_NAME, json.dumps(kept, allow_nan=False).encode())
-
-
-def _table_described(project: Project) -> str:
-    """Digest of what a project says of its table; what is to be released of it does not count."""
-    parts = [project.data_path, project.data_sha256, project.options, project.columns, project.default_role]
-    return hashlib.sha256(repr([*parts, project.binarize]).encode()).hexdigest()
 
 
 def _explored(found: Comparison) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from sfumato.table.binary import BinaryTable
 from sfumato.table.bytes import open_stored
 from sfumato.table.describe import ColumnGuess, describe_columns
 from sfumato.table.read import ReadOptions
+from sfumato.web.inputs import DATA, Input, note
 from sfumato.web.tasks.facts import column_facts
 
 if TYPE_CHECKING:
@@ -58,15 +59,17 @@ def open_path(
             return _open_project(tell, load_project(path), data, reading)
         with open_stored(data):  # says what is wrong with the path before the project file's folder is looked at
             tell.progress(0, _N_STEPS, f"reading {Path(data).name}")
+        noted = note(DATA, Path(data))
         described = describe_to_project(data, path, options=_options(reading or {}))
-        return _opened(tell, path, Path(data), described.table, described.guesses)
+        return _opened(tell, path, noted, described.table, described.guesses)
 
 
 def open_demo(folder: Path, tell: Tell, *, target: str) -> dict[str, Any]:
     """Write the built-in table and its project file into a folder, as ``sfumato demo`` does, and open them."""
     tell.progress(0, _N_STEPS, "making the demo table")
     described = write_demo(Path(target), force=True)
-    return _opened(tell, Path(target) / PROJECT_NAME, Path(DEMO_DATA), described.table, described.guesses)
+    noted = note(DATA, Path(target) / DEMO_DATA)
+    return _opened(tell, Path(target) / PROJECT_NAME, noted, described.table, described.guesses)
 
 
 def _open_project(tell: Tell, project: Project, data: str | None, reading: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -80,8 +83,9 @@ def _open_project(tell: Tell, project: Project, data: str | None, reading: Mappi
             "reading options", "as the project file says them already", allowed="left alone", hint=hint
         )
     tell.progress(0, _N_STEPS, f"reading {project.data_path.name}")
+    noted = note(DATA, project.data_path)
     table = project.read()
-    return _opened(tell, project.path, project.data_path, table, describe_columns(table))
+    return _opened(tell, project.path, noted, table, describe_columns(table))
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
@@ -93,15 +97,16 @@ def _options(reading: Mapping[str, Any]) -> ReadOptions:
     return ReadOptions(**{**reading, "missing": missing})
 
 
-def _opened(tell: Tell, project: Path, data: Path, table: AnyTable, guesses: Sequence[ColumnGuess]) -> dict[str, Any]:
-    """Give what the page shows of an open table."""
+def _opened(tell: Tell, project: Path, data: Input, table: AnyTable, guesses: Sequence[ColumnGuess]) -> dict[str, Any]:
+    """Give what the page shows of an open table, and its data file as noted before it was read."""
     tell.progress(1, _N_STEPS, f"looking at {len(guesses):,} columns")
     columns = column_facts(table, guesses)
     tell.progress(_N_STEPS, _N_STEPS, "done")
     tell.log(f"{table.n_rows:,} rows, {len(columns):,} columns")
     return {
         "project": str(project.absolute()),
-        "data_name": data.name,
+        "data_name": Path(data["path"]).name,
+        "inputs": [data],
         "n_rows": table.n_rows,
         "n_columns": len(columns),
         "is_binary": isinstance(table, BinaryTable),

@@ -17,7 +17,7 @@ from sfumato.displays.files import rendered
 from sfumato.errors import OutputError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms import registered_mechanisms
-from sfumato.project import DEFAULT_MECHANISM, Project, load_project
+from sfumato.project import DEFAULT_MECHANISM, Project, parse_toml, project_bytes, project_of
 from sfumato.project_edit import ProjectChanges, edit_project
 from sfumato.project_release import release_project
 from sfumato.publishing import Published, check_targets, manifest_path_for, publish
@@ -28,6 +28,7 @@ from sfumato.report.reproduction import Asked
 from sfumato.report.summarize import summarize
 from sfumato.table.coding import Source
 from sfumato.web.column_store import STORE_NAME, write_columns
+from sfumato.web.inputs import DATA, HIERARCHY, PROJECT_FILE, noted
 from sfumato.web.tasks.before_after import column_records, rows_beside, tables_beside
 
 if TYPE_CHECKING:
@@ -60,21 +61,20 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
         ``command`` and ``python`` (which make the same files), ``notes`` on them, ``target``, where
         ``sfumato release`` would write the table, and ``output``, the same as the project file has it.
     """
-    described = load_project(project)
-    inputs = _inputs(described)
-    kept = _keep_project(described, folder)
+    inputs = noted(project, PROJECT_FILE, DATA, HIERARCHY)
+    raw = project_bytes(Path(project))
+    described = project_of(Path(project), raw, parse_toml(Path(project), raw))
     target = described.output or described.path.parent / DEFAULT_OUTPUT
-    tell.log(f"Releasing by {described.mechanism or DEFAULT_MECHANISM}.")
-    made, original = release_project(described, progress=tell.progress)
-    tell.log(f"Made {made.table.n_rows:,} rows of {original.n_rows:,}; writing and auditing the files.")
-    published = publish(made, folder / target.name, original=original)
-    tell.log("The audit confirms every guarantee. Measuring utility and risk." if not quick else "Measuring risk.")
+    check_targets(target, manifest_path_for(target), Source(str(described.data_path), ""), force=True)
+    kept = _keep_project(described, raw, folder)
+    published, original = _published(described, folder / target.name, tell)
     release, summary = _measured(published, original, described, quick=quick, tell=tell)
     write_atomically(folder / REPORT_NAME, report_html(summary, release.manifest).encode())
-    tell.log("Drawing pictures and reading both tables beside each other.")
+    _begin(tell, "drawing pictures and reading both tables beside each other")
     pictures = _draw(summary, release.manifest, folder)
     rows = _write_columns(original, release, summary, folder)
     names = {"table": target.name, "manifest": published.manifest_path.name, "report": REPORT_NAME, "project": kept}
+    output = _as_written(target, described.path.parent)
     return {
         "files": {what: _file(folder / name) for what, name in names.items()},
         "summary": summary,
@@ -82,9 +82,9 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
         "rows": rows,
         "inputs": inputs,
         "target": str(target.absolute()),
-        "output": _as_written(target, described.path.parent),
+        "output": output,
         "quick": quick,
-        **_again(described, target.name, release.manifest),
+        **_again(described, output, release.manifest, quick=quick),
     }
 
 
@@ -138,14 +138,32 @@ def set_output(folder: Path, tell: Tell, *, project: str, output: str) -> dict[s
     return {"output": str(edited.output)}
 
 
+def _begin(tell: Tell, phase: str) -> None:
+    """Log what is done next; how long it will take is not known."""
+    tell.progress(0, 0, phase)
+    tell.log(f"{phase[0].upper()}{phase[1:]}.")
+
+
+def _published(project: Project, target: Path, tell: Tell) -> tuple[Published, AnyTable]:
+    _begin(tell, f"releasing by {project.mechanism or DEFAULT_MECHANISM}")
+    made, original = release_project(project, progress=tell.progress)
+    tell.log(f"Made {made.table.n_rows:,} rows of {original.n_rows:,}.")
+    _begin(tell, "writing and auditing the files")
+    return publish(made, target, original=original), original
+
+
 def _measured(
     published: Published, original: AnyTable, project: Project, *, quick: bool, tell: Tell
 ) -> tuple[Release, dict[str, Any]]:
     """Read the files back as anybody would and summarize them, so that ``sfumato report`` says the same."""
     manifest = published.release.manifest
+    _begin(tell, "reading the files back as a recipient would")
     release = Release(read_released(published.table_path, manifest), manifest)
     audit = audit_published(published.table_path, published.manifest_path, original=original, check_roles=True)
+    audit.raise_if_failed()
+    tell.log(f"The audit confirms the release: all {len(audit.checks):,} checks passed.")
     asked = Asked(project.path.name, dict(project.settings), project_sha256=project.sha256)
+    _begin(tell, "measuring risk" if quick else "measuring utility and risk")
     return release, summarize(release, original, audit=audit, asked=asked, quick=quick, progress=tell.progress)
 
 
@@ -172,23 +190,6 @@ def _write_columns(original: AnyTable, release: Release, summary: Mapping[str, A
     }
 
 
-def _inputs(project: Project) -> list[dict[str, Any]]:
-    """Note what a release is made of, so that a later change is noticed; of the data size and time must do."""
-    data = project.data_path.stat() if project.data_path.exists() else None
-    found: list[dict[str, Any]] = [
-        {"what": "project file", "path": str(project.path.absolute()), "sha256": project.sha256},
-        {
-            "what": "data",
-            "path": str(project.data_path.absolute()),
-            "size": data.st_size if data else 0,
-            "modified": data.st_mtime_ns if data else 0,
-        },
-    ]
-    for path in _hierarchies(project):
-        found.append({"what": "hierarchy", "path": str(path.absolute()), "sha256": _file(path)["sha256"]})
-    return found
-
-
 def _hierarchies(project: Project) -> list[Path]:
     """Hierarchy files that a project names, each once; those that are not there are for the mechanism to miss."""
     declared = project.parameters.get("hierarchies")
@@ -197,18 +198,19 @@ def _hierarchies(project: Project) -> list[Path]:
     return [path for path in map(Path, dict.fromkeys(files)) if path.is_file()]
 
 
-def _keep_project(project: Project, folder: Path) -> str:
-    """Keep the project file as it is now, with its hierarchy files in a zip if there are some."""
+def _keep_project(project: Project, raw: bytes, folder: Path) -> str:
+    """Keep the project file as it was loaded, with its hierarchy files in a zip if there are some."""
     hierarchies, beside = _hierarchies(project), project.path.parent.absolute()
     if not hierarchies:
-        shutil.copyfile(project.path, folder / project.path.name)
+        write_atomically(folder / project.path.name, raw)
         return project.path.name
     name = f"{project.path.stem}.zip"
     with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in (project.path, *hierarchies):
             whole = path.absolute()
             inside = whole.relative_to(beside) if whole.is_relative_to(beside) else Path(whole.name)
-            archive.writestr(zipfile.ZipInfo(inside.as_posix(), _ZIP_DATE), path.read_bytes())
+            content = raw if path == project.path else path.read_bytes()
+            archive.writestr(zipfile.ZipInfo(inside.as_posix(), _ZIP_DATE), content)
     return name
 
 
@@ -216,16 +218,24 @@ def _as_written(target: Path, beside: Path) -> str:
     return str(target.relative_to(beside)) if target.is_relative_to(beside) else str(target)
 
 
-def _again(project: Project, output: str, manifest: Manifest) -> dict[str, Any]:
+def _typed(path: str) -> str:
+    """Write a path so that no program takes it for an option."""
+    return f"./{path}" if path.startswith("-") else path
+
+
+def _again(project: Project, output: str, manifest: Manifest, *, quick: bool) -> dict[str, Any]:
     """Write the shell line and the Python lines that make the same files, and what must be known about them."""
     name = project.path.name
+    table, file, report = _typed(output), _typed(name), _typed(str(Path(output).parent / REPORT_NAME))
     info = registered_mechanisms().get(str(manifest.mechanism["name"]))
     limits = [p.name for p in info.parameters if any(word in p.name for word in _LIMITS)] if info else []
     is_timed = bool(limits) and not _is_proven(manifest)
     is_noisy = (manifest.perturbation or {}).get("kind") == "synthetic"
     return {
-        "command": shlex.join(["sfumato", "release", "--project", name, "-o", output]),
-        "report_command": shlex.join(["sfumato", "report", output, "--project", name, "-o", REPORT_NAME]),
+        "command": shlex.join(["sfumato", "release", "--project", file, "-o", table]),
+        "report_command": shlex.join(
+            ["sfumato", "report", table, "--project", file, "-o", report, *(["--quick"] if quick else [])]
+        ),
         "python": f"from sfumato import publish_project\n\npublish_project({name!r}, {output!r})\n",
         "notes": [note for note, is_so in ((_NOISE, is_noisy), (_TIMED, is_timed)) if is_so],
     }

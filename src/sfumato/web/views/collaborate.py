@@ -7,11 +7,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.web.jobs import Job, TaskError
-from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response
+from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response, redirect
 from sfumato.web.sessions import known_of
 from sfumato.web.state import Page
 
@@ -57,7 +57,7 @@ async def cuts(request: Request) -> Response:
     page, form = page_of(request), "simulate"
     values = await _given(request, form)
     try:
-        _check_can_start(page, form)
+        _check_can_start(form, is_first=not page.is_running(_PURPOSE))
         found = await page.jobs.call("collaborate.propose_cuts", project=_open_project(page))
     except _FieldError as problem:
         return _page(request, problem=problem, status=UNPROCESSABLE)
@@ -69,12 +69,13 @@ async def cuts(request: Request) -> Response:
 
 async def _started(request: Request, form: str) -> Response:
     page, values = page_of(request), await _given(request, form)
-    try:
-        _check_can_start(page, form)
-        job = _take_part(page, values) if form == "take-part" else _simulate(page, values)
-    except _FieldError as problem:
-        return _page(request, problem=problem, status=UNPROCESSABLE)
-    page.started(_PURPOSE, job)
+    with page.only_one(_PURPOSE) as is_first:
+        try:
+            _check_can_start(form, is_first=is_first)
+            job = _take_part(page, values) if form == "take-part" else _simulate(page, values)
+        except _FieldError as problem:
+            return _page(request, problem=problem, status=UNPROCESSABLE)
+        page.started(_PURPOSE, job)
     return _back()
 
 
@@ -130,7 +131,7 @@ def _keep(page: Page, form: str, values: Mapping[str, str]) -> None:
 
 
 def _back() -> Response:
-    return RedirectResponse("/collaborate", status_code=303)
+    return redirect("/collaborate")
 
 
 def _page(
@@ -164,10 +165,10 @@ def _lacking() -> list[str]:
     return [name for name in _PACKAGES if find_spec(name) is None]
 
 
-def _check_can_start(page: Page, form: str) -> None:
+def _check_can_start(form: str, *, is_first: bool) -> None:
     if lacking := _lacking():
         raise _FieldError(form, "", f"This installation lacks {', '.join(lacking)}. Install them: {_INSTALL}")
-    if page.is_running(_PURPOSE):
+    if not is_first:
         raise _FieldError(form, "", "A session is running. Wait for its end, or cancel it.")
 
 

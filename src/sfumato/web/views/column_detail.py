@@ -7,18 +7,17 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.errors import SfumatoError
 from sfumato.schema import Kind, Role
 from sfumato.web.describing import ColumnNow, Described, described, give_role
 from sfumato.web.hierarchy_methods import METHODS, method_named
-from sfumato.web.jobs import TaskError
-from sfumato.web.rendering import UNPROCESSABLE, is_htmx, page_of, page_response, part_response
+from sfumato.web.jobs import SECONDS_TO_READ, TaskError
+from sfumato.web.rendering import UNPROCESSABLE, is_htmx, page_of, page_response, part_response, redirect
 from sfumato.web.uploads import receive_upload
 
-_SECONDS = 600.0  # a task that reads the table
 _UPLOAD_LIMIT = 50_000_000
 
 
@@ -26,7 +25,7 @@ async def show_column(request: Request) -> Response:
     """Show a column with the hierarchy that it has now."""
     job = page_of(request).job("open")
     if job is None or job.status != "done":
-        return RedirectResponse("/columns", 303)
+        return redirect("/columns")
     now, column = await _found(request)
     return await _answer(request, now, column)
 
@@ -41,13 +40,15 @@ async def change_column(request: Request) -> Response:
     field = "kind"
     try:
         if kind != column.kind and not column.is_feature:
-            await page.jobs.call("columns.set_kind", seconds=_SECONDS, project=project, name=column.name, kind=kind)
+            await page.jobs.call(
+                "columns.set_kind", seconds=SECONDS_TO_READ, project=project, name=column.name, kind=kind
+            )
         field = "role"
         if role != column.role and not column.is_feature:
             await give_role(page, role, [(await _found(request))[1]])
     except TaskError as exc:
         return await _answer(request, *await _found(request), problem=exc, field=field)
-    return RedirectResponse(f"/columns/{column.number}", 303)
+    return redirect(f"/columns/{column.number}")
 
 
 async def change_hierarchy(request: Request) -> Response:
@@ -107,7 +108,9 @@ async def _receive(request: Request, column: ColumnNow) -> dict[str, Any]:
 async def _call(request: Request, task: str, column: ColumnNow, **arguments: Any) -> dict[str, Any]:
     page = page_of(request)
     project = str(page.state.project)
-    return await page.jobs.call(f"hierarchies.{task}", seconds=_SECONDS, project=project, name=column.name, **arguments)
+    return await page.jobs.call(
+        f"hierarchies.{task}", seconds=SECONDS_TO_READ, project=project, name=column.name, **arguments
+    )
 
 
 async def _found(request: Request) -> tuple[Described, ColumnNow]:

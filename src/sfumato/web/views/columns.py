@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.errors import SchemaError
 from sfumato.schema import Kind, Role
 from sfumato.web.column_listing import Listing, Shown
-from sfumato.web.describing import ColumnNow, Described, described, give_role
+from sfumato.web.describing import ColumnNow, Described, described, give_role, is_data_changed, read_changed_data
 from sfumato.web.jobs import TaskError
-from sfumato.web.rendering import UNPROCESSABLE, is_htmx, page_of, page_response, part_response
+from sfumato.web.rendering import UNPROCESSABLE, is_htmx, page_of, page_response, part_response, redirect
 from sfumato.web.state import Page
 from sfumato.web.views import column_detail
 
@@ -48,18 +48,17 @@ async def show_columns(request: Request) -> Response:
     """Show the step: the table, or how far reading it is."""
     job = page_of(request).job("open")
     if job is None:
-        return RedirectResponse("/open", 303)
+        return redirect("/open")
     if job.status != "done":
         return page_response(request, "columns_opening.html", step="columns", job=job)
-    now = await described(page_of(request))
-    return page_response(request, "columns.html", step="columns", **_context(now, Listing.of(request.query_params)))
+    return _whole_page(request, _context(await described(page_of(request)), Listing.of(request.query_params)))
 
 
 async def show_table(request: Request) -> Response:
     """Show the table alone, for another filter, order or page."""
     listing = Listing.of(request.query_params)
     if not is_htmx(request):
-        return RedirectResponse(f"/columns{listing.query}", 303)
+        return redirect(f"/columns{listing.query}")
     now = await described(page_of(request))
     response = part_response(request, "columns_table.html", **_context(now, listing))
     if request.headers.get("HX-Trigger") == "columns-filter":
@@ -82,12 +81,23 @@ async def set_roles(request: Request) -> Response:
         except (TaskError, SchemaError) as exc:
             problem = exc if isinstance(exc, TaskError) else TaskError.of(exc)
     if problem is None and not is_htmx(request):
-        return RedirectResponse(f"/columns{listing.query}", 303)
+        return redirect(f"/columns{listing.query}")
     context = _context(await described(page), listing, ticked=ticked, notes=notes, problem=problem, with_summary=True)
     status = 200 if problem is None else UNPROCESSABLE
     if is_htmx(request):
         return part_response(request, "columns_table.html", status=status, **context)
-    return page_response(request, "columns.html", step="columns", status=status, **context)
+    return _whole_page(request, context, status)
+
+
+async def use_changed_data(request: Request) -> Response:
+    """Take the data file as it is now, and read it again."""
+    await read_changed_data(page_of(request))
+    return redirect("/columns")
+
+
+def _whole_page(request: Request, context: Mapping[str, Any], status: int = 200) -> Response:
+    is_changed = is_data_changed(page_of(request))
+    return page_response(request, "columns.html", step="columns", status=status, is_data_changed=is_changed, **context)
 
 
 def _numbers(form: FormData) -> set[int]:
@@ -151,5 +161,6 @@ ROUTES = [
     Route("/columns", show_columns),
     Route("/columns/table", show_table),
     Route("/columns/roles", set_roles, methods=["POST"]),
+    Route("/columns/data", use_changed_data, methods=["POST"]),
     *column_detail.ROUTES,
 ]

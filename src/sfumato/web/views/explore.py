@@ -6,17 +6,18 @@ import math
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.web.charts import frontier_spec
+from sfumato.web.inputs import changed_since
 from sfumato.web.jobs import Job, TaskError
-from sfumato.web.rendering import is_htmx, page_of, page_response, part_response, problem_response
+from sfumato.web.made_release import made_release
+from sfumato.web.rendering import is_htmx, page_of, page_response, part_response, problem_response, redirect
 from sfumato.web.state import Page
 
 FACTORS = ("utility", "privacy", "size")
 """What E(S) weighs, as the sliders are named."""
-_COMPARISON = "comparison.json"
 _HERE = "/explore"
 
 
@@ -84,17 +85,24 @@ async def short_list(request: Request) -> Response:
 
 async def release(request: Request) -> Response:
     """Show what the mechanism of the latest release did, in pictures."""
-    job = page_of(request).job("release")
-    result = job.result() if job is not None and job.status == "done" else None
-    pictures = [picture for picture in result["pictures"] if picture["group"] == "done"] if result else []
-    return page_response(request, "explore_release.html", step="explore", job=job, result=result, pictures=pictures)
+    page = page_of(request)
+    made = made_release(page)
+    return page_response(
+        request,
+        "explore_release.html",
+        step="explore",
+        is_running=page.is_running("release"),
+        is_made=made is not None,
+        pictures=made.pictures("done") if made else [],
+        changed=made.changed_since(page.state.project) if made else [],
+    )
 
 
 async def _found(page: Page, job: Job, weights: list[float] | None = None) -> dict[str, Any]:
     """Everything that the step shows, ranked by the given weights or those that were set last."""
     found = await page.jobs.call(
         "explore.rank",
-        stored=str(job.folder / _COMPARISON),
+        made_in=str(job.folder),
         project=str(page.state.project),
         weights=weights or page.state.get("weights"),
     )
@@ -112,6 +120,7 @@ async def _found(page: Page, job: Job, weights: list[float] | None = None) -> di
         "factors": list(zip(FACTORS, found["weights"], strict=True)),
         "listed": [by_key[key] for key in listed if key in by_key],
         "candidate_release": by_key.get(found["candidate"]),
+        "changed": changed_since(job.result()["inputs"], page.state.project),
         "said": "",
     }
 
@@ -145,7 +154,7 @@ def _weight(text: str) -> float:
 
 def _changed(request: Request, context: dict[str, Any]) -> Response:
     if not is_htmx(request):
-        return RedirectResponse(_HERE, 303)
+        return redirect(_HERE)
     return part_response(request, "explore_changed.html", **context)
 
 

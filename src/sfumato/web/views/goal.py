@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from starlette.datastructures import FormData, QueryParams
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.web.goal_fields import FIELD_PREFIX, Typed, Written, form_facts, read_written
-from sfumato.web.jobs import Job, TaskError
-from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response
+from sfumato.web.jobs import SECONDS_TO_READ, Job, TaskError
+from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response, redirect
 from sfumato.web.state import Page
 
 CONFLICT = 409
-SEE_OTHER = 303
-_SLOWEST_READING = 600.0
-_STARTING: WeakKeyDictionary[Page, set[str]] = WeakKeyDictionary()
 _NEEDS_TARGET = "A comparison needs a target: it measures how well the target can be predicted. Choose one."
 _RUNNING = {
     "release": "A release is being made. Wait for it, or cancel it first.",
@@ -46,7 +41,7 @@ async def today(request: Request) -> Response:
 async def measure_again(request: Request) -> Response:
     """Forget the measured risk, so that it is measured anew."""
     page_of(request).state.update(risk_of=None)
-    return RedirectResponse("/goal", SEE_OTHER)
+    return redirect("/goal")
 
 
 async def fields(request: Request) -> Response:
@@ -67,17 +62,17 @@ async def grid(request: Request) -> Response:
     checked = await _checked(page, project, typed, "compare")
     if checked["problems"]:
         return part_response(request, "goal_grid.html", problems=checked["problems"], found=None)
-    found = await page.jobs.call("goal.grid", seconds=_SLOWEST_READING, project=project, asked=checked["asked"])
+    found = await page.jobs.call("goal.grid", seconds=SECONDS_TO_READ, project=project, asked=checked["asked"])
     return part_response(request, "goal_grid.html", problems={}, found=found)
 
 
 async def compare(request: Request) -> Response:
     """Start a comparison that asks for the guarantees in the form."""
     page, typed = page_of(request), _typed(await request.form())
-    path = page.state.project
-    if path is None:
-        return RedirectResponse("/open", SEE_OTHER)
-    with _only_one(page, "compare") as is_first:
+    with page.only_one("compare") as is_first:
+        path = page.state.project
+        if path is None:
+            return redirect("/open")
         if not is_first:
             return await _whole_page(request, typed, refused="compare")
         checked = await _checked(page, str(path), typed, "compare")
@@ -89,16 +84,17 @@ async def compare(request: Request) -> Response:
         job = page.jobs.start("explore.compare", title="Compare mechanisms", project=str(path), asked=checked["asked"])
         page.started("compare", job)
         page.state.update(asked=checked["asked"], compare_of=written.signature)
-    return RedirectResponse("/run", SEE_OTHER)
+    return redirect("/run")
 
 
 async def release(request: Request) -> Response:
     """Write the choice into the project file and make the release; without a choice, as the file says."""
     page, form = page_of(request), await request.form()
-    path, typed = page.state.project, _typed(form)
-    if path is None:
-        return RedirectResponse("/open", SEE_OTHER)
-    with _only_one(page, "release") as is_first:
+    typed = _typed(form)
+    with page.only_one("release") as is_first:
+        path = page.state.project
+        if path is None:
+            return redirect("/open")
         if not is_first:
             return await _whole_page(request, typed if form else None, refused="release")
         problems = await _chosen(page, path, typed) if form else {}
@@ -108,21 +104,7 @@ async def release(request: Request) -> Response:
         title = f"Make the release with {written.mechanism}" if written.mechanism else "Make the release"
         quick = form.get("quick") == "yes"
         page.started("release", page.jobs.start("release.make", title=title, project=str(path), quick=quick))
-    return RedirectResponse("/run", SEE_OTHER)
-
-
-@contextlib.contextmanager
-def _only_one(page: Page, purpose: str) -> Iterator[bool]:
-    """Tell whether a run may be started: none of the kind is under way, nor being started from another tab."""
-    starting = _STARTING.setdefault(page, set())
-    if purpose in starting or page.is_running(purpose):
-        yield False
-        return
-    starting.add(purpose)
-    try:
-        yield True
-    finally:
-        starting.discard(purpose)
+    return redirect("/run")
 
 
 async def definitions(request: Request) -> Response:
@@ -144,7 +126,7 @@ async def _chosen(page: Page, path: Path, typed: Typed) -> dict[str, str]:
     try:
         await page.jobs.call("goal.choose", project=str(path), **choice)
     except TaskError as error:
-        return {"": _in_full(error)}
+        return {"target" if error.kind == "ColumnNotFoundError" else error.field: _in_full(error)}
     page.state.update(goal_chosen=str(path))
     return {}
 
@@ -172,7 +154,7 @@ async def _whole_page(
 ) -> Response:
     page = page_of(request)
     if page.state.project is None:
-        return RedirectResponse("/open", SEE_OTHER)
+        return redirect("/open")
     context = await _context(page, page.state.project, typed, problems or {})
     status = CONFLICT if refused else UNPROCESSABLE if problems else 200
     words = _RUNNING.get(refused, "")
@@ -184,7 +166,7 @@ async def _context(
 ) -> dict[str, Any]:
     """Facts of the templates: the job that measures the risk, and once it is done its result and the form."""
     written = await asyncio.to_thread(read_written, path)
-    job = await _risk_job(page, path, written)
+    job = _risk_job(page, path, written)
     status = job.status  # it may change while the page is being made
     found = job.result() if status == "done" else None
     context: dict[str, Any] = {
@@ -201,7 +183,7 @@ async def _context(
     return context
 
 
-async def _risk_job(page: Page, path: Path, written: Written) -> Job:
+def _risk_job(page: Page, path: Path, written: Written) -> Job:
     """Job that measures the risk of the table as the project file describes it now; started where there is none."""
     former = page.job("risk")
     if former is not None and page.state.get("risk_of") == written.signature:
@@ -209,8 +191,6 @@ async def _risk_job(page: Page, path: Path, written: Written) -> Job:
     job = page.jobs.start("goal.risk_today", title="Risk today", project=str(path))
     page.started("risk", job)
     page.state.update(risk_of=written.signature)
-    if former is not None:
-        await asyncio.to_thread(page.jobs.cancel, former.id)
     return job
 
 

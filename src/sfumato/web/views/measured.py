@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sfumato.web.charts import roc_spec
 from sfumato.web.column_store import ColumnStore, Record
 from sfumato.web.made_release import MadeRelease, made_release, missing_response
-from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response
+from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response, redirect
 
 ROWS_A_PAGE = 50
 MOST_COLUMNS = 40
@@ -34,7 +34,7 @@ async def utility(request: Request) -> Response:
     columns, asked = made.columns, request.query_params
     chosen, unknown = _chosen_columns(columns, asked.get("show", ""), asked.get("add", ""))
     if asked.get("add") and not unknown:
-        return RedirectResponse(f"/utility?{_query(chosen, asked.get('column', ''), 1)}#rows", status_code=303)
+        return redirect(f"/utility?{_query(chosen, asked.get('column', ''), 1)}#rows")
     name = asked.get("column") or next(iter(columns.names(n=1)), "")
     shown = columns.named(name)
     return page_response(

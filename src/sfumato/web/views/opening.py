@@ -5,26 +5,25 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shutil
-import threading
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.errors import SfumatoError
+from sfumato.web.job_running import make_private_folder
 from sfumato.web.jobs import Job, TaskError
-from sfumato.web.opening_form import FIELDS, FORMATS, PROJECT_NAME, for_form, paths_of, reading_of
-from sfumato.web.rendering import is_htmx, page_of, page_response, part_response
+from sfumato.web.opening_form import FIELDS, FORMATS, PROJECT_NAME, paths_of, reading_of
+from sfumato.web.rendering import is_htmx, page_of, page_response, part_response, redirect
 from sfumato.web.state import Page
 from sfumato.web.uploads import Uploaded, UploadTooLarge, receive_upload
 
 _KEPT = ("project", "data_name", "is_private", "jobs", "short_list", "weights", "asked", "opening")
-_ONE_AT_A_TIME = threading.Lock()
-_SEE_OTHER, _TOO_LARGE = 303, 413
+_TOO_LARGE = 413
 
 
 async def show_start(request: Request) -> Response:
@@ -32,14 +31,14 @@ async def show_start(request: Request) -> Response:
     page = page_of(request)
     opened, release, comparison = page.job("open"), page.job("release"), page.job("compare")
     if opened is None or opened.status in ("failed", "cancelled"):
-        return RedirectResponse("/open", _SEE_OTHER)
+        return redirect("/open")
     if page.is_running("release", "compare"):
-        return RedirectResponse("/run", _SEE_OTHER)
+        return redirect("/run")
     if release is not None and release.status == "done":
-        return RedirectResponse("/release", _SEE_OTHER)
+        return redirect("/release")
     if comparison is not None and comparison.status == "done":
-        return RedirectResponse("/explore", _SEE_OTHER)
-    return RedirectResponse("/columns", _SEE_OTHER)
+        return redirect("/explore")
+    return redirect("/columns")
 
 
 async def show_open(request: Request) -> Response:
@@ -62,7 +61,7 @@ def _open_page(request: Request, status: int = 200) -> Response:
         status=status,
         job=job,
         problem=problem,
-        hint=for_form(problem.hint) if problem else "",
+        hint=problem.hint if problem else "",
         how=how,
         fields={way: {**blank, **(last.get("fields", {}) if way == how else {})} for way in ("path", "upload")},
         formats=FORMATS,
@@ -77,20 +76,18 @@ async def open_table(request: Request) -> Response:
     async with request.form() as form:
         fields = {name: str(form.get(name, "")).strip() for name in FIELDS}
         how = str(form.get("how", "path"))
-    if how == "back":
-        _go_back(page)
-        return RedirectResponse("/columns", _SEE_OTHER)
     try:
-        _check_nothing_runs(page)
-        if how == "demo":
+        if how == "back":
+            await asyncio.to_thread(_go_back, page)
+        elif how == "demo":
             await asyncio.to_thread(_start_demo, page)
         else:
             data, project = paths_of(fields)
             start = partial(start_opening, data=data, project=project, reading=reading_of(fields), fields=fields)
             await asyncio.to_thread(start, page)
     except TaskError as error:
-        return _not_opened(page, how, fields, error)
-    return RedirectResponse("/columns", _SEE_OTHER)
+        return _not_opened(page, "demo" if how == "demo" else "path", fields, error)
+    return redirect("/columns")
 
 
 async def upload_table(request: Request) -> Response:
@@ -100,28 +97,12 @@ async def upload_table(request: Request) -> Response:
     try:
         uploaded = await receive_upload(request, folder, page.settings.upload_limit)
         _check_is_data(uploaded)
-        _check_nothing_runs(page)
+        await asyncio.to_thread(_start_uploaded, page, uploaded)
     except (TaskError, SfumatoError) as error:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         answer = _not_opened(page, "upload", {}, TaskError.of(error))
         return _open_page(request, _TOO_LARGE) if isinstance(error, UploadTooLarge) else answer
-    fields = {name: uploaded.fields.get(name, "").strip() for name in FIELDS}
-    await asyncio.to_thread(
-        _begin,
-        page,
-        "opening.open_path",
-        {"how": "upload", "fields": fields},
-        project=folder / PROJECT_NAME,
-        data_name=uploaded.name,
-        is_private=True,
-        arguments={
-            "project": PROJECT_NAME,
-            "data": uploaded.path.name,
-            "reading": reading_of(fields) or None,
-            "within": str(folder),
-        },
-    )
-    return RedirectResponse("/columns", _SEE_OTHER)
+    return redirect("/columns")
 
 
 async def show_progress(request: Request) -> Response:
@@ -129,7 +110,7 @@ async def show_progress(request: Request) -> Response:
     page = page_of(request)
     job = page.job("open")
     if not is_htmx(request):
-        return RedirectResponse("/columns", _SEE_OTHER)
+        return redirect("/columns")
     if job is not None and not job.is_over:
         return part_response(request, "open_progress.html", job=job)
     if job is None or job.status != "done":
@@ -144,12 +125,12 @@ async def cancel_opening(request: Request) -> Response:
     job = page.job("open")
     if job is not None:
         await asyncio.to_thread(page.jobs.cancel, job.id)
-    return RedirectResponse("/open", _SEE_OTHER)
+    return redirect("/open")
 
 
 async def show_upload(request: Request) -> Response:
     """Lead a reload after a refused upload back to the step."""
-    return RedirectResponse("/open", _SEE_OTHER)
+    return redirect("/open")
 
 
 def start_opening(
@@ -186,17 +167,37 @@ def start_opening(
     )
 
 
-def _start_demo(page: Page) -> Job:
-    folder = _new_folder(page)
+def _start_uploaded(page: Page, uploaded: Uploaded) -> Job:
+    folder = uploaded.path.parent
+    fields = {name: uploaded.fields.get(name, "").strip() for name in FIELDS}
     return _begin(
         page,
-        "opening.open_demo",
-        {"how": "demo", "fields": {}},
+        "opening.open_path",
+        {"how": "upload", "fields": fields},
         project=folder / PROJECT_NAME,
-        data_name="demo table",
+        data_name=uploaded.name,
         is_private=True,
-        arguments={"target": str(folder)},
+        arguments={
+            "project": PROJECT_NAME,
+            "data": uploaded.path.name,
+            "reading": reading_of(fields) or None,
+            "within": str(folder),
+        },
     )
+
+
+def _start_demo(page: Page) -> Job:
+    with page.between_runs():
+        folder = _new_folder(page)
+        return _begin(
+            page,
+            "opening.open_demo",
+            {"how": "demo", "fields": {}},
+            project=folder / PROJECT_NAME,
+            data_name="demo table",
+            is_private=True,
+            arguments={"target": str(folder)},
+        )
 
 
 def _begin(
@@ -209,25 +210,31 @@ def _begin(
     is_private: bool,
     arguments: Mapping[str, Any],
 ) -> Job:
-    with _ONE_AT_A_TIME:
+    facts = {"project": str(project), "data_name": data_name, "is_private": is_private, "opening": dict(opening)}
+    with page.between_runs():
         opened = page.job("open")
         if opened is not None and opened.status == "done":
-            page.state.update(former={key: page.state.get(key) for key in _KEPT})
-        for job in (opened, page.job("risk")):
-            if job is not None:
-                page.jobs.cancel(job.id)
-        page.forget_results()
-        page.state.update(project=str(project), data_name=data_name, is_private=is_private, opening=dict(opening))
-        _remove_unused(page)
+            facts["former"] = {key: page.state.get(key) for key in _KEPT}
+        _leave(page, facts)
         job = page.jobs.start(task, title=f"Opening {data_name}", **arguments)
         page.started("open", job)
     return job
 
 
 def _go_back(page: Page) -> None:
-    former = page.state.get("former")
-    if former:
-        page.state.update(**former, former=None)
+    with page.between_runs():
+        former = page.state.get("former")
+        if former:
+            _leave(page, {**former, "former": None})
+
+
+def _leave(page: Page, facts: Mapping[str, Any]) -> None:
+    """Let another table take the place of the one that is open, or of one that is being read."""
+    for job in (page.job("open"), page.job("risk")):
+        if job is not None:
+            page.jobs.cancel(job.id)
+    page.replace_table(**facts)
+    _remove_unused(page)
 
 
 def _check_is_data(uploaded: Uploaded) -> None:
@@ -236,21 +243,15 @@ def _check_is_data(uploaded: Uploaded) -> None:
         raise TaskError(message, hint="give the path of the project file under 'A file on this machine'")
 
 
-def _check_nothing_runs(page: Page) -> None:
-    if page.is_running("release", "compare", "collaborate"):
-        message = "work on the table that is open is still under way"
-        raise TaskError(message, hint="wait until it is done, or cancel it on the step Run or Collaborate")
-
-
 def _not_opened(page: Page, how: str, fields: Mapping[str, str], error: TaskError) -> Response:
     """Keep what was wrong, so that the step shows it however often it is loaded."""
     page.state.update(opening={"how": how, "fields": dict(fields), "problem": error.facts()})
-    return RedirectResponse("/open", _SEE_OTHER)
+    return redirect("/open")
 
 
 def _new_folder(page: Page) -> Path:
     folder = page.folder / "data" / secrets.token_hex(4)
-    folder.mkdir(mode=0o700, parents=True)
+    make_private_folder(folder)
     return folder
 
 

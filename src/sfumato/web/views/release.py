@@ -7,12 +7,12 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from sfumato.web.jobs import TaskError
 from sfumato.web.made_release import PURPOSE, MadeRelease, made_release, missing_response
-from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response
+from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, redirect
 from sfumato.web.state import Page
 
 FORMATS = {
@@ -61,49 +61,50 @@ async def download(request: Request) -> Response:
 
 async def save(request: Request) -> Response:
     """Write the files beside the project file."""
-    page = page_of(request)
-    made = made_release(page)
-    if made is None or page.state.get("is_private"):
-        raise HTTPException(404)
-    form = await request.form()
-    try:
-        saved = await page.jobs.call(
-            "release.save",
-            seconds=_SECONDS_TO_SAVE,
-            made_in=str(made.job.folder),
-            files={what: made.result["files"][what]["name"] for what in ("table", "manifest", "report")},
-            target=made.result["target"],
-            data=str(made.input("data")),
-            replace=form.get("replace") == "yes",
-        )
-    except TaskError as error:
-        return _page(request, made, status=UNPROCESSABLE, problem=error, field="save")
-    page.state.update(**{_SAVED: {"job": made.job.id, **saved}})
-    return RedirectResponse("/release#save", status_code=303)
+    page, form = page_of(request), await request.form()
+    with page.only_one(PURPOSE) as is_first:
+        made = made_release(page)
+        if made is None or page.state.get("is_private"):
+            raise HTTPException(404)
+        try:
+            if not is_first:
+                raise TaskError("it is being saved or made anew in another tab", hint="try again in a moment")
+            saved = await page.jobs.call(
+                "release.save",
+                seconds=_SECONDS_TO_SAVE,
+                made_in=str(made.job.folder),
+                files={what: made.result["files"][what]["name"] for what in ("table", "manifest", "report")},
+                target=made.result["target"],
+                data=str(made.input("data")),
+                replace=form.get("replace") == "yes",
+            )
+        except TaskError as error:
+            return _page(request, made, status=UNPROCESSABLE, problem=error, field="save")
+        page.state.update(**{_SAVED: {"job": made.job.id, **saved}})
+    return redirect("/release#save")
 
 
 async def change_format(request: Request) -> Response:
     """Let the project file name an output of another format, and make the release again."""
-    page = page_of(request)
-    made, project = made_release(page), page.state.project
-    if page.is_running(PURPOSE):
-        return RedirectResponse("/run", status_code=303)
-    if made is None or project is None:
-        raise HTTPException(404)
-    form = await request.form()
+    page, form = page_of(request), await request.form()
     suffix = str(form.get("format"))
-    if suffix not in FORMATS:
-        wrong = TaskError("choose one of the formats in the list")
-        return _page(request, made, status=UNPROCESSABLE, problem=wrong, field="format")
-    output = with_suffix(made.result["output"], suffix)
-    try:
-        await page.jobs.call("release.set_output", project=str(project), output=output)
-    except TaskError as error:
-        return _page(request, made, status=UNPROCESSABLE, problem=error, field="format")
-    title = f"Release as {FORMATS[suffix]}"
-    job = page.jobs.start("release.make", title=title, project=str(project), quick=made.result["quick"])
-    page.started(PURPOSE, job)
-    return RedirectResponse("/run", status_code=303)
+    with page.only_one(PURPOSE) as is_first:
+        made, project = made_release(page), page.state.project
+        if not is_first:
+            return redirect("/run")
+        if made is None or project is None:
+            raise HTTPException(404)
+        try:
+            if suffix not in FORMATS:
+                raise TaskError("choose one of the formats in the list")
+            output = with_suffix(made.result["output"], suffix)
+            await page.jobs.call("release.set_output", project=str(project), output=output)
+        except TaskError as error:
+            return _page(request, made, status=UNPROCESSABLE, problem=error, field="format")
+        title = f"Release as {FORMATS[suffix]}"
+        job = page.jobs.start("release.make", title=title, project=str(project), quick=made.result["quick"])
+        page.started(PURPOSE, job)
+    return redirect("/run")
 
 
 def with_suffix(output: str, suffix: str) -> str:

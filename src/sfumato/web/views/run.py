@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.web.jobs import Job
-from sfumato.web.rendering import page_of, page_response, part_response
+from sfumato.web.rendering import page_of, page_response, part_response, redirect, step_facts
 from sfumato.web.state import Page
 
 LINES_SHOWN = 200
-SEE_OTHER = 303
 _STEPS_SAID = 4
 
 
@@ -75,7 +74,7 @@ _REMEDIES = {
     "ColumnNotFoundError": _COLUMNS,
     "NotBinaryError": _COLUMNS,
     "InputError": Remedy("Check the file, then open it again.", "/open", "Open a table"),
-    "OutputError": Remedy("Check that there is room on the disk, then start again."),
+    "OutputError": Remedy("Mend what is said above, then start again."),
 }
 _FOR_ANYTHING_ELSE = Remedy("Start it again, or choose another mechanism. The words above hold nothing of your data.")
 
@@ -89,7 +88,8 @@ async def progress(request: Request) -> Response:
     """Give the runs as a fragment; the words for a screen reader come with it when they have changed."""
     facts = _facts(page_of(request))
     has_news = facts["said"] != request.query_params.get("said", "")
-    return part_response(request, "run_progress.html", has_news=has_news, **facts)
+    bar = step_facts(page_of(request), "run")
+    return part_response(request, "run_progress.html", has_news=has_news, is_part=True, **bar, **facts)
 
 
 async def cancel(request: Request) -> Response:
@@ -98,7 +98,7 @@ async def cancel(request: Request) -> Response:
     for run in _runs(page):
         if run.job.id == form.get("job"):
             await asyncio.to_thread(page.jobs.cancel, run.job.id)
-    return RedirectResponse("/run", SEE_OTHER)
+    return redirect("/run")
 
 
 def _facts(page: Page) -> dict[str, Any]:

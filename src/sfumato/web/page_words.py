@@ -1,0 +1,64 @@
+"""Texts of the library in the words of the page: its fields and steps in the place of the command line's options."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+
+PRIVATE_FOLDER = "sfumato-page-"
+"""How the name of a server's private folder begins."""
+
+_FIELDS_OF_OPEN = {
+    "--format": "Format",
+    "--delimiter": "Delimiter",
+    "--encoding": "Encoding",
+    "--sheet": "Sheet",
+    "--no-header": "The first line is data",
+    "--missing": "Texts that mean missing",
+}
+_REMEDIES = {
+    " (header=False)": "",
+    "; to look at it first, 'sfumato hierarchy show' has --encoding": "",
+    " ('sfumato hierarchy check' counts them), or build one with 'sfumato hierarchy build'": ", or build one there",
+    ": see 'sfumato mechanisms'": ", such as one of those on the step Goal",
+    "see 'sfumato mechanisms'": "choose one on the step Goal",
+    " (-m):": ":",
+    "; 'sfumato attack' counts of whom they are learned": "",
+    "make one with 'sfumato init DATA', or name the data file": "open the data file on the step Open, which makes one",
+    "run 'sfumato init DATA'": "open the data file on the step Open with another project file",
+    "name it with --target COLUMN or role = 'target' in the project file": "choose it on the step Columns",
+    ", which --json and -o show": "",
+    ", or give more time with --timeout": "",
+    "; more --folds have more rows each": "; folds of more rows need a larger table",
+    "name another folder with --run-folder": "rename it, or move it elsewhere",
+    "use --force (in Python force=True) to replace it": "move it elsewhere, or name another output",
+    "use --force to replace it": "start again",
+    "choose another output path": "name another output under [release] in the project file",
+    "name one such as -o release.csv": 'name one, such as output = "release.csv"',
+}
+_OUTPUT = re.compile(r"\boutput must be\b(?! given)")
+_CHANGED_DATA = re.compile(r"run 'sfumato init --force' again, or delete sha256 in .+? if the change is meant")
+_PLACE = re.compile(
+    rf"(?:{re.escape(tempfile.gettempdir())}|(?:/[^\s/'\"]+)*){re.escape(os.sep + PRIVATE_FOLDER)}"
+    rf"[\w-]+{re.escape(os.sep)}(?:[\w.-]+{re.escape(os.sep)})*"
+)
+
+
+def in_page_words(text: str) -> str:
+    """Say a message as the page can: by its own fields and steps, and without the server's private folder.
+
+    Examples
+    --------
+    >>> in_page_words("name another one with --sheet")
+    'name another one with “Sheet” (under How to read it)'
+    >>> in_page_words("/tmp/sfumato-page-17-ab/data/0f/people.csv, column 'age': holds texts.")
+    "people.csv, column 'age': holds texts."
+    """
+    for words, remedy in _REMEDIES.items():
+        text = text.replace(words, remedy)
+    for flag, label in _FIELDS_OF_OPEN.items():
+        text = re.sub(rf"{flag}\b(?!-)", f"“{label}” (under How to read it)", text)
+    text = _OUTPUT.sub("output in the project file, under [release], must be", text)
+    text = _CHANGED_DATA.sub("use the changed file if the change is meant", text)
+    return _PLACE.sub("", text)

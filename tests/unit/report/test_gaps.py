@@ -1,0 +1,120 @@
+"""What no guarantee is about is said alike on the command line, on the page and in the report."""
+
+from collections import Counter
+from html import unescape
+
+import pyarrow as pa
+import pytest
+
+from sfumato.cli.summary import show_release
+from sfumato.mechanisms import registered_mechanisms
+from sfumato.publishing import make_release
+from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.report.external import for_others
+from sfumato.report.gaps import MOST_NAMED, not_promised
+from sfumato.report.render import report_html
+from sfumato.report.summarize import summarize
+from sfumato.schema import Column, Role, Schema
+from sfumato.table.coding import Table
+from unit.report.releases import made, summary_of
+
+N_ROWS = 40
+
+
+def table_with(others, *, role=Role.OTHER):
+    """Make a table of two quasi-identifiers and further columns, given by how many of their values are unique."""
+    cells = {"age": [str(row % 4) for row in range(N_ROWS)], "sex": ["fm"[row % 2] for row in range(N_ROWS)]}
+    for name, n_unique in others.items():
+        cells[name] = [f"secret {row}" if row < n_unique else "same" for row in range(N_ROWS)]
+    roles = {name: Role.QUASI_IDENTIFIER if name in ("age", "sex") else role for name in cells}
+    return Table.from_arrow(pa.table(cells), Schema.of(Column(name, role) for name, role in roles.items()))
+
+
+def naive_shares(release):
+    """Share of values that occur once, by column that is neither target nor quasi-identifier."""
+    plain = release.table.to_arrow()
+    columns = {entry["name"]: entry["role"] for entry in release.manifest.output["columns"]}
+    shares = {}
+    for name, role in columns.items():
+        if role in ("sensitive", "other"):
+            counts = Counter(plain[name].to_pylist())
+            shares[name] = sum(count == 1 for count in counts.values()) / plain.num_rows
+    return shares
+
+
+def uncovered(sentences):
+    return [sentence for sentence in sentences if "under no guarantee" in sentence]
+
+
+@pytest.mark.parametrize("role", [Role.OTHER, Role.SENSITIVE])
+def test_columns_that_are_released_as_they_are_are_named_with_their_unique_values(role):
+    release = make_release(table_with({"few": 3, "ref": N_ROWS, "none": 0}, role=role), Mondrian(k=5))
+
+    shares = naive_shares(release)
+    assert list(shares) == ["few", "ref", "none"]
+    assert uncovered(not_promised(release)) == [
+        f"released as it is, under no guarantee: '{name}' (its value is unique in {shares[name]:.1%} of the rows)"
+        for name in ("ref", "few", "none")
+    ]
+
+
+def test_a_sensitive_column_under_a_guarantee_is_not_among_them():
+    table = table_with({"ill": 0, "ref": 7}, role=Role.SENSITIVE)
+    cells = table.to_arrow().set_column(2, "ill", pa.array(["xyz"[row % 3] for row in range(N_ROWS)]))
+    table = Table.from_arrow(cells, table.schema)
+
+    said = uncovered(not_promised(make_release(table, Mondrian(k=5, l=2, sensitive="ill"))))
+
+    assert len(said) == 1
+    assert "'ref'" in said[0]
+
+
+def test_very_many_columns_are_counted_and_the_most_telling_ones_named():
+    others = {f"c{place}": place for place in range(MOST_NAMED + 5)}
+    said = uncovered(not_promised(make_release(table_with(others), Mondrian(k=5))))
+
+    assert len(said) == MOST_NAMED + 1
+    assert f"'c{MOST_NAMED + 4}'" in said[0]
+    assert said[-1] == "released as they are, under no guarantee: 5 further columns"
+
+
+@pytest.mark.parametrize("mechanism", list(registered_mechanisms()))
+def test_command_summary_and_report_say_the_same(mechanism, capsys):
+    release, summary = made(mechanism), summary_of(mechanism)
+    show_release(release)
+    told = capsys.readouterr().err
+
+    assert summary["not_promised"] == not_promised(release)
+    for sentence in summary["not_promised"]:
+        assert sentence in told
+        for found in (summary, for_others(summary)):
+            assert sentence[1:] in unescape(report_html(found, release.manifest))
+
+
+def test_a_release_of_noise_has_no_column_as_it_is():
+    assert summary_of("laplace-dp")["not_promised"] == []
+    assert 'id="left-open"' not in report_html(summary_of("laplace-dp"), made("laplace-dp").manifest)
+
+
+def test_others_are_told_what_the_release_itself_tells():
+    """The sentences need neither the original nor what only the data holder has."""
+    release = make_release(table_with({"ref": N_ROWS}), Mondrian(k=5))
+
+    assert summarize(release)["not_promised"] == not_promised(release)
+    assert not any("secret" in sentence for sentence in not_promised(release))
+
+
+@pytest.mark.parametrize("mechanism", ["error-risk-tree", "breach-aware", "greedy-containment"])
+@pytest.mark.parametrize("evidence", [{}, {"risk": {}}, {"risk": {"unique_pattern_fraction": "x"}}])
+def test_evidence_that_is_not_there_is_not_quoted(mechanism, evidence):
+    release = made(mechanism)
+    less = not_promised(release.with_manifest(evidence=evidence))
+
+    assert not any("smallest class" in sentence or "pattern" in sentence for sentence in less)
+    assert uncovered(less) == uncovered(not_promised(release))
+
+
+def test_names_stay_on_one_line():
+    release = make_release(table_with({"line\nend": 2}), Mondrian(k=5))
+
+    assert "'line end'" in uncovered(not_promised(release))[0]

@@ -1,0 +1,189 @@
+"""Whatever happens to the project file or the data meanwhile: every step says what is wrong and leads out of it."""
+
+import re
+
+import pytest
+
+from sfumato.web.app import create_app
+from sfumato.web.settings import PageSettings
+from web.asking import HTMX, ask
+from web.standing_in import PROJECT, JobsAtOnce, small_project
+
+TOKEN = "a-secret-of-many-characters"
+HOST = "127.0.0.1:8050"
+COMPARED = (
+    PROJECT
+    + """
+[compare]
+classifiers = ["naive-bayes"]
+
+[compare.grid.mondrian]
+k = [5]
+"""
+)
+STEPS = (
+    "/open",
+    "/columns",
+    "/columns/1",
+    "/goal",
+    "/run",
+    "/explore",
+    "/utility",
+    "/risk",
+    "/release",
+    "/collaborate",
+)
+GOAL = {"mechanism": "mondrian", "shown": "mondrian", "set-k": "5", "target": "paid", "quick": "yes"}
+
+
+class Browser:
+    """Somebody who was let in, with a table that was opened, compared and released."""
+
+    def __init__(self, folder):
+        self.project = small_project(folder / "home", COMPARED)
+        (folder / "page").mkdir()
+        self.app = create_app(PageSettings(port=8050, token=TOKEN), folder / "page")
+        self.page = self.app.state.page
+        self.page.jobs = JobsAtOnce(self.page.folder / "jobs")
+        self.page.jobs._folder.mkdir(exist_ok=True)
+        self.page.jobs.waits = set()
+        let_in = ask(self.app, "GET", f"/?token={TOKEN}", headers={"host": HOST})
+        self.headers = {"host": HOST, "origin": f"http://{HOST}", "cookie": let_in.headers["set-cookie"].split(";")[0]}
+        self.post("/open", how="path", path=str(self.project))
+        assert self.get("/goal").status == 200
+        assert self.post("/goal/release", **GOAL).headers["location"] == "/run"
+        assert self.post("/goal/compare", **GOAL).headers["location"] == "/run"
+        assert {purpose: self.page.job(purpose).status for purpose in ("open", "release", "compare")} == dict.fromkeys(
+            ("open", "release", "compare"), "done"
+        )
+
+    def get(self, url, **headers):
+        return ask(self.app, "GET", url, headers={**self.headers, **headers})
+
+    def post(self, url, **form):
+        return ask(self.app, "POST", url, form=form, headers=self.headers)
+
+
+def main_of(answer):
+    return answer.text.partition("<main")[2].partition("</main>")[0]
+
+
+def links_in(answer):
+    return re.findall(r'href="([^"#]+)', main_of(answer))
+
+
+def problems_in(answer):
+    return re.findall(r'class="problem".*?</div>', main_of(answer), re.DOTALL)
+
+
+def break_toml(browser):
+    browser.project.write_text(PROJECT.replace('path = "people.csv"', 'path = "people.csv'), encoding="utf-8")
+
+
+DAMAGES = {
+    "broken TOML": break_toml,
+    "project file deleted": lambda browser: browser.project.unlink(),
+    "data deleted": lambda browser: (browser.project.parent / "people.csv").unlink(),
+}
+REMEDIES = {
+    "broken TOML": "mend line 3 of sfumato.toml in a text editor",
+    "project file deleted": "open the data file on the step Open, which makes one",
+    "data deleted": "",
+}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    return Browser(tmp_path_factory.mktemp("ways-out"))
+
+
+@pytest.fixture(params=DAMAGES)
+def damaged(request, browser):
+    files = {path: path.read_bytes() for path in browser.project.parent.iterdir() if path.is_file()}
+    DAMAGES[request.param](browser)
+    yield browser, request.param
+    for path, content in files.items():
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_every_step_says_what_is_wrong_and_leads_out(damaged, step):
+    browser, damage = damaged
+    answer = browser.get(step)
+    assert answer.status in (200, 422)
+    if answer.status == 422:
+        assert {step, "/open"} <= set(links_in(answer))
+        assert "Try again" in answer.shown
+        assert REMEDIES[damage] in answer.shown
+    if problems_in(answer):
+        assert "/open" in links_in(answer)
+    assert "'sfumato " not in answer.shown
+    assert "this is a bug" not in answer.shown
+
+
+@pytest.mark.parametrize("damage", ["broken TOML", "project file deleted"])
+@pytest.mark.parametrize("step", ["/columns", "/columns/1", "/explore"])
+def test_steps_that_read_the_project_file_cannot_be_shown_without_it(browser, damage, step):
+    text = browser.project.read_bytes()
+    DAMAGES[damage](browser)
+    try:
+        assert browser.get(step).status == 422
+        fragment = browser.get(step, **HTMX)
+        assert fragment.status == 422
+        assert "<html" not in fragment.text
+    finally:
+        browser.project.write_bytes(text)
+    assert browser.get(step).status == 200
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_release_without_its_files_is_refused_in_words(browser, damage):
+    files = {path: path.read_bytes() for path in browser.project.parent.iterdir() if path.is_file()}
+    DAMAGES[damage](browser)
+    try:
+        answer = browser.post("/goal/release")
+        shown = browser.get("/run") if answer.status == 303 else answer
+    finally:
+        for path, content in files.items():
+            path.write_bytes(content)
+    assert problems_in(shown)
+    assert links_in(shown)
+    assert browser.post("/goal/release", **GOAL).status == 303
+    assert browser.page.job("release").status == "done"
+
+
+def test_what_cannot_be_asked_again_leads_back_to_its_step(browser):
+    for address, back in {"/goal/release": "/goal", "/columns/999": "/columns", "/what": None}.items():
+        answer = browser.get(address)
+        assert answer.status in (404, 405)
+        assert links_in(answer) == [*([back] if back else []), "/open"]
+
+
+def test_after_a_refused_change_the_step_is_offered_not_the_address_of_the_form(browser):
+    text = browser.project.read_bytes()
+    break_toml(browser)
+    try:
+        answer = browser.post("/columns/roles", only="1", **{"role-1": "other"})
+    finally:
+        browser.project.write_bytes(text)
+    assert answer.status == 422
+    assert links_in(answer) == ["/columns", "/open"]
+
+
+def test_a_target_that_is_not_there_is_said_beside_its_field(browser):
+    answer = browser.post("/goal/release", **GOAL | {"target": "nobody"})
+    assert answer.status == 422
+    assert "nobody" in answer.seen.texts["problem-target"]
+    assert answer.seen.by_id["target"]["aria-errormessage"] == "problem-target"
+
+
+def test_an_output_that_cannot_be_written_is_said_in_the_words_of_the_page(browser):
+    text = browser.project.read_bytes()
+    browser.project.write_bytes(text.replace(b'"release.csv"', b'"release.doc"'))
+    try:
+        assert browser.post("/goal/release", **GOAL).status == 303
+        shown = [browser.get(step).shown for step in ("/run", "/goal")]
+    finally:
+        browser.project.write_bytes(text)
+    assert all("output in the project file, under [release], must be a file name that ends in" in one for one in shown)
+    assert browser.post("/goal/release", **GOAL).status == 303
