@@ -38,7 +38,7 @@ _REMEDIES = {
     "name one such as -o release.csv": 'name one, such as output = "release.csv"',
 }
 _OUTPUT = re.compile(r"\boutput must be\b(?! given)")
-_CHANGED_DATA = re.compile(r"run 'sfumato init --force' again, or delete sha256 in .+? if the change is meant")
+_CHANGED_DATA = re.compile(r"run 'sfumato init --force' again, or delete sha256 in (?:.+? if the change is meant)?")
 _PLACE = re.compile(
     rf"(?:{re.escape(tempfile.gettempdir())}|(?:/[^\s/'\"]+)*){re.escape(os.sep + PRIVATE_FOLDER)}"
     rf"[\w-]+{re.escape(os.sep)}(?:[\w.-]+{re.escape(os.sep)})*"
