@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import multiprocessing.forkserver
+import multiprocessing.util
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
@@ -18,6 +20,8 @@ from typing import Any
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
+_LONGEST_FOLDER = 64  # the path of a socket has 108 bytes, of which its own folder and name take about 32
+_SHORT_FOLDER = "/tmp"
 _NO_THREADS_BEFORE_FORKING = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
 _NOTHING_FROM_THE_WORKING_FOLDER = {"PYTHONSAFEPATH": "1"}
 
@@ -29,9 +33,22 @@ def forking_context(preload: Sequence[str]) -> Any:
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
+    _keep_socket_paths_short()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(preload))
     return context
+
+
+def _keep_socket_paths_short() -> None:
+    """Let sockets of processes stand in /tmp if the path of the usual temporary folder is too long for one."""
+    usual = tempfile.gettempdir()
+    if len(usual) <= _LONGEST_FOLDER or not os.access(_SHORT_FOLDER, os.W_OK):
+        return
+    before, tempfile.tempdir = tempfile.tempdir, _SHORT_FOLDER
+    try:
+        multiprocessing.util.get_temp_dir()  # made once for a process, private, and removed by it
+    finally:
+        tempfile.tempdir = before
 
 
 @contextlib.contextmanager

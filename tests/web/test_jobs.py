@@ -506,3 +506,21 @@ def test_the_server_imports_nothing_heavy():
 
     heavy = {"numpy", "scipy", "pyarrow", "duckdb", "sklearn", "matplotlib", "narwhals", "joblib", "rich"}
     assert heavy.isdisjoint(shown.stdout.split())
+
+
+def test_a_temporary_folder_whose_path_is_too_long_for_a_socket_does_no_harm(tmp_path):
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    program = (
+        "import pathlib, sys; from sfumato.web.jobs import Jobs\n"
+        "jobs = Jobs(pathlib.Path(sys.argv[1]) / 'jobs')\n"
+        "jobs.warm(); jobs.close(); print('fine')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(folder)],
+        env={**os.environ, "TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.stdout, ended.returncode) == ("fine\n", 0), ended.stderr

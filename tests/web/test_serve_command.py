@@ -78,6 +78,7 @@ def servers(folder):
                 cwd=folder,
                 env={**os.environ, "TMPDIR": str(folder), **environment},
                 start_new_session=True,
+                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it would be ignored
             )
         started.append(process)
         until(lambda: said.read_text().endswith("\n") or process.poll() is not None)

@@ -21,7 +21,7 @@ from sfumato.report.words import ASSUMPTIONS, guarantee_in_words, number_in_word
 from sfumato.schema import Role
 
 SUMMARY_VERSION = 1
-QUICK = "skipped on request, to save time"
+QUICK = "skipped on request, to save time (--quick)"
 
 _LONGEST_VALUE = 300
 _PERTURBED = {

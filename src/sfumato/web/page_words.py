@@ -19,6 +19,7 @@ _FIELDS_OF_OPEN = {
 }
 _REMEDIES = {
     " (header=False)": "",
+    " (--quick)": "",
     "; to look at it first, 'sfumato hierarchy show' has --encoding": "",
     " ('sfumato hierarchy check' counts them), or build one with 'sfumato hierarchy build'": ", or build one there",
     ": see 'sfumato mechanisms'": ", such as one of those on the step Goal",

@@ -216,13 +216,9 @@ def test_a_party_that_is_killed_is_named(temporary, monkeypatch):
 
     def kill_one_first(processes, progress):
         def kill(done):
-            if done.number == 2:
-                children = subprocess.run(
-                    ["ps", "-o", "pid=", "--ppid", str(processes._process.pid)],
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                ).stdout.split()
+            if done.number == 1:
+                pid = processes._process.pid
+                children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
                 os.kill(max(map(int, children)), signal.SIGKILL)
 
         run(processes, kill)
