@@ -1,9 +1,10 @@
 # make demo: install and see it work.   make test: everything that must hold.   make bench: timings against peers.
+# make soak: ten minutes of kills, full disks, broken files, faulty parties and many clients.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint types tests bench clean
+.PHONY: demo test lint types tests bench soak clean
 
 demo: $(VENV)/.installed
 	$(BIN)/sfumato demo
@@ -23,6 +24,9 @@ tests: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.run
+
+soak: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.soak
 
 clean:
 	rm -rf $(VENV) benchmarks/.venv sfumato-demo

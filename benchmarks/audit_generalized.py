@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contest import Benchmark, Contender, Outcome
+from benchmarks.generated import n_bytes
 from benchmarks.tree_release import FILES, load_adult, make_rows
 
 SAMPLE_STEP = 15
@@ -90,7 +91,8 @@ def stands_for(cell: str, values: Any) -> Any:
 def assess(is_asked: bool, loaded: Any, result: Any) -> Outcome:
     """Put the levels beside the seconds."""
     names = ("k", "(1,k)", "(k,1)", "(k,k)", "global (1,k)", "consistent pairs")
-    return Outcome(result if is_asked else None, dict(zip(names, result, strict=False)))
+    read = n_bytes(loaded[0]) + n_bytes(loaded[1])
+    return Outcome(result if is_asked else None, {**dict(zip(names, result, strict=False)), "bytes": read})
 
 
 def contender(name: str, load: Any, k: int, run: Any = measure_levels, step: int = 1, repeats: int = 3) -> Contender:

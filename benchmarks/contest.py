@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -20,11 +21,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+LONGEST_WAIT = 4
 DATA = Path(os.environ.get("SFUMATO_DATA", ROOT.parent / "shared" / "data"))
 
 
 def nothing(folder: Path) -> None:
     """Prepare nothing."""
+
+
+class LimitExceededError(RuntimeError):
+    """A contender needed more time or memory than it may have."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,8 @@ class Outcome:
     answer : object
         Must be that of the first contender; ``None`` when the question was another one (more rows, another k).
     figures : dict of str to float, int or str
-        What may differ, such as the information lost: columns of the table beside the seconds.
+        What may differ, such as the information lost: columns of the table beside the seconds. ``bytes`` (in memory)
+        and ``file bytes`` are what cannot but be read: the table then says how far the time is from reading them once.
     """
 
     answer: Any
@@ -60,6 +67,8 @@ class Contender:
     assess : callable
         Neither timed nor in the peak memory. Makes an Outcome of what ``load`` and ``run`` returned; by default the
         latter is the answer.
+    most_seconds, most_megabytes : float or None
+        What a run may take, after which its process is ended: CPU seconds, or four times as many of wall time.
     """
 
     name: str
@@ -69,6 +78,8 @@ class Contender:
     repeats: int = 5
     peer: bool = False
     assess: Callable[[Any, Any], Outcome] = lambda loaded, result: Outcome(result)
+    most_seconds: float | None = None
+    most_megabytes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -99,12 +110,23 @@ class Timing:
     figures: dict[str, float | int | str]
     versions: dict[str, str]
 
+    @property
+    def undisturbed_seconds(self) -> float:
+        """Time without other work on the machine: CPU where it is shorter, else (several threads) wall."""
+        return min(self.wall_seconds, self.cpu_seconds)
+
 
 def measure(module: str, contender: str, folder: Path, python: Path) -> Timing:
     """Measure one contender in a fresh process."""
     command = [str(python), "-m", "benchmarks.contest", module, contender, str(folder)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     finished = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    if finished.returncode in (-signal.SIGPROF, -signal.SIGALRM):
+        over_time = f"> {finished.stdout.splitlines()[-1]} s"
+        raise LimitExceededError(over_time)
+    if finished.returncode and "MemoryError" in finished.stderr[-2000:]:
+        over_memory = "not enough memory"
+        raise LimitExceededError(over_memory)
     if finished.returncode:
         message = f"{contender} failed:\n{finished.stderr[-2000:]}"
         raise RuntimeError(message)
@@ -129,6 +151,13 @@ def median(values: list[float]) -> float:
     return sorted(values)[(len(values) - 1) // 2]
 
 
+def said(figure: float | str | None) -> str:
+    """Write a figure: real numbers with four digits, whole ones with commas, a dash for none."""
+    if figure is None or isinstance(figure, str):
+        return figure or "–"
+    return f"{figure:,}" if isinstance(figure, int) else f"{figure:.4g}"
+
+
 def installed(packages: tuple[str, ...]) -> dict[str, str]:
     """Versions of those packages that are here."""
     found = {}
@@ -144,7 +173,14 @@ def compete(module: str, name: str, folder: Path) -> dict[str, Any]:
     """Load, run and time one contender in this process."""
     benchmark: Benchmark = importlib.import_module(f"benchmarks.{module}").BENCHMARK
     contender = next(c for c in benchmark.contenders if c.name == name)
+    if contender.most_megabytes is not None:
+        most = int(contender.most_megabytes * 2**20)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     loaded = contender.load(folder)
+    if contender.most_seconds is not None:
+        print(f"{contender.most_seconds:g}", flush=True)
+        signal.setitimer(signal.ITIMER_PROF, contender.most_seconds)  # its signal ends the process
+        signal.setitimer(signal.ITIMER_REAL, LONGEST_WAIT * contender.most_seconds)
     wall: list[float] = []
     cpu: list[float] = []
     for _ in range(contender.repeats):
@@ -153,6 +189,8 @@ def compete(module: str, name: str, folder: Path) -> dict[str, Any]:
         result = contender.run(loaded)
         wall.append(time.perf_counter() - wall_start)
         cpu.append(time.process_time() - cpu_start)
+    for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+        signal.setitimer(timer, 0)
     peak = peak_megabytes()
     outcome = contender.assess(loaded, result)
     return {

@@ -11,17 +11,21 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import pkgutil
 import platform
 import subprocess
 import sys
 import tempfile
 import venv
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contest import Benchmark, Timing, measure
+from benchmarks.contest import Benchmark, Timing, measure, said
+from benchmarks.growth import Growth, disagreeing, grow
+from benchmarks.growth import describe as describe_growth
+from benchmarks.limits import MachineLimits, measured_limits
+from benchmarks.ranking import Ranking, ranked
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "RESULTS.md"
@@ -35,43 +39,81 @@ PEER_PACKAGES = (
     "scikit-learn<1.6",
     "anonypy",
     "anonypyx",
+    "anjana",
     "python-weka-wrapper3",
 )
 """scikit-mine 1.0 does not run with a newer scikit-learn. The last brings weka.jar, which needs Java."""
-PEER_MODULES = "pycanon, fim, mlxtend, skmine, anonypy, anonypyx, weka"
+PEER_MODULES = "pycanon, fim, mlxtend, skmine, anonypy, anonypyx, anjana, weka"
 HEADER = """# Results
 
-Written by `python -m benchmarks.run`; see [README.md](README.md). Ratios are to the first contender of each table.
+Written by `python -m benchmarks.run`; see [README.md](README.md). Ratios are to the first contender of each table. Each
+section is made again by `python -m benchmarks.run NAME`, one curve or contender by `… NAME --only WORD`.
 """
+MACHINE = "machine"
+BUSY = 0.3
+LIMIT, BYTES = "× reading the bytes once", ("bytes", "file bytes")
 
 
 def main() -> int:
     """Run the benchmarks named on the command line, or all."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "names", nargs="*", choices=[[], *benchmark_names()], metavar="name", help=", ".join(benchmark_names())
-    )
-    names = parser.parse_args().names or benchmark_names()
-    sections, failed = {}, False
-    for name in names:
-        benchmark: Benchmark = importlib.import_module(f"benchmarks.{name}").BENCHMARK
+    asked = arguments()
+    limits = measured_limits()
+    sections, failed = {MACHINE: limits.describe().replace("| limit |", f"{machine()}\n\n| limit |", 1)}, False
+    for name in asked.names or benchmark_names():
+        benchmark = importlib.import_module(f"benchmarks.{name}").BENCHMARK
         absent = [path for path in benchmark.needs if not path.exists()]
         if absent:
             print(f"{name}: skipped, {absent[0]} is absent (set SFUMATO_DATA to the folder of the public data sets)")
             continue
-        section, agree = contest(name, benchmark)
-        print(section)
+        section, agree = measured(name, only(benchmark, asked.only), limits)
+        print(section, flush=True)
         sections[name], failed = section, failed or not agree
-    write_results(sections)
+    if not asked.only:
+        write_results(sections)
     return int(failed)
 
 
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "names", nargs="*", choices=[[], *benchmark_names()], metavar="name", help=", ".join(benchmark_names())
+    )
+    parser.add_argument("--only", help="run what has this in its name, and do not write RESULTS.md", default="")
+    return parser.parse_args()
+
+
+def only(benchmark: Any, word: str) -> Any:
+    """Keep the curves or contenders that have a word in their name."""
+    field = "contenders" if isinstance(benchmark, Benchmark) else "curves"
+    return replace(benchmark, **{field: tuple(each for each in getattr(benchmark, field) if word in each.name)})
+
+
+def measured(name: str, benchmark: Any, limits: MachineLimits) -> tuple[str, bool]:
+    """Measure a benchmark of any kind; say it as Markdown, and whether all answers agree."""
+    if isinstance(benchmark, Ranking):
+        return ranked(name, benchmark, limits), True
+    return growth_of(name, benchmark, limits) if isinstance(benchmark, Growth) else contest(name, benchmark, limits)
+
+
+def growth_of(name: str, growth: Growth, limits: MachineLimits) -> tuple[str, bool]:
+    """Measure all curves."""
+    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as temporary:
+        growth.prepare(Path(temporary))
+        curves = [
+            grow(name, growth, curve, Path(temporary), peers_python() if curve.peer else Path(sys.executable))
+            for curve in growth.curves
+        ]
+    is_failed = any(ended.startswith("failed") for grown in curves for ended in grown.ended.values())
+    return describe_growth(name, growth, curves, limits), not (is_failed or disagreeing(curves))
+
+
 def benchmark_names() -> list[str]:
-    """Modules of this folder that are benchmarks."""
-    return sorted(m.name for m in pkgutil.iter_modules([str(FOLDER)]) if m.name not in ("run", "contest"))
+    """Modules of this folder that have a ``BENCHMARK``."""
+    return sorted(path.stem for path in FOLDER.glob("*.py") if "\nBENCHMARK = " in path.read_text(encoding="utf-8"))
 
 
-def contest(name: str, benchmark: Benchmark) -> tuple[str, bool]:
+def contest(name: str, benchmark: Benchmark, limits: MachineLimits) -> tuple[str, bool]:
     """Measure all contenders of one benchmark; say it as Markdown, and whether all gave the same answer."""
     timings: list[Timing] = []
     notes: list[str] = []
@@ -86,7 +128,7 @@ def contest(name: str, benchmark: Benchmark) -> tuple[str, bool]:
                 print(error, file=sys.stderr)
                 notes.append(f"{contender.name}: not measured ({str(error).splitlines()[0]})")
     verdict, agree = judged(timings)
-    return describe(name, benchmark, timings, [verdict, *notes]), agree
+    return describe(name, benchmark, timings, [verdict, *notes], limits), agree
 
 
 def judged(timings: list[Timing]) -> tuple[str, bool]:
@@ -110,9 +152,12 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def describe(name: str, benchmark: Benchmark, timings: list[Timing], notes: list[str]) -> str:
+def describe(name: str, benchmark: Benchmark, timings: list[Timing], notes: list[str], limits: MachineLimits) -> str:
     """Say the timings as a Markdown section."""
-    figures = list(dict.fromkeys(figure for t in timings for figure in t.figures))
+    for t in timings:
+        ratio = limits.ratio(t.undisturbed_seconds, t.figures)
+        t.figures.update({} if ratio is None else {LIMIT: ratio})
+    figures = [f for f in dict.fromkeys(figure for t in timings for figure in t.figures) if f not in BYTES]
     heads = "".join(f" {figure} |" for figure in figures)
     lines = [
         f"## {name}",
@@ -138,13 +183,6 @@ def describe(name: str, benchmark: Benchmark, timings: list[Timing], notes: list
     return "\n".join(lines)
 
 
-def said(figure: float | str | None) -> str:
-    """Write a figure: real numbers with four digits, whole ones with commas, a dash for none."""
-    if figure is None or isinstance(figure, str):
-        return figure or "–"
-    return f"{figure:,}" if isinstance(figure, int) else f"{figure:.4g}"
-
-
 def machine() -> str:
     """Where and when this was measured."""
     model = platform.processor() or platform.machine()
@@ -155,7 +193,13 @@ def machine() -> str:
         model = found[0].partition(":")[2].strip() if found else model
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     system = f"{platform.system()}, Python {platform.python_version()}"
-    return f"{datetime.now(tz=UTC).date()}: {model}, {os.cpu_count()} cores, {memory:.0f} GiB, {system}."
+    busy = os.getloadavg()[0]
+    return f"{datetime.now(tz=UTC).date()}: {model}, {os.cpu_count()} cores, {memory:.0f} GiB, {system}.{loaded(busy)}"
+
+
+def loaded(busy: float) -> str:
+    """Say that other work ran at the same time: more processes than the one that is measured."""
+    return f" Load average {busy:.1f}: the machine had other work." if busy > 1 + BUSY else ""
 
 
 def peers_python() -> Path:
@@ -177,7 +221,10 @@ def write_results(sections: dict[str, str]) -> None:
         for section in RESULTS.read_text(encoding="utf-8").split("\n## ")[1:]:
             kept[section.split("\n")[0]] = f"## {section}".rstrip() + "\n"
     merged = kept | sections
-    RESULTS.write_text("\n".join([HEADER, *(merged[name] for name in sorted(merged))]), encoding="utf-8")
+    RESULTS.write_text(
+        "\n".join([HEADER, *(merged[name] for name in sorted(merged, key=lambda name: (name != MACHINE, name)))]),
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "sfumato"
 LAYERS = [
     "errors",
     "atomic",
+    "private_folders",
     "child_processes",
     "schema",
     "promise_data",
@@ -35,6 +36,7 @@ LAYERS = [
     "audit",
     "reaudit",
     "publishing",
+    "large",
     "project_release",
     "attack",
     "evaluation",
@@ -46,6 +48,7 @@ LAYERS = [
 ]
 AUDIT_MAY_USE = {
     "errors",
+    "private_folders",
     "schema",
     "bucket_guarantees",
     "estimated_guarantees",

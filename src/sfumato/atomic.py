@@ -11,6 +11,8 @@ import contextlib
 import errno
 import os
 import secrets
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +20,12 @@ from typing import BinaryIO, Self
 
 from sfumato.errors import OutputError
 
+if sys.platform != "win32":
+    import fcntl
+
 _NO_UNNAMED_FILES = {errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL}
+_LONGEST_WAIT = 5.0
+_GLANCE = 0.01
 _NO_SECOND_NAMES = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -84,6 +91,33 @@ class PendingFile:
             self.file.close()
         if self._hidden:
             self._hidden.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Name files in a folder while no other process of this program does, so that a pair of files is of one of them.
+
+    Where the system or the folder has no locks, or somebody keeps it locked for seconds, it goes on without.
+    """
+    with explained_writing(folder):
+        descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    deadline = time.monotonic() + _LONGEST_WAIT
+    while sys.platform != "win32" and time.monotonic() < deadline:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_GLANCE)
+        except OSError:
+            return None
+    return None
 
 
 def remove(path: Path) -> None:

@@ -184,8 +184,14 @@ def words_and_exit_code(error: BaseException) -> tuple[str, int]:
         return str(error), error.exit_code
     if isinstance(error, OSError):
         return f"reading or writing failed ({error.strerror or type(error).__name__})", 3
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or _is_refused_memory(error):
         return "not enough memory for this table", 3
     frames = traceback.extract_tb(error.__traceback__)
     place = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"this is a bug in sfumato ({type(error).__name__}{place})", BUG
+
+
+def _is_refused_memory(error: BaseException) -> bool:
+    """Whether it is the database's own error for a refused allocation, or Python's for a thread that got no stack."""
+    is_database = type(error).__name__ == "OutOfMemoryException"
+    return is_database or (isinstance(error, RuntimeError) and str(error) == "can't start new thread")

@@ -21,6 +21,8 @@ MANIFEST_VERSION = 1
 
 AnyTable = Table | BinaryTable
 
+_NO_TOKENS = "does not list the texts that were read as missing"
+
 
 @dataclass(frozen=True)
 class Manifest:
@@ -72,11 +74,15 @@ class Manifest:
     @property
     def missing_tokens(self) -> tuple[str, ...]:
         """Texts that were read as missing."""
-        tokens = self.missing.get("tokens") if isinstance(self.missing, dict) else None
-        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-            problem = "does not list the texts that were read as missing"
-            raise ManifestError(problem)
-        return tuple(tokens)
+        return _tokens(self.missing.get("tokens") if isinstance(self.missing, dict) else None)
+
+    @property
+    def missing_tokens_by_column(self) -> dict[str, tuple[str, ...]]:
+        """Texts that were read as missing in the columns that have such texts of their own."""
+        listed = self.missing.get("columns") or {}
+        if not isinstance(listed, dict):
+            raise ManifestError(_NO_TOKENS)
+        return {name: _tokens(tokens) for name, tokens in listed.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with the version of the format first and a digest over everything else last."""
@@ -104,6 +110,17 @@ class Manifest:
             raise ManifestError(f"lacks {', '.join(sorted(missing))}", path=path)
         kept: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
         return cls(**kept)
+
+
+def _tokens(listed: object) -> tuple[str, ...]:
+    """Check a list of texts; half characters, which JSON can hold and no table can, are no text."""
+    try:
+        if isinstance(listed, list):
+            "".join(listed).encode()
+            return tuple(listed)
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise ManifestError(_NO_TOKENS)
 
 
 def manifest_digest(data: Mapping[str, Any]) -> str:
@@ -154,7 +171,7 @@ def draft_manifest(
             "sha256": None,
             "format": "memory",
             "rows": released.n_rows,
-            "columns": [_describe(column) for column in after],
+            "columns": [describe_column(column) for column in after],
         },
         mechanism={"name": mechanism, "parameters": dict(parameters), "seed": seed},
         missing={
@@ -196,7 +213,7 @@ def _outline(table: AnyTable) -> list[Column]:
     return [Column(f.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL) for f in _features(table)] + list(companions.schema)
 
 
-def _describe(column: Column) -> dict[str, Any]:
+def describe_column(column: Column) -> dict[str, Any]:
     """Name, role and kind; a declared domain too, which is the order of an ordered column."""
     described: dict[str, Any] = {"name": column.name, "role": str(column.role), "kind": str(column.kind)}
     described |= {"domain": list(column.domain)} if column.domain else {}

@@ -10,7 +10,8 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ from sfumato.errors import DataChangedError, InputError, SchemaError
 from sfumato.manifest import AnyTable
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Source
+from sfumato.table.large import LargeTable, Told, open_large
 from sfumato.table.read import ReadOptions, read_table
 
 PROJECT_NAME = "sfumato.toml"
@@ -85,23 +88,43 @@ class Project:
 
     def read(self) -> AnyTable:
         """Read the data as described, refusing a file that is not the one described."""
-        listed = Schema.of(self.columns, self.options.missing)
+
+        def described(schema: Schema | None) -> AnyTable:
+            return read_table(self.data_path, schema=schema, options=self.options)
+
+        with self._explained():
+            listed = Schema.of(self.columns, self.options.missing)
+            table = described(listed if self.default_role is None else self._fill_in(listed, described(None)))
+        self._check_source(table.source)
+        return table
+
+    def open(self, memory: int, *, told: Told | None = None) -> LargeTable:
+        """Open data that are larger than memory, as :meth:`read` reads them."""
+
+        def described(schema: Schema | None) -> LargeTable:
+            return open_large(self.data_path, memory=memory, schema=schema, options=self.options, told=told)
+
+        with self._explained():
+            listed = Schema.of(self.columns, self.options.missing)
+            table = described(listed if self.default_role is None else self._fill_in(listed, described(None).outline))
+        self._check_source(table.source)
+        return table
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say of which project file a schema is that does not fit."""
         try:
-            if self.default_role is None:
-                table = read_table(self.data_path, schema=listed, options=self.options)
-            else:
-                seen = read_table(self.data_path, options=self.options)
-                table = read_table(self.data_path, schema=self._fill_in(listed, seen), options=self.options)
+            yield
         except SchemaError as exc:
             raise InputError(str(exc).removesuffix("."), path=self.path) from None
-        source = table.source
+
+    def _check_source(self, source: Source | None) -> None:
         if self.data_sha256 and source and source.sha256 != self.data_sha256:
             raise DataChangedError(
                 "is not the file that the project describes (its SHA-256 differs)",
                 path=self.data_path,
                 hint=f"run 'sfumato init --force' again, or delete sha256 in {self.path.name} if the change is meant",
             )
-        return table
 
     def _fill_in(self, listed: Schema, seen: AnyTable) -> Schema:
         """Add the columns that are not listed, with the default role and the kind found in the data."""
@@ -130,6 +153,9 @@ def parse_toml(path: Path, raw: bytes) -> dict[str, Any]:
         line = re.match(r"at (line \d+)", position)
         hint = f"mend {line[1] + ' of ' if line else ''}{path.name} in a text editor"
         raise InputError(f"is not valid TOML ({position})", path=path, hint=hint) from None
+    except ValueError:
+        problem = "is not valid TOML: a number has too many digits"
+        raise InputError(problem, path=path, hint=f"mend {path.name} in a text editor") from None
 
 
 def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:

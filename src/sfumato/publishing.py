@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from sfumato.atomic import PendingFile, check_writable, explained_writing, remove
+from sfumato.atomic import PendingFile, alone_in, check_writable, explained_writing, remove
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import InvalidParameterError, OutputError
-from sfumato.manifest import AnyTable
+from sfumato.manifest import AnyTable, Manifest
 from sfumato.reaudit import read_released
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
@@ -93,33 +93,56 @@ def staged(
     leaves no trace, and neither does a kill where the system has files without a name.
     """
     _check_table("original", original)
+
+    def write(file: BinaryIO, output_format: str) -> None:
+        write_table(release.table, file, output_format)
+
+    def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
+        reread = read_released(written, manifest)
+        return audit_release(reread, manifest.to_dict(), original=original, released_sha256=digest, check_roles=True)
+
+    with staged_files(release, path, original.source, write, audit, force=force, manifest_path=manifest_path) as appear:
+        yield appear
+
+
+@contextmanager
+def staged_files(
+    release: Release,
+    path: str | Path,
+    source: Source | None,
+    write: Callable[[BinaryIO, str], None],
+    audit: Callable[[Path, Manifest, str], AuditReport],
+    *,
+    force: bool = False,
+    manifest_path: str | Path | None = None,
+) -> Iterator[Callable[[], Published]]:
+    """Stage a release that ``write`` writes in a format, and ``audit`` judges by its path, manifest and SHA-256."""
     target = Path(path)
     manifest_target = Path(manifest_path) if manifest_path else manifest_path_for(target)
-    check_targets(target, manifest_target, original.source, force=force)
+    check_targets(target, manifest_target, source, force=force)
     with PendingFile(target) as table_file, PendingFile(manifest_target) as manifest_file:
         output_format = writable_format_of(target)
         with explained_writing(target):
-            write_table(release.table, table_file.file, output_format)
+            write(table_file.file, output_format)
         table_file.complete()
         digest = _sha256(table_file.file)
         output = {**release.manifest.output, "name": target.name, "sha256": digest, "format": output_format}
         written = release.with_manifest(output=output)
-        reread = read_released(table_file.readable_path, written.manifest)
-        entries = written.manifest.to_dict()
-        report = audit_release(reread, entries, original=original, released_sha256=digest, check_roles=True)
+        report = audit(table_file.readable_path, written.manifest, digest)
         report.raise_if_failed()
         with explained_writing(manifest_target):
             manifest_file.file.write(written.manifest.to_json().encode())
         manifest_file.complete()
 
         def appear() -> Published:
-            check_targets(target, manifest_target, original.source, force=force)
-            if force:
-                remove(target)
-            if force or _is_left_alone(manifest_target, target):
-                remove(manifest_target)
-            manifest_file.appear()
-            table_file.appear()
+            with alone_in(target.parent):
+                check_targets(target, manifest_target, source, force=force)
+                if force:
+                    remove(target)
+                if force or _is_left_alone(manifest_target, target):
+                    remove(manifest_target)
+                manifest_file.appear()
+                table_file.appear()
             return Published(written, report, target, manifest_target)
 
         yield appear

@@ -15,6 +15,7 @@ from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 from sfumato.table.formats import WRITABLE
+from sfumato.table.large import LargeTable, Told, open_large
 from sfumato.table.read import ReadOptions, read_table
 
 
@@ -51,20 +52,44 @@ def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:
 def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
     """Read a released file the way its manifest describes it: no column and no value is guessed."""
     columns = _released_columns(manifest)
+    options = _released_options(manifest)
+    tokens = manifest.missing_tokens
+    try:
+        if options.format == "libsvm":
+            return _named(read_table(path, options=options), columns, tokens)
+        return read_table(path, schema=Schema.of(columns, tokens), options=options)
+    except (SchemaError, InputError):
+        return read_table(path, options=options)  # not the table described: the audit says in which way
+
+
+def open_released(path: str | Path, manifest: Manifest, memory: int, *, told: Told | None = None) -> LargeTable:
+    """Open a released file that is larger than memory, the way its manifest describes it."""
+    options = _released_options(manifest)
+    schema = Schema.of(_released_columns(manifest), manifest.missing_tokens)
+    try:
+        return open_large(path, memory=memory, schema=schema, options=options, told=told)
+    except (SchemaError, InputError):
+        return open_large(path, memory=memory, options=options, told=told)
+
+
+def open_original(
+    path: str | Path, manifest: Manifest, options: ReadOptions, memory: int, *, told: Told | None = None
+) -> LargeTable:
+    """Open the table that a release came from, with the missing tokens that its manifest states."""
+    options = _original_options(manifest, options)
+    table = open_large(path, memory=memory, options=options, told=told)
+    schema = _with_own_tokens(table.schema, manifest)
+    return table if schema is None else open_large(path, memory=memory, schema=schema, options=options, told=told)
+
+
+def _released_options(manifest: Manifest) -> ReadOptions:
     output_format = manifest.output.get("format")
     if output_format not in WRITABLE:
         problem = "names a format of the released file that this program does not know"
         raise ManifestError(problem, hint=f"known: {', '.join(WRITABLE)}")
     content_format = str(output_format).removesuffix(".gz")
-    tokens = manifest.missing_tokens
     delimiter = {"csv": ",", "tsv": "\t"}.get(content_format)
-    options = ReadOptions(format=content_format, encoding="utf-8", delimiter=delimiter, missing=tokens)
-    try:
-        if content_format == "libsvm":
-            return _named(read_table(path, options=options), columns, tokens)
-        return read_table(path, schema=Schema.of(columns, tokens), options=options)
-    except (SchemaError, InputError):
-        return read_table(path, options=options)  # not the table described: the audit says in which way
+    return ReadOptions(format=content_format, encoding="utf-8", delimiter=delimiter, missing=manifest.missing_tokens)
 
 
 def _released_columns(manifest: Manifest) -> list[Column]:
@@ -80,6 +105,7 @@ def _column(entry: Mapping[str, Any]) -> Column:
     texts = [name, *(domain or ()), *(missing or ())]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError
+    "".join(texts).encode()  # refuses half characters
     return Column(
         name,
         Role(entry["role"]),
@@ -110,16 +136,21 @@ def _named(table: AnyTable, columns: Sequence[Column], tokens: tuple[str, ...]) 
 
 def read_original(path: str | Path, manifest: Manifest, options: ReadOptions) -> AnyTable:
     """Read the table that a release came from, with the missing tokens that its manifest states."""
-    tokens = manifest.missing_tokens
-    options = replace(options, missing=tokens, complete_rows_only=False, mixed_as_text=True)
+    options = _original_options(manifest, options)
     table = read_table(path, options=options)
-    own = manifest.missing.get("columns") or {}
-    if not own or not isinstance(table, Table):
-        return table
-    try:
-        columns = [replace(c, missing=tuple(own[c.name])) if c.name in own else c for c in table.schema]
-    except TypeError:
-        problem = "does not list the texts that were read as missing"
-        raise ManifestError(problem) from None
+    schema = _with_own_tokens(table.schema, manifest) if isinstance(table, Table) else None
+    return table if schema is None else read_table(path, schema=schema, options=options)
+
+
+def _original_options(manifest: Manifest, options: ReadOptions) -> ReadOptions:
+    return replace(options, missing=manifest.missing_tokens, complete_rows_only=False, mixed_as_text=True)
+
+
+def _with_own_tokens(schema: Schema, manifest: Manifest) -> Schema | None:
+    """Give columns the missing tokens that a manifest states of them; ``None`` where it states none."""
+    own = manifest.missing_tokens_by_column
+    if not own:
+        return None
+    columns = [replace(c, missing=own.get(c.name, c.missing)) for c in schema]
     kinds = [replace(c, kind=Kind.CATEGORICAL) if c.name in own else c for c in columns]
-    return read_table(path, schema=Schema.of(kinds, tokens), options=options)
+    return Schema.of(kinds, manifest.missing_tokens)

@@ -1,6 +1,9 @@
 """A staged release is what publishing writes, and leaves nothing behind until it is told to appear."""
 
+import contextlib
 import os
+import threading
+import time
 
 import pytest
 
@@ -9,6 +12,7 @@ from sfumato import publishing
 from sfumato.collaboration.release import ProjectionReleaser, SessionRecord
 from sfumato.collaboration.shared_schema import SharedSchema
 from sfumato.errors import AuditFailedError, OutputError
+from sfumato.reaudit import audit_published
 from unit.collaboration.groups import small_table
 
 
@@ -85,3 +89,32 @@ def test_bytes_that_the_audit_does_not_confirm_never_appear(tmp_path, original, 
         appear()
 
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("force", [False, True], ids=["new", "replacing"])
+def test_two_releases_that_appear_at_the_same_time_under_one_name_are_not_mixed(tmp_path, original, monkeypatch, force):
+    schema, session = SharedSchema.of_table(original), SessionRecord("s", "totals", {"a": "00"})
+    one, other = (sfumato.release(original, ProjectionReleaser(schema, [n], 0.05, session)) for n in ("site", "grade"))
+    path = tmp_path / "r.csv"
+    manifest_is_named = threading.Event()
+    name_file = publishing.PendingFile.appear
+
+    def appear_slowly(pending):
+        name_file(pending)
+        if threading.current_thread() is first:
+            manifest_is_named.set()
+            time.sleep(0.3)
+
+    with (
+        publishing.staged(one, path, original=original, force=force) as appear_first,
+        publishing.staged(other, path, original=original, force=force) as appear,
+    ):
+        first = threading.Thread(target=appear_first)
+        monkeypatch.setattr(publishing.PendingFile, "appear", appear_slowly)
+        first.start()
+        assert manifest_is_named.wait(20)
+        with contextlib.nullcontext() if force else pytest.raises(OutputError, match="exists already"):
+            appear()
+        first.join()
+
+    assert audit_published(path, tmp_path / "r.csv.manifest.json", original=original).passed

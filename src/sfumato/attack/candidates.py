@@ -121,11 +121,9 @@ def joint_classes(columns: Sequence[MatchedColumn], n_people: int, n_released: i
 
 
 def _as_column(people: Ids, rows: Ids) -> MatchedColumn:
-    """Make one column of classes, in which a released row stands for the people of its class."""
-    _, ids = np.unique(np.concatenate([people, rows]), return_inverse=True)
-    each = np.arange(int(ids.max(initial=-1)) + 1)
-    containing = Containing(each, len(each), each, each, each + 1, len(each))
-    return MatchedColumn(containing, ids[: len(people)], ids[len(people) :])
+    """Make one column of joint classes, in which a released row stands for the people of its class."""
+    each = np.arange(1 + max(int(people.max(initial=-1)), int(rows.max(initial=-1))))
+    return MatchedColumn(Containing(each, len(each), each, each, each + 1, len(each)), people, rows)
 
 
 def _by_bits(columns: Sequence[MatchedColumn], n_people: int, n_released: int) -> Candidates:

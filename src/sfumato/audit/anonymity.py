@@ -24,7 +24,7 @@ def rows_below(classes: Classes, k: int) -> int:
 
 def share_below(classes: Classes, k: int) -> float:
     """Share of the rows in classes smaller than k, from 0 to 1; 0 for a table without rows."""
-    return rows_below(classes, k) / max(len(classes.ids), 1)
+    return rows_below(classes, k) / max(int(classes.sizes.sum()), 1)
 
 
 def measure(guarantee: KAnonymity, released: AnyTable) -> float:
@@ -35,4 +35,4 @@ def measure(guarantee: KAnonymity, released: AnyTable) -> float:
 def measure_uniques(guarantee: UniquePatterns, released: AnyTable) -> float:
     """Share of the rows that are unique on the guarantee's columns; 1 for a table without rows, which keeps nothing."""
     classes = group_rows(Columns(released), guarantee.columns)
-    return sample_uniques(classes) / len(classes.ids) if len(classes.ids) else 1.0
+    return sample_uniques(classes) / int(classes.sizes.sum()) if len(classes.ids) else 1.0

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,11 @@ class Containing:
     n_unreadable: int = 0
     n_foreign: int = 0
     n_repeated: int = 0
+
+    @cached_property
+    def first_runs(self) -> Ids:
+        """Where the runs of each cell start, and after them where the last one's end."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self.cells, minlength=self.n_cells))]).astype(np.int64)
 
     def holds(self, original: NDArray[np.integer], released: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Whether, pair by pair, the released cell of one code may stand for the original value of the other."""

@@ -10,10 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.audit.values import zero_one
-from sfumato.errors import ColumnNotFoundError, NotBinaryError
+from sfumato.errors import ColumnNotFoundError, NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind, Role
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.weighted import CountedTable
 
 AnyTable = Table | BinaryTable
 Rows = NDArray[np.int64]
@@ -37,6 +38,8 @@ class Columns:
         self._position = {feature.name: i for i, feature in enumerate(features)}
         self._features = features
         self._matrix = _checked(table) if isinstance(table, BinaryTable) else None
+        self.row_counts = table.row_counts if isinstance(table, CountedTable) else None
+        self._together = frozenset(table.together) if isinstance(table, CountedTable) else None
         self.names = (*self._position, *self._coded.schema.names())
 
     def __contains__(self, name: object) -> bool:
@@ -83,6 +86,9 @@ class Columns:
             i = self._position[name]
             return np.asarray(self._matrix.indices[self._matrix.indptr[i] : self._matrix.indptr[i + 1]], dtype=np.int64)
         column = self.coded(name)
+        if self.row_counts is not None:
+            problem = "is known by its counts only, not row by row"
+            raise NotBinaryError(problem, column=name)
         numbers = zero_one(column.values)
         if numbers is None or (numbers < 0).any():
             problem = f"holds something other than 0 and 1 ({column.n_distinct:,} distinct values)"
@@ -98,6 +104,18 @@ class Columns:
             (np.ones(len(indices), dtype=np.int8), indices, ends), shape=(self.n_rows, len(names))
         )
         return by_column.tocsr()
+
+    @property
+    def n_entries(self) -> int:
+        """Number of rows, or of distinct rows where a table holds those with their counts."""
+        return self.n_rows if self.row_counts is None else len(self.row_counts)
+
+    def check_counted(self, names: Sequence[str]) -> None:
+        """Refuse columns that, in a table of distinct rows, were not counted together with the others."""
+        for name in names:
+            if self._together is not None and name in self and name not in self._together:
+                problem = "was not counted together with other columns"
+                raise SchemaError(problem, column=name)
 
     def split(self, names: Sequence[str]) -> tuple[tuple[str, ...], Iterator[CodedColumn]]:
         """Names of the features among some columns, and the coded columns among them."""

@@ -36,19 +36,22 @@ class Components:
         """Remember the classes of large components: there is no need to list edges inside of them."""
         sizes = np.bincount(self.of_class, minlength=self.n)
         large = np.flatnonzero(sizes > _LARGE_SHARE * len(self.of_class))
-        self._outside = {int(component): ~packed(self.of_class == component) for component in large}
+        self._large = [int(component) for component in large]
 
-    def add(self, originals: Ids, words: Words) -> None:
-        """Add the edges from some originals, those of one component side by side, to the classes in their bits."""
+    def add(self, originals: Ids, classes: Ids, words: Words) -> None:
+        """Add the edges from some originals, those of one component side by side, to the classes of their bits."""
         if self._is_full:
             return
         tails = self.of_original[originals]
         starts = np.flatnonzero(np.diff(tails, prepend=-1))
         words, tails = np.bitwise_or.reduceat(words, starts, axis=0), tails[starts]
-        for component, outside in self._outside.items():
-            words[tails == component] &= outside
-        rows, classes = ones(words)
-        tails, heads = tails[rows], self.of_class[classes]
+        of_bit = self.of_class[classes]
+        for component in self._large:
+            is_inside = tails == component
+            if is_inside.any():
+                words[is_inside] &= packed(of_bit != component)
+        rows, bits = ones(words)
+        tails, heads = tails[rows], of_bit[bits]
         self._edges.append((tails * self.n + heads)[tails != heads])
         if sum(map(len, self._edges)) > self._limit:
             self.join()

@@ -15,10 +15,11 @@ A table without rows has level 0, which keeps no promise.
 
 Notes
 -----
-Equal originals are counted as one, and so are equal released rows. For each column and original value the released
-classes that contain it are a row of bits; the rows of an original's values are joined by "and", some originals at a
-time. With a perfect matching in hand, a pair lies in some perfect matching when both ends are in one strongly connected
-component of the graph with an edge to each consistent released row and one back for each matched pair.
+Equal originals are counted as one, and so are equal released rows. Both are divided into blocks outside of which no
+pair is consistent, see :mod:`sfumato.audit.blocks`. For each column and original value the released classes of a block
+that contain it are a row of bits; the rows of an original's values are joined by "and", some originals at a time. With
+a perfect matching in hand, a pair lies in some perfect matching when both ends are in one strongly connected component
+of the graph with an edge to each consistent released row and one back for each matched pair.
 
 References
 ----------
@@ -38,7 +39,8 @@ from scipy.sparse.csgraph import maximum_flow
 
 from sfumato.audit import bit_rows
 from sfumato.audit.anonymity import anonymity_level
-from sfumato.audit.bit_rows import ColumnBits, Words, a_row_of_each, ones, packed
+from sfumato.audit.bit_rows import ColumnBits, Words, a_row_of_each, ones, packed, weighted_ones, weighted_rows
+from sfumato.audit.blocks import blocks_of
 from sfumato.audit.cells import Containing, contained, unchanged
 from sfumato.audit.columns import Columns
 from sfumato.audit.components import Components
@@ -52,7 +54,6 @@ Counts = NDArray[np.int64]
 _MANY_PAIRS = 1 << 22
 _SAMPLED_WORDS = 64
 _MOST_PAIRS_IN_FLOW = 1 << 24
-_MOST_ONES_IN_BYTE = 255
 
 
 def consistency(
@@ -135,17 +136,12 @@ class Consistency:
     @cached_property
     def released_per_original(self) -> Counts:
         """Number of released rows that are consistent with each distinct original (``originals.ids`` tells a row's)."""
-        return self._released_rows(self._columns)
+        return self._counts[0]
 
     @cached_property
     def originals_per_released(self) -> Counts:
         """Number of original rows that are consistent with each class of equal released rows."""
-        order = np.repeat(np.arange(len(self.originals.sizes)), self.originals.sizes)
-        totals = np.zeros(len(self.classes.sizes), dtype=np.int64)
-        for _, words in self._bits(self._columns, order, _MOST_ONES_IN_BYTE):
-            ones = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little", count=len(totals))
-            totals += ones.sum(axis=0, dtype=np.uint8)
-        return totals
+        return self._counts[1]
 
     @cached_property
     def assignable_per_original(self) -> Counts:
@@ -154,19 +150,22 @@ class Consistency:
         if pairs is None:
             return np.zeros(len(self.originals.sizes), dtype=np.int64)
         components = Components(*pairs, len(self.originals.sizes), len(self.classes.sizes))
-        order = np.argsort(components.of_original, kind="stable")
+        side_by_side = components.of_original
         if self.released_per_original.sum() > _MANY_PAIRS:
-            for originals, words in self._bits(self._columns, order):
-                components.add(originals, _some_ones(words))
+            for originals, classes, words in self._bits(order=side_by_side):
+                components.add(originals, classes, _some_ones(words))
             components.join()
-        for originals, words in self._bits(self._columns, order):
-            components.add(originals, words)
+        for originals, classes, words in self._bits(order=side_by_side):
+            components.add(originals, classes, words)
         components.join()
         if components.n <= 1:
             return self.released_per_original
         each = np.arange(components.n)
         same = Containing(each, len(each), each, each, each + 1, len(each))
-        return self._released_rows((*self._columns, ColumnBits(same, components.of_original, components.of_class)))
+        found = np.zeros(len(self.originals.sizes), dtype=np.int64)
+        for originals, classes, words in self._bits(ColumnBits(same, components.of_original, components.of_class)):
+            found[originals] += weighted_ones(words, self.classes.sizes[classes])
+        return found
 
     @property
     def anonymity_level(self) -> int:
@@ -193,29 +192,34 @@ class Consistency:
         """Least number of released rows that an original row has in some perfect matching; 0 when there is none."""
         return _least(self.assignable_per_original)
 
-    def _bits(
-        self, columns: Sequence[ColumnBits], order: Ids, most_rows: int | None = None
-    ) -> Iterator[tuple[Ids, Words]]:
-        """Give the distinct originals in an order, some at a time, with the released classes of each as bits."""
-        every = packed(np.ones(len(self.classes.sizes), dtype=np.bool_))
-        n_rows = min(max(1, bit_rows.CHUNK_WORDS // max(len(every), 1)), most_rows or len(order) or 1)
-        for start in range(0, len(order), n_rows):
-            originals = order[start : start + n_rows]
-            words = columns[0].of(originals) if columns else np.tile(every, (len(originals), 1))
-            for column in columns[1:]:
-                words &= column.of(originals)
-            yield originals, words
+    @cached_property
+    def _counts(self) -> tuple[Counts, Counts]:
+        """Released rows for each original, and original rows for each class."""
+        released = np.zeros(len(self.originals.sizes), dtype=np.int64)
+        rows = np.zeros(len(self.classes.sizes), dtype=np.int64)
+        for originals, classes, words in self._bits():
+            released[originals] += weighted_ones(words, self.classes.sizes[classes])
+            rows[classes] += weighted_rows(words, self.originals.sizes[originals], len(classes))
+        return released, rows
 
-    def _released_rows(self, columns: Sequence[ColumnBits]) -> Counts:
-        """Count the released rows for each original: classes whose size has a binary digit count by its value."""
-        sizes = self.classes.sizes
-        digits = range(int(sizes.max(initial=0)).bit_length())
-        masks = [(digit, packed((sizes >> digit) & 1 == 1)) for digit in digits]
-        found = np.zeros(len(self.originals.sizes), dtype=np.int64)
-        for originals, words in self._bits(columns, np.arange(len(found))):
-            for digit, mask in masks:
-                found[originals] += np.bitwise_count(words & mask).sum(axis=1, dtype=np.int64) << digit
-        return found
+    def _bits(self, *more: ColumnBits, order: Ids | None = None) -> Iterator[tuple[Ids, Ids, Words]]:
+        """Give the distinct originals, some at a time, with released classes and which of these fit each, as bits.
+
+        An original may come again with other classes. Those given together are sorted by ``order``.
+        """
+        columns = (*self._columns, *more)
+        for originals, classes in blocks_of(columns, len(self.originals.sizes), len(self.classes.sizes)):
+            if order is not None:
+                originals = originals[np.argsort(order[originals], kind="stable")]
+            kept = [column.kept(originals, classes) for column in columns]
+            every = packed(np.ones(len(classes), dtype=np.bool_))
+            step = max(1, bit_rows.CHUNK_WORDS // len(every))
+            for start in range(0, len(originals), step):
+                some = slice(start, start + step)
+                words = np.tile(every, (len(originals[some]), 1))
+                for column in kept:
+                    words &= column.of(some)
+                yield originals[some], classes, words
 
     def _matched_pairs(self) -> tuple[Ids, Ids] | None:
         """Originals and classes that belong together in one perfect matching; ``None`` when there is none."""
@@ -230,10 +234,10 @@ class Consistency:
     def _flow(self) -> tuple[Ids, Ids] | None:
         """Search a perfect matching; not among more pairs than fit in memory, where none is taken to exist."""
         tails, heads, n_pairs = [], [], 0
-        for originals, words in self._bits(self._columns, np.arange(len(self.originals.sizes))):
-            rows, classes = ones(words)
+        for originals, classes, words in self._bits():
+            rows, bits = ones(words)
             tails.append(originals[rows])
-            heads.append(classes)
+            heads.append(classes[bits])
             n_pairs += len(rows)
             if n_pairs > _MOST_PAIRS_IN_FLOW:
                 return None

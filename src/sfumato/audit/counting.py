@@ -16,11 +16,12 @@ Ids = NDArray[np.int64]
 Counts = NDArray[np.int64]
 
 _LARGEST_KEY = 2**62
+_KEYS_A_ROW = 4
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Rows that are equal on some columns: the class of each row and the size of each class (none is empty)."""
+    """Rows that are equal on some columns: the class of each row (or distinct row) and the rows of each class."""
 
     ids: Ids
     sizes: Counts
@@ -58,22 +59,44 @@ class Refinement:
         self.ids = self.ids * n_values + codes
         self._n_keys *= max(n_values, 1)
 
-    def classes(self) -> Classes:
-        """Give the classes found so far, numbered from 0."""
-        _, ids, sizes = np.unique(self.ids, return_inverse=True, return_counts=True)
+    def classes(self, row_counts: Counts | None = None) -> Classes:
+        """Give the classes found so far, numbered from 0; ``row_counts``: how many rows each entry stands for."""
+        ids, sizes = _numbered(self.ids, self._n_keys)
+        if row_counts is not None:
+            sizes = _summed(ids, row_counts, len(sizes))
         return Classes(ids.astype(np.int64), sizes.astype(np.int64))
+
+
+def _numbered(keys: Ids, n_keys: int) -> tuple[Ids, Counts]:
+    """Renumber keys from 0 in their order, without those that do not occur, and count each.
+
+    Few possible keys are counted, many are sorted.
+    """
+    if n_keys > _KEYS_A_ROW * len(keys):
+        _, ids, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+        return ids, sizes
+    counts = np.bincount(keys, minlength=1)
+    occurs = counts > 0
+    return (np.cumsum(occurs) - 1)[keys], counts[occurs]
+
+
+def _summed(ids: NDArray[np.integer], row_counts: Counts, n: int) -> Counts:
+    sums = np.zeros(n, dtype=np.int64)
+    np.add.at(sums, ids, row_counts)
+    return sums
 
 
 def group_rows(columns: Columns, names: Sequence[str]) -> Classes:
     """Group the rows that are equal on the named columns; missing equals missing. No columns: one class of all rows."""
-    refinement = Refinement(columns.n_rows)
+    columns.check_counted(names)
+    refinement = Refinement(columns.n_entries)
     features, coded = columns.split(names)
     if features:
         ids, first_rows = distinct_patterns(columns.ones(features))
         refinement.add(ids, len(first_rows))
     for column in coded:
         refinement.add(column.codes, len(column.values))
-    return refinement.classes()
+    return refinement.classes(columns.row_counts)
 
 
 def distinct_patterns(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
@@ -93,10 +116,17 @@ def distinct_patterns(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
 
 def joint_counts(columns: Columns, classes: Classes, name: str) -> Joint:
     """Count the values of a column in each class; missing is a value, and so is a number however it is spelled."""
+    columns.check_counted([name])
     column, described = columns.coded(name), columns.describe(name)
     rank = ranks(column.values, described.kind, described.domain)
     occurring, values = np.unique(rank[column.codes], return_inverse=True)
     n_values = max(len(occurring), 1)
-    pairs, counts = np.unique(classes.ids * n_values + values, return_counts=True)
-    totals = np.bincount(values, minlength=len(occurring))
+    keys = classes.ids * n_values + values
+    if columns.row_counts is None:
+        pairs, counts = np.unique(keys, return_counts=True)
+        totals = np.bincount(values, minlength=len(occurring))
+    else:
+        pairs, places = np.unique(keys, return_inverse=True)
+        counts = _summed(places, columns.row_counts, len(pairs))
+        totals = _summed(values, columns.row_counts, len(occurring))
     return Joint(pairs // n_values, pairs % n_values, counts.astype(np.int64), classes.sizes, totals.astype(np.int64))

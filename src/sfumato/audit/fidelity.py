@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.buckets import check_buckets
-from sfumato.audit.cells import Containing, contained
+from sfumato.audit.cell_rules import CellRule, Codes, cell_rules, codes_of
 from sfumato.audit.checks import Check, listed
-from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, ClaimedRecoding, Claims
+from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, Claims
 from sfumato.audit.columns import Columns
-from sfumato.audit.labels import contained_in_labels
-from sfumato.audit.rules import AS_IS, GENERALIZED, HIERARCHY, KNOWN_RULES, evaluate
-from sfumato.audit.values import matching_ids, zero_one
+from sfumato.audit.row_order import are_in_order
+from sfumato.audit.rules import GENERALIZED, HIERARCHY
+from sfumato.audit.values import matching_ids
 from sfumato.schema import Kind, Role
 from sfumato.table.binary import Feature
-from sfumato.table.coding import CodedColumn
-
-Ids = NDArray[np.int64] | NDArray[np.int8]
-_ALL = slice(None)
-_FEWEST_ROWS, _MOST_ROWS = 64, 65_536  # compared at once where rows were suppressed
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """What a released column should hold in each row of the original that may be released, and what it holds.
+    """Codes of a released column and of the one it came from, in each row of the original that may be released."""
 
-    Equal numbers stand for equal cells; ``problem`` says why there is nothing to compare.
-    """
+    rule: CellRule
+    original: Codes
+    released: Codes
 
-    name: str
-    expected: Ids
-    found: Ids
-    problem: str = ""
-
-    @property
-    def n_expected(self) -> int:
-        """Rows of the original that may be released."""
-        return len(self.expected)
-
-    def agree(self, originals: slice, released: slice) -> NDArray[np.bool_]:
-        """Whether cells of some rows of the original and of as many released ones agree, one by one."""
-        return np.asarray(self.expected[originals] == self.found[released])
-
-
-@dataclass(frozen=True)
-class _FittingPair(_Pair):
-    """Cells that agree when the released one may stand for the original's; the numbers are codes of both."""
-
-    read: Containing | None = None
-
-    def agree(self, originals: slice, released: slice) -> NDArray[np.bool_]:
-        """Whether released cells stand for the values beside them."""
-        if self.read is None:
-            raise AssertionError
-        return self.read.holds(self.expected[originals], self.found[released])
+    def differ(self) -> NDArray[np.bool_]:
+        """Which rows differ, where nothing was left out."""
+        return ~self.rule.agree(self.original, self.released)
 
 
 def check_fidelity(
@@ -70,16 +43,11 @@ def check_fidelity(
     Of flipped features as many cells must differ as the manifest says; synthetic rows must have the original's classes.
     Slices must hold the original's values bucket by bucket, and columns of no slice row by row.
     """
-    yield _check_input(original, claims)
-    yield _check_identifiers(original, claims, check_roles)
-    yield _check_accounted(original, claims)
-    if check_roles:
-        yield _check_roles(original, claims)
-    yield from _check_kinds(original, claims, check_roles)
+    yield from check_description(original, claims, check_roles)
     incomplete = (
         original.incomplete_rows() if claims.drops_incomplete_rows else np.zeros(original.n_rows, dtype=np.bool_)
     )
-    rows = _check_rows(released, original, claims, int(incomplete.sum()))
+    rows = check_rows(released, original, claims, int(incomplete.sum()))
     yield rows
     if not rows.passed:
         yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
@@ -94,11 +62,21 @@ def check_fidelity(
         yield from check_buckets(
             released, original, stated.bucket or "", stated.slices, claims.seed, kept, claims.recodings
         )
-        pairs = (pair for pair in pairs if pair.name not in stated.moved)
+        pairs = (pair for pair in pairs if pair.rule.name not in stated.moved)
     if perturbation == FLIPPED:
         yield _check_flipped(pairs, claims)
     else:
-        yield _check_subsequence(pairs, released.n_rows) if claims.suppressed_rows else _check_cells(pairs)
+        yield _check_subsequence(pairs, claims.suppressed_rows) if claims.suppressed_rows else _check_cells(pairs)
+
+
+def check_description(original: Columns, claims: Claims, check_roles: bool) -> Iterator[Check]:
+    """Compare what the manifest says of the original's columns with what they are."""
+    yield _check_input(original, claims)
+    yield _check_identifiers(original, claims, check_roles)
+    yield _check_accounted(original, claims)
+    if check_roles:
+        yield _check_roles(original, claims)
+    yield from _check_kinds(original, claims, check_roles)
 
 
 def _check_input(original: Columns, claims: Claims) -> Check:
@@ -173,7 +151,8 @@ def _check_kinds(original: Columns, claims: Claims, check_roles: bool) -> Iterat
         yield Check("order of cells", not (wrong or unknown), f"orders that the manifest states for ranges{said}")
 
 
-def _check_rows(released: Columns, original: Columns, claims: Claims, n_incomplete: int) -> Check:
+def check_rows(released: Columns, original: Columns, claims: Claims, n_incomplete: int) -> Check:
+    """Whether the numbers of rows fit."""
     n_dropped = n_incomplete + original.n_incomplete_dropped
     expected = original.n_rows - n_incomplete - claims.suppressed_rows
     problems = []
@@ -191,79 +170,13 @@ def _check_rows(released: Columns, original: Columns, claims: Claims, n_incomple
 
 
 def _pairs(released: Columns, original: Columns, claims: Claims, rows: NDArray[np.intp]) -> Iterator[_Pair]:
-    """Compare each stated column with what it should be."""
-    for name in claims.names():
-        if name not in released:
-            yield _impossible(name, "is not in the release")
-        elif name in claims.recodings:
-            yield _recoded(released, original, claims.recodings[name], rows)
-        elif name not in original:
-            yield _impossible(name, "is neither a column of the original nor a stated recoding")
-        elif original.feature(name):
-            yield _as_ones(name, released, _ones(original, name)[rows])
+    """Put each stated column beside the one that it came from."""
+    nothing = np.zeros(0, dtype=np.int32)
+    for rule in cell_rules(released, original, claims):
+        if rule.problem:
+            yield _Pair(rule, nothing, nothing)
         else:
-            before, after = original.coded(name), released.coded(name)
-            expected, found = matching_ids(before.values, after.values)
-            yield _Pair(name, expected[before.codes[rows]], found[after.codes])
-
-
-def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, rows: NDArray[np.intp]) -> _Pair:
-    name = recoding.name
-    feature = original.feature(name) or (original.feature(recoding.column) if recoding.rule == AS_IS else None)
-    if feature is not None:
-        if recoding.name == feature.name and not _same_rule(recoding, feature):
-            return _impossible(name, "has another rule than in the original")
-        return _as_ones(name, released, _ones(original, feature.name)[rows])
-    if recoding.column not in original:
-        return _impossible(name, "was computed from a column that the original lacks")
-    if recoding.rule in (GENERALIZED, HIERARCHY):
-        return _fitting(released, original, recoding, rows)
-    if recoding.rule not in KNOWN_RULES:
-        return _impossible(name, "was recoded by a rule that this audit does not know")
-    column = original.coded(recoding.column)
-    result = evaluate(recoding, column.values)
-    if result is None:
-        return _impossible(name, f"has a rule ({recoding.rule}) that cannot be applied to '{recoding.column}'")
-    return _as_ones(name, released, result[column.codes[rows]])
-
-
-def _fitting(released: Columns, original: Columns, recoding: ClaimedRecoding, rows: NDArray[np.intp]) -> _Pair:
-    """Compare cells that stand for several values with the original's."""
-    before, after = original.coded(recoding.column), released.coded(recoding.name)
-    if recoding.rule == GENERALIZED:
-        read = contained(after.values, before.values, recoding.kind, recoding.domain)
-    else:
-        read = contained_in_labels(after.values, before.values, recoding.kind, recoding.labels, recoding.domain)
-    if read.n_unreadable or read.n_foreign or read.n_repeated:
-        return _impossible(recoding.name, "has cells that cannot be read as ranges or sets of the original's values")
-    return _FittingPair(recoding.name, before.codes[rows].astype(np.int64), after.codes.astype(np.int64), read=read)
-
-
-def _same_rule(recoding: ClaimedRecoding, feature: Feature) -> bool:
-    stated = (recoding.column, recoding.rule, recoding.values, recoding.above, recoding.upto)
-    return stated == (feature.column, feature.rule, tuple(feature.values), feature.above, feature.upto)
-
-
-def _ones(columns: Columns, name: str) -> NDArray[np.int8]:
-    ones = np.zeros(columns.n_rows, dtype=np.int8)
-    ones[columns.rows_with_one(name)] = 1
-    return ones
-
-
-def _as_ones(name: str, released: Columns, expected: NDArray[np.int8]) -> _Pair:
-    """Compare a released column with expected zeros and ones; anything else in it differs."""
-    if released.feature(name):
-        return _Pair(name, expected, _ones(released, name))
-    column: CodedColumn = released.coded(name)
-    numbers = zero_one(column.values)
-    if numbers is None or len(set(numbers.tolist())) < len(numbers):
-        return _impossible(name, "should hold only 0 and 1, in one spelling each")
-    return _Pair(name, expected, numbers[column.codes])
-
-
-def _impossible(name: str, problem: str) -> _Pair:
-    nothing = np.zeros(0, dtype=np.int64)
-    return _Pair(name, nothing, nothing, problem)
+            yield _Pair(rule, codes_of(original, rule.column)[rows], codes_of(released, rule.name))
 
 
 def _check_cells(pairs: Iterator[_Pair]) -> Check:
@@ -271,9 +184,9 @@ def _check_cells(pairs: Iterator[_Pair]) -> Check:
     problems, n_columns = [], 0
     for pair in pairs:
         n_columns += 1
-        n_different = 0 if pair.problem else int((~pair.agree(_ALL, _ALL)).sum())
-        if pair.problem or n_different:
-            problems.append(f"'{pair.name}' {pair.problem or f'differs in {n_different:,} rows'}")
+        n_different = 0 if pair.rule.problem else int(pair.differ().sum())
+        if pair.rule.problem or n_different:
+            problems.append(f"'{pair.rule.name}' {pair.rule.problem or f'differs in {n_different:,} rows'}")
     return _cells(problems, n_columns)
 
 
@@ -283,13 +196,14 @@ def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
     stated = claims.perturbation.n_cells_changed if claims.perturbation else 0
     problems, n_changed = [], 0
     for pair in pairs:
-        if not pair.problem and len(pair.expected) == len(pair.found):
-            n_different = int((pair.expected != pair.found).sum())
-            n_changed += n_different if pair.name in features else 0
-            problem = f"differs in {n_different:,} rows" if n_different and pair.name not in features else ""
+        name = pair.rule.name
+        if not pair.rule.problem and len(pair.original) == len(pair.released):
+            n_different = int(pair.differ().sum())
+            n_changed += n_different if name in features else 0
+            problem = f"differs in {n_different:,} rows" if n_different and name not in features else ""
         else:
-            problem = pair.problem or "has suppressed rows, which cannot be told from flipped ones"
-        problems += [f"'{pair.name}' {problem}"] if problem else []
+            problem = pair.rule.problem or "has suppressed rows, which cannot be told from flipped ones"
+        problems += [f"'{name}' {problem}"] if problem else []
     if n_changed != stated and not problems:
         problems.append(f"{n_changed:,} cells of features differ")
     more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
@@ -314,30 +228,25 @@ def _check_synthetic(released: Columns, original: Columns, claims: Claims, rows:
     yield Check("cells", not strangers, f"the released rows are synthetic: {said}")
 
 
-def _check_subsequence(pairs: Iterator[_Pair], n_released: int) -> Check:
-    """Rows were suppressed: the released rows must be those of the original in the same order, with some left out.
-
-    Each released row is given the first row of the original that agrees and comes after those given before; if there is
-    any way, this is one.
-    """
+def _check_subsequence(pairs: Iterator[_Pair], n_suppressed: int) -> Check:
+    """Rows were suppressed: the released rows must be those of the original in the same order, with some left out."""
     compared = list(pairs)
-    problems = [f"'{pair.name}' {pair.problem}" for pair in compared if pair.problem]
-    if compared and not problems:
-        n_original = compared[0].n_expected
-        done, left_out, at_once = 0, 0, _FEWEST_ROWS
-        while done < n_released and done + left_out < n_original:
-            n = min(at_once, n_released - done, n_original - done - left_out)
-            originals, released = slice(done + left_out, done + left_out + n), slice(done, done + n)
-            agree = np.ones(n, dtype=np.bool_)
-            for pair in compared:
-                agree &= pair.agree(originals, released)
-            n_first = n if agree.all() else int(np.argmin(agree))
-            done += n_first
-            left_out += n_first < n
-            at_once = min(2 * at_once, _MOST_ROWS) if n_first == n else _FEWEST_ROWS
-        if done < n_released:
-            problems.append("released rows are not rows of the original in its order")
-    return _cells(problems, len(compared))
+    rules = [pair.rule for pair in compared]
+    originals, released = [[pair.original for pair in compared]], [[pair.released for pair in compared]]
+    return check_order(rules, iter(originals), iter(released), n_suppressed)
+
+
+def check_order(
+    rules: Sequence[CellRule],
+    originals: Iterator[Sequence[Codes]],
+    released: Iterator[Sequence[Codes]],
+    n_suppressed: int,
+) -> Check:
+    """Whether the cells of released rows follow from the original's; of both come codes in blocks of rows."""
+    problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
+    if rules and not problems and not are_in_order(rules, originals, released, n_suppressed):
+        problems.append("released rows are not rows of the original in its order")
+    return _cells(problems, len(rules))
 
 
 def _cells(problems: list[str], n_columns: int) -> Check:

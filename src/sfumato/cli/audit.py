@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--original", help="The table that was released from; also checks that nothing else was changed.")
 @click.option("--project", help="Project file that describes the original: reads it, and checks its roles too.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
+@click.option("--memory", metavar="SIZE", help="Work out of core, in about so much memory, such as 1GB (CSV, Parquet).")
 @role_options
 @reading_options
 def command(
@@ -38,6 +39,7 @@ def command(
     original: str | None,
     project: str | None,
     as_json: bool,
+    memory: str | None,
     **settings: Any,
 ) -> None:
     """Re-compute every guarantee that a release promises, or profile the risk of any TABLE.
@@ -49,22 +51,36 @@ def command(
     an ordered column were joined in its own order only with --project, which declares that order: where an ordered
     column was recoded, --original fails with NOT CHECKED.
 
+    With --memory no table is held in memory; what is then not checked is said.
+
     \b
     Examples:
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv
       sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
       sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
+      sfumato audit release.parquet --manifest release.parquet.manifest.json --original large.parquet --memory 1GB
     """
+    from sfumato.cli.large import describe_large_original, profile_large, verify_large
     from sfumato.errors import InvalidParameterError
+    from sfumato.large.memory import Memory
 
     options, roles = read_options(settings), given_roles(settings)
     if manifest_path is None:
         if original or project:
             raise InvalidParameterError("--original and --project", "got one", allowed="given with --manifest only")
-        _profile(table, options, roles, as_json)
+        if memory is not None:
+            profile_large(table, options, roles, Memory.of(memory), as_json)
+        else:
+            _profile(table, options, roles, as_json)
         return
     if original and project:
         raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
+    if original is None and not project and roles:
+        raise InvalidParameterError("role options", "got some", allowed="given with --original or without --manifest")
+    if memory is not None:
+        opened = describe_large_original(Path(manifest_path), original, project, options, roles, Memory.of(memory))
+        verify_large(table, Path(manifest_path), opened, as_json, bool(project or roles), Memory.of(memory))
+        return
     described = _described_original(Path(manifest_path), original, project, options, roles)
     _verify(table, Path(manifest_path), described, as_json, bool(project or roles))
 
@@ -88,17 +104,12 @@ def _described_original(
     manifest_path: Path, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> AnyTable | None:
     """Read the original: as a project describes it, or as the manifest says, with the roles given."""
-    from sfumato.errors import InvalidParameterError
     from sfumato.project import load_project
     from sfumato.reaudit import read_manifest, read_original
 
     if project:
         return load_project(project).read()
     if original is None:
-        if roles:
-            raise InvalidParameterError(
-                "role options", "got some", allowed="given with --original or without --manifest"
-            )
         return None
     manifest, _ = read_manifest(manifest_path)
     return with_given_roles(read_original(original, manifest, options), roles)

@@ -11,6 +11,7 @@ import traceback
 
 import click
 
+from sfumato.cli.limited_memory import go_on_in_a_child
 from sfumato.errors import BUG, SfumatoError, words_and_exit_code
 
 COMMANDS = {
@@ -76,8 +77,10 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code.
 
     What was registered for the end is run, and then the process ends at once: threads of native libraries that are
-    still waiting for work would now and then abort it (exit code 134) while the interpreter is taken down.
+    still waiting for work would now and then abort it (exit code 134) while the interpreter is taken down. Where memory
+    is limited, the command runs in a child of this process.
     """
+    go_on_in_a_child()
     code = run(sys.argv[1:] if arguments is None else arguments)
     with contextlib.suppress(Exception):
         atexit._run_exitfuncs()

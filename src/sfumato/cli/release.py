@@ -22,6 +22,7 @@ from sfumato.cli.options import (
 if TYPE_CHECKING:
     from sfumato.contract import Progress, Release
     from sfumato.manifest import AnyTable
+    from sfumato.project import Project
     from sfumato.table.coding import Source
     from sfumato.table.describe import ColumnGuess
 
@@ -58,9 +59,18 @@ class Order:
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
+@click.option("--memory", metavar="SIZE", help="Work out of core, in about so much memory, such as 1GB (CSV, Parquet).")
 @role_options
 @reading_options
-def command(data: str | None, project: str | None, force: bool, dry_run: bool, as_json: bool, **settings: Any) -> None:
+def command(
+    data: str | None,
+    project: str | None,
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
+    memory: str | None,
+    **settings: Any,
+) -> None:
     """Make a release of DATA (or of the table that the project file describes), audit it and write it.
 
     Nothing is written unless an independent audit confirms every guarantee. The manifest stands beside the table as
@@ -69,6 +79,9 @@ def command(data: str | None, project: str | None, force: bool, dry_run: bool, a
     A parameter that is a table is given entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are
     looked up in the working folder, those that a project file names in the folder of that file.
 
+    With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
+    release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.
+
     \b
     Examples:
       sfumato release                                   # what sfumato.toml says
@@ -76,6 +89,7 @@ def command(data: str | None, project: str | None, force: bool, dry_run: bool, a
       sfumato release mail.svm -k 5 -o mail-release.csv
       sfumato release admissions.csv --target readmitted --sensitive diagnosis -o release.parquet
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
+      sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
     """
     from sfumato.cli.summary import show_guesses, show_release
     from sfumato.errors import InvalidParameterError
@@ -83,8 +97,13 @@ def command(data: str | None, project: str | None, force: bool, dry_run: bool, a
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
+    if memory is not None:
+        from sfumato.cli.large import release_large
+
+        release_large(data, Path(project or PROJECT_NAME), settings, memory, force, dry_run, as_json)
+        return
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
-    target = None if dry_run else _checked_output(order, force=force)
+    target = None if dry_run else checked_output(order.output, order.source, force=force)
     bar, progress = progress_bar(order.mechanism)
     with bar:
         release, original = order.make(progress)
@@ -101,15 +120,16 @@ def command(data: str | None, project: str | None, force: bool, dry_run: bool, a
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
 
 
-def _checked_output(order: Order, *, force: bool) -> Path:
+def checked_output(output: Path | None, source: Source | None, *, force: bool) -> Path:
+    """Refuse an output that is not named or cannot be written."""
     from sfumato.errors import InvalidParameterError
     from sfumato.publishing import check_targets, manifest_path_for
 
-    if order.output is None:
+    if output is None:
         hint = "a file name such as -o release.csv; or try --dry-run"
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
-    check_targets(order.output, manifest_path_for(order.output), order.source, force=force)
-    return order.output
+    check_targets(output, manifest_path_for(output), source, force=force)
+    return output
 
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
@@ -122,7 +142,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     table, guesses = apply_roles(read_table(data, options=options), roles)
     refuse_mixed_columns(table)
     name = settings["mechanism"] or DEFAULT_MECHANISM
-    mechanism = build_mechanism(name, _parameters({}, settings))
+    mechanism = build_mechanism(name, merged_parameters({}, settings))
     output = Path(settings["output"]) if settings["output"] else None
 
     def make(progress: Progress) -> tuple[Release, AnyTable]:
@@ -132,10 +152,22 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
+    from sfumato.project_release import release_project
+    from sfumato.table.coding import Source
+
+    project = project_with_flags(path, settings)
+
+    def make(progress: Progress) -> tuple[Release, AnyTable]:
+        return release_project(project, progress=progress)
+
+    return Order(str(project.mechanism), project.output, Source(str(project.data_path), ""), make)
+
+
+def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
+    """Read a project file; mechanism, parameters and output that are given as flags win."""
     from sfumato.errors import InvalidParameterError
     from sfumato.project import load_project
-    from sfumato.project_release import mechanism_of_project, release_project
-    from sfumato.table.coding import Source
+    from sfumato.project_release import mechanism_of_project
     from sfumato.table.read import ReadOptions
 
     if given_roles(settings) or read_options(settings) != ReadOptions():
@@ -144,16 +176,11 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     written = load_project(path)
     name, declared = mechanism_of_project(replace(written, mechanism=settings["mechanism"] or written.mechanism))
     output = Path(settings["output"]) if settings["output"] else written.output
-    parameters = _parameters(declared, settings)  # the plan for binary features is among them
-    project = replace(written, mechanism=name, parameters=parameters, binarize=None, output=output)
-
-    def make(progress: Progress) -> tuple[Release, AnyTable]:
-        return release_project(project, progress=progress)
-
-    return Order(name, output, Source(str(project.data_path), ""), make)
+    parameters = merged_parameters(declared, settings)  # the plan for binary features is among them
+    return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output)
 
 
-def _parameters(written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+def merged_parameters(written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Merge the project's parameters with flags; flags win."""
     parameters = dict(written)
     if settings["binarize"]:

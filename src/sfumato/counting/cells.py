@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.counting.engine import Countable, Engine, default_engine
 from sfumato.errors import ColumnNotFoundError
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.weighted import CountedTable
 
 _MAX_KEY = 2**62
 
@@ -111,8 +112,10 @@ def cell_table(source: Countable, columns: Sequence[str], engine: Engine | None 
     >>> cells.codes.tolist(), cells.counts.tolist()
     ([[0, 1], [1, 0]], [1, 2])
     """
-    engine = default_engine() if engine is None else engine
     names = tuple(columns)
+    if isinstance(source, CountedTable):
+        return _rolled_up(source, names)
+    engine = default_engine() if engine is None else engine
     if not names:
         n_rows = engine.n_rows(source)
         counts = np.array([n_rows] if n_rows else [], dtype=np.int64)
@@ -133,13 +136,24 @@ def cell_table(source: Countable, columns: Sequence[str], engine: Engine | None 
     return _collapse(names, codes, counts, tuple(column.values for column in coded))
 
 
+def _rolled_up(source: CountedTable, names: tuple[str, ...]) -> CellTable:
+    """Roll distinct rows up to some of the columns that were counted together."""
+    for name in names:
+        if name not in source.together:
+            raise ColumnNotFoundError(name, source.together, where="the columns that were counted together")
+    codes = np.empty((len(source.row_counts), len(names)), dtype=np.int32, order="F")
+    for i, name in enumerate(names):
+        codes[:, i] = source[name].codes
+    return _collapse(names, codes, source.row_counts, tuple(source[name].values for name in names))
+
+
 def _collapse(
     columns: tuple[str, ...],
     codes: NDArray[np.signedinteger],
     counts: NDArray[np.int64],
     values: tuple[pa.Array, ...] | None,
 ) -> CellTable:
-    """Sort cells and add up those that are equal."""
+    """Sort cells, given as codes and counts, and add up those that are equal."""
     if len(counts) == 0:
         return CellTable(columns, codes, counts, values)
     keys = _packed(codes)

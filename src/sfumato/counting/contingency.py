@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sfumato.counting.cells import cell_table
 from sfumato.counting.engine import Countable, Engine
 from sfumato.table.coding import Table
+from sfumato.table.weighted import CountedTable
 
 
 def contingency(source: Countable, column: str, by: str, engine: Engine | None = None) -> NDArray[np.int64]:
@@ -38,11 +39,14 @@ def contingency(source: Countable, column: str, by: str, engine: Engine | None =
     >>> contingency(pa.table({"sex": ["m", "f", "m"], "ill": [1, 0, 0]}), "sex", "ill").tolist()
     [[1, 0], [1, 1]]
     """
+    if isinstance(source, CountedTable) and (column, by) in source.pairs:
+        return source.pairs[column, by]
     if isinstance(source, Table):
         values, classes = source[column], source[by]
         pairs = values.codes.astype(np.int64) * classes.n_distinct + classes.codes
-        counted = np.bincount(pairs, minlength=values.n_distinct * classes.n_distinct)
-        return counted.reshape(values.n_distinct, classes.n_distinct)
+        weights = source.row_counts if isinstance(source, CountedTable) else None
+        counted = np.bincount(pairs, weights=weights, minlength=values.n_distinct * classes.n_distinct)
+        return counted.astype(np.int64, copy=False).reshape(values.n_distinct, classes.n_distinct)
     cells = cell_table(source, [column, by], engine)
     dense = np.zeros(cells.n_values, dtype=np.int64)
     dense[cells.codes[:, 0], cells.codes[:, 1]] = cells.counts

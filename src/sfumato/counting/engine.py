@@ -9,8 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -25,6 +23,7 @@ import pyarrow as pa
 
 from sfumato.counting.files import is_path, open_file
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
+from sfumato.private_folders import PrivateFolder
 from sfumato.table.coding import Table
 
 Countable: TypeAlias = Any
@@ -38,8 +37,8 @@ class Engine:
     """An in-process DuckDB that counts tables, also those larger than memory.
 
     Use it in a ``with`` block. It never reaches for the network (extensions are neither installed nor loaded), and what
-    does not fit in memory is spilled into a private folder that is removed on closing. It belongs to the process that
-    made it: a forked child needs an engine of its own.
+    does not fit in memory is spilled into a private folder that is removed on closing; that of a killed process is
+    removed by the next. It belongs to the process that made it: a forked child needs an engine of its own.
 
     Parameters
     ----------
@@ -59,10 +58,10 @@ class Engine:
     def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise InvalidParameterError(name="threads", problem=f"got {threads}", allowed="at least 1")
-        folder = tempfile.mkdtemp(prefix="sfumato-")  # mode 700
-        self._remove_folder = weakref.finalize(self, _remove_own_folder, folder, os.getpid())
+        folder = PrivateFolder("count")
+        self._remove_folder = weakref.finalize(self, folder.remove)
         config: dict[str, Any] = {
-            "temp_directory": folder,
+            "temp_directory": str(folder.path),
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "python_enable_replacements": False,
@@ -182,11 +181,6 @@ class Engine:
                 return names, nw.from_native(relation)
         opened = nw.from_native(source).lazy()
         return opened.collect_schema().names(), opened
-
-
-def _remove_own_folder(folder: str, owner: int) -> None:
-    if os.getpid() == owner:  # a forked child must not pull the folder from under its parent
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_native(source: Countable) -> bool:

@@ -19,7 +19,7 @@ from sfumato.recoding.lattice_class_losses import CLASS_LOSSES, LOSSES
 from sfumato.recoding.level_recoding import LevelRecoding
 from sfumato.recoding.privacy_goal import PrivacyGoal
 from sfumato.recoding.weights import information_gains, weights_by_gain
-from sfumato.schema import Role
+from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 
 
@@ -111,6 +111,16 @@ class GainRecoder(GlobalRecoder):
             problem = f"no quasi-identifier has a gain below {self.threshold:g} bits"
             raise SchemaError(problem, hint="raise the threshold, or use slicing = false")
         return low
+
+    def counted_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Count sensitive columns too where useful columns are unprotected: what they give away is measured."""
+        beside = schema.names(Role.SENSITIVE) if self.slicing else ()
+        return tuple(dict.fromkeys([*super().counted_columns(schema), *beside]))
+
+    def counted_beside(self, schema: Schema) -> tuple[str, ...]:
+        """Count the column that the gain is about too."""
+        about = [schema[self.gain_target].name] if self.gain_target else []
+        return tuple(dict.fromkeys([*super().counted_beside(schema), *about]))
 
     def column_weights(self, table: Table, names: tuple[str, ...]) -> list[float] | None:
         """Weigh columns by their gain; equally where the useful ones are left out anyhow.

@@ -27,9 +27,10 @@ from sfumato.recoding.level_recoding import LevelRecoding, penalty_of
 from sfumato.recoding.privacy_goal import PrivacyGoal
 from sfumato.recoding.regrouping import regroup
 from sfumato.recoding.weights import column_weights
-from sfumato.schema import Role
+from sfumato.schema import Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
+from sfumato.table.weighted import CountedTable
 
 VARIANTS = ("distinct", "entropy", "recursive")
 DISTANCES = ("equal", "ordered")
@@ -168,10 +169,13 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         setting_of_row = setting_of_cell[cells.find(table.codes(cells.columns))]
         self.search_, self.loss_ = found, found.loss
         self.levels_ = dict(zip(names, found.levels, strict=True))
-        self.n_suppressed_ = int((setting_of_row < 0).sum())
-        penalty = penalty_of([table[n] for n in names], fitted, levels, setting_of_row)
+        self.n_suppressed_ = int(cells.counts[setting_of_cell < 0].sum())
+        penalty = penalty_of(cells, fitted, levels, setting_of_cell)
         described = tuple(table.schema[name] for name in names)
-        self.recoding_ = LevelRecoding(described, tuple(sources), tuple(fitted), levels, setting_of_row, penalty)
+        counts = table.row_counts if isinstance(table, CountedTable) else None
+        self.recoding_ = LevelRecoding(
+            described, tuple(sources), tuple(fitted), levels, setting_of_row, penalty, counts
+        )
         if progress:
             progress(1, 1, "recoded")
         return self.recoding_
@@ -187,7 +191,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         table = self._checked(table)
         recoding = self.recode(table, progress=progress)
         kept = [c.name for c in table.schema if c.role is not Role.IDENTIFIER]
-        released = recoding.recoded(table).take(recoding.is_released).keep(kept)
+        released = recoding.recoded(table).keep(kept).take(recoding.is_released)
         manifest = draft_manifest(
             table,
             released,
@@ -199,6 +203,25 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
             recodings=recoding.recodings(released),
         )
         return Release(released, manifest)
+
+    def counted_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns whose combinations decide the levels: what :meth:`release_cells` needs counted together."""
+        beside = [schema.target] if schema.target and self.loss in TARGET_LOSSES else []
+        if self.l is not None or self.t is not None:
+            named = [name.strip() for name in str(self.sensitive or "").split(",") if name.strip()]
+            beside += [schema[name].name for name in named or schema.names(Role.SENSITIVE)]
+        return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *beside]))
+
+    def counted_beside(self, schema: Schema) -> tuple[str, ...]:
+        """Columns that are counted with each quasi-identifier by itself: the target, which guides hierarchies."""
+        return (schema.target,) if schema.target else ()
+
+    def release_cells(
+        self, cells: CountedTable, *, progress: Progress | None = None
+    ) -> tuple[Release, NDArray[np.bool_]]:
+        """Release distinct rows that were counted; says as well which of them are released, in their order."""
+        release = self.release(cells, progress=progress)
+        return release, self.recoding_.is_released
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; of hierarchies only which columns were given one."""

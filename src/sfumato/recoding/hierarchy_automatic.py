@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from sfumato.counting.contingency import contingency
 from sfumato.recoding.hierarchy import ROOT, Hierarchy
 from sfumato.recoding.hierarchy_builders import calendar_levels, is_date, ordered_groups
 from sfumato.recoding.hierarchy_intervals import are_finite_numbers, distinct_numbers, quantile_intervals
@@ -73,14 +74,14 @@ def hierarchy_for(table: Table, name: str, *, target: str | None = None) -> Hier
     texts, counts = distinct_texts(column)
     if not texts:
         return Hierarchy.from_rows([("", ROOT)])
-    contingency = None
+    counted = None
     if target is not None:
         classes = _classes(table[target])
-        n_classes = int(classes.max(initial=0)) + 1
-        cells = column.codes.astype(np.int64) * n_classes + classes
-        counted = np.bincount(cells, minlength=column.n_distinct * n_classes)
-        contingency = _summed(counted.reshape(column.n_distinct, n_classes), _trimmed(column))
-    return automatic_hierarchy(texts, counts, described.kind, contingency=contingency, order=described.domain)
+        of_values = contingency(table, name, target)
+        by_class = np.zeros((column.n_distinct, int(classes.max(initial=0)) + 1), dtype=np.int64)
+        np.add.at(by_class.T, classes, of_values.T)
+        counted = _summed(by_class, _trimmed(column))
+    return automatic_hierarchy(texts, counts, described.kind, contingency=counted, order=described.domain)
 
 
 def distinct_texts(column: CodedColumn) -> tuple[list[str], Counts]:
@@ -112,10 +113,11 @@ def _summed(counts: Counts, texts: Sequence[str]) -> Counts:
 
 
 def _classes(target: CodedColumn) -> Counts:
+    """Class of each value of a target."""
     if target.n_distinct <= _MAX_CLASSES:
-        return target.codes.astype(np.int64)
+        return np.arange(target.n_distinct)
     reached = np.cumsum(target.counts)
-    return np.asarray(((reached - 1) * _JOINED_CLASSES // reached[-1])[target.codes], dtype=np.int64)
+    return np.asarray((reached - 1) * _JOINED_CLASSES // reached[-1], dtype=np.int64)
 
 
 def groups_of_rare_values(values: Sequence[str], counts: Counts) -> Hierarchy:

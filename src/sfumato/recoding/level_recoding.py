@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.counting.cells import CellTable
 from sfumato.recoding.axes import positions_of
 from sfumato.recoding.covering import Covered, covered
 from sfumato.recoding.hierarchy import ROOT, Hierarchy
@@ -45,6 +46,8 @@ class LevelRecoding:
     certainty_penalty : float
         Mean over rows and columns of the share of a hierarchy's values that a cell leaves open; 0 for a cell of one
         value, 1 for a suppressed one.
+    row_counts : int64 array or None
+        Rows that each row stands for, where the table holds distinct rows; ``None``: one each.
     """
 
     described: tuple[Column, ...]
@@ -53,6 +56,7 @@ class LevelRecoding:
     levels: NDArray[np.intp]
     setting_of_row: NDArray[np.intp]
     certainty_penalty: float
+    row_counts: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         return f"LevelRecoding({len(self.setting_of_row):,} rows, {self.n_suppressed:,} suppressed)"
@@ -65,7 +69,8 @@ class LevelRecoding:
     @property
     def n_suppressed(self) -> int:
         """Rows that are not released."""
-        return int((self.setting_of_row == SUPPRESSED).sum())
+        is_suppressed = self.setting_of_row == SUPPRESSED
+        return int(is_suppressed.sum() if self.row_counts is None else self.row_counts[is_suppressed].sum())
 
     @property
     def is_released(self) -> NDArray[np.bool_]:
@@ -152,19 +157,17 @@ class LevelRecoding:
 
 
 def penalty_of(
-    columns: Sequence[CodedColumn],
-    covered: Sequence[Covered],
-    levels: NDArray[np.intp],
-    setting_of_row: NDArray[np.intp],
+    cells: CellTable, covered: Sequence[Covered], levels: NDArray[np.intp], setting_of_cell: NDArray[np.intp]
 ) -> float:
-    """Certainty penalty of rows released at level combinations, see :class:`LevelRecoding`."""
+    """Certainty penalty of cells released at level combinations, see :class:`LevelRecoding`."""
     means = []
-    for j, (column, fitted) in enumerate(zip(columns, covered, strict=True)):
-        of_value = np.ones((len(levels) + 1, column.n_distinct))
+    for j, fitted in enumerate(covered):
+        of_value = np.ones((len(levels) + 1, fitted.level_codes.shape[1]))
         for setting, level in enumerate(levels[:, j].tolist()):
             n_values = np.rint(fitted.shares[level] * fitted.n_rows)[fitted.level_codes[level]]
             of_value[setting] = np.where(n_values > 1, n_values / fitted.n_rows, 0.0)
-        means.append(of_value[setting_of_row, column.codes].mean())
+        codes = cells.codes[:, cells.columns.index(fitted.name)]
+        means.append(np.average(of_value[setting_of_cell, codes], weights=cells.counts))
     return float(np.mean(means)) if means else 0.0
 
 

@@ -41,13 +41,16 @@ class StoredBytes:
         Open at its start; read once, by the first pass.
     path : Path or None
         Where it can be read again, or ``None`` when it cannot and has to be held whatever its size.
+    most_held : int or None
+        Bytes up to which a file that can be read again is held; ``None`` takes ``MAX_BYTES_IN_MEMORY``.
     """
 
-    def __init__(self, name: str, file: BinaryIO, path: Path | None = None) -> None:
+    def __init__(self, name: str, file: BinaryIO, path: Path | None = None, most_held: int | None = None) -> None:
         self.name = name
         self.sha256 = ""
         self._file = file
         self._path = path
+        self._most_held = MAX_BYTES_IN_MEMORY if most_held is None else most_held
         self._held: list[bytes] | None = []
 
     def __repr__(self) -> str:
@@ -60,7 +63,7 @@ class StoredBytes:
         for chunk in _chunks(self._file, self.name):
             digest.update(chunk)
             n_bytes += len(chunk)
-            if self._path is not None and n_bytes > MAX_BYTES_IN_MEMORY:
+            if self._path is not None and n_bytes > self._most_held:
                 self._held = None
             if self._held is not None:
                 self._held.append(chunk)
@@ -93,7 +96,7 @@ class StoredBytes:
 
 
 @contextmanager
-def open_stored(source: str | os.PathLike[str]) -> Iterator[StoredBytes]:
+def open_stored(source: str | os.PathLike[str], *, most_held: int | None = None) -> Iterator[StoredBytes]:
     """Open a path, or standard input for ``-``, with every failure said in one line."""
     if source == STANDARD_INPUT:
         file = getattr(sys.stdin, "buffer", None)
@@ -111,7 +114,7 @@ def open_stored(source: str | os.PathLike[str]) -> Iterator[StoredBytes]:
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             problem = "is neither a file nor a pipe"
             raise InputError(problem, path=path)
-        yield StoredBytes(str(path), file, path if stat.S_ISREG(mode) else None)
+        yield StoredBytes(str(path), file, path if stat.S_ISREG(mode) else None, most_held)
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:

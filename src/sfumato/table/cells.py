@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, InvalidParameterError
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Kind, Schema
 from sfumato.table.coding import CodedColumn, Codes, RowMask, plain_type
 from sfumato.table.kinds import guess_kind
@@ -54,7 +54,7 @@ class ColumnCoder:
 
     def code(self, name: str, cells: pa.Array | pa.ChunkedArray, kind: Kind | None = None) -> tuple[CodedColumn, Kind]:
         """Code a column of any type; its kind is guessed unless given."""
-        plain = _plain(cells, name, self.place)
+        plain = plain_array(cells, name, self.place)
         encoded = plain.dictionary_encode(null_encoding="encode")
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
         return self.code_distinct(name, codes, encoded.dictionary, kind)
@@ -95,11 +95,26 @@ def clean_values(values: pa.Array, tokens: Sequence[str]) -> pa.Array:
         values = pc.utf8_trim_whitespace(values)
     elif pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    elif pa.types.is_timestamp(values.type) and values.type.tz is None:
-        days = pc.cast(values, pa.date32(), safe=False)
-        if pc.all(pc.equal(pc.cast(days, values.type), values)).as_py():
-            values = days
-    is_token = pc.is_in(as_text(values), value_set=pa.array(tokens, pa.string()))
+    elif are_midnights(values):
+        values = pc.cast(values, pa.date32(), safe=False)
+    return without_tokens(values, tokens)
+
+
+def are_midnights(values: pa.Array) -> bool:
+    """Whether values are timestamps without a time zone that are all at midnight."""
+    if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+        return False
+    days = pc.cast(values, pa.date32(), safe=False)
+    return bool(pc.all(pc.equal(pc.cast(days, values.type), values)).as_py())
+
+
+def without_tokens(values: pa.Array, tokens: Sequence[str]) -> pa.Array:
+    """Put null for what means "missing"."""
+    try:
+        listed = pa.array(tokens, pa.string())
+    except UnicodeEncodeError:  # bytes of a command line that are no text, or half a character of a JSON text
+        raise InvalidParameterError("missing", "got one that is not valid Unicode", allowed="texts") from None
+    is_token = pc.is_in(as_text(values), value_set=listed)
     return pc.if_else(is_token, pa.scalar(None, values.type), values) if pc.any(is_token).as_py() else values
 
 
@@ -129,7 +144,7 @@ def check_names(names: Iterable[object], *, place: str | None, line: int | None 
     return trimmed
 
 
-def _plain(cells: pa.Array | pa.ChunkedArray, name: str, place: str | None) -> pa.Array:
+def plain_array(cells: pa.Array | pa.ChunkedArray, name: str, place: str | None) -> pa.Array:
     """One array of a plain type: text, number, truth value, date or time."""
     is_coded = pa.types.is_dictionary(cells.type)
     target = plain_type(cells.type.value_type if is_coded else cells.type)

@@ -71,6 +71,11 @@ class CodedColumn:
         return self._from_codes(self.codes, values, kind)
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    @property
     def n_distinct(self) -> int:
         """Number of distinct values, a missing value counted as one."""
         return len(self.values)

@@ -7,6 +7,9 @@ token.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import pyarrow as pa
 import pyarrow.csv
 
@@ -32,6 +35,36 @@ def parse_delimited(text: Text, coder: ColumnCoder, *, delimiter: str | None, he
     header : bool
         Whether the first record holds the names; else they are ``c1``, ``c2``, ….
     """
+    layout = layout_of(text, delimiter=delimiter, header=header)
+    cells = _parse_cells(text, layout)
+    columns, kinds = {}, {}
+    for position, name in enumerate(layout.names):
+        codes, values = _codes_and_values(cells.column(position))
+        columns[name], kinds[name] = coder.code_distinct(name, codes[:-1], values)
+    n_before = 1 if header else 0
+
+    def line_of(row: int) -> int | None:
+        return line_of_record(text, layout.delimiter, row + n_before)
+
+    return Parsed(columns, kinds, cells.num_rows - 1, line_of)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text is cut into cells: delimiter, names of the columns, and bytes before the first data row."""
+
+    delimiter: str
+    names: list[str]
+    skip_bytes: int
+
+    @property
+    def last_row(self) -> bytes:
+        """A row of our own that shows, after data rows, that no open quote swallowed their end."""
+        return f"\n{_SENTINEL}{self.delimiter * (len(self.names) - 1)}\n".encode()
+
+
+def layout_of(text: Text, *, delimiter: str | None, header: bool) -> Layout:
+    """Find the delimiter and the names of a checked text, see :func:`parse_delimited`."""
     chosen = sniff_delimiter(text) if delimiter is None else _checked_delimiter(delimiter)
     first = next(split_records(text.lines(), chosen), None)
     if first is None:
@@ -41,13 +74,7 @@ def parse_delimited(text: Text, coder: ColumnCoder, *, delimiter: str | None, he
         raise fault_of(text, chosen, len(first.cells))
     labels = first.cells if header else [f"c{i}" for i in range(1, len(first.cells) + 1)]
     names = check_names(labels, place=text.name, line=first.first_line)
-    cells = _parse_cells(text, chosen, len(names), _header_bytes(text, first) if header else 0)
-    columns, kinds = {}, {}
-    for position, name in enumerate(names):
-        codes, values = _codes_and_values(cells.column(position))
-        columns[name], kinds[name] = coder.code_distinct(name, codes[:-1], values)
-    n_before = 1 if header else 0
-    return Parsed(columns, kinds, cells.num_rows - 1, lambda row: line_of_record(text, chosen, row + n_before))
+    return Layout(chosen, names, _header_bytes(text, first) if header else 0)
 
 
 def _checked_delimiter(delimiter: str) -> str:
@@ -68,34 +95,53 @@ def _header_bytes(text: Text, header: Record) -> int:
     return n_bytes
 
 
-def _parse_cells(text: Text, delimiter: str, n_columns: int, skip_bytes: int) -> pa.Table:
-    """Parse all data rows, followed by one of our own that shows that no open quote swallowed the end of the file."""
-    last_row = f"\n{_SENTINEL}{delimiter * (n_columns - 1)}\n".encode()
-    block = min(max(text.n_bytes + len(last_row), _MIN_BLOCK_BYTES), limits.MAX_LINE_BYTES)
-    names = [str(i) for i in range(n_columns)]
-    coded = pa.dictionary(pa.int32(), pa.string())
-    try:
-        cells = pyarrow.csv.read_csv(
-            pa.BufferReader(text.read(skip_bytes=skip_bytes, append=last_row)),  # Arrow's threads never call Python
-            read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=block),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=text.has_quotes),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, coded), strings_can_be_null=False, check_utf8=False
-            ),
-        )
-    except pa.ArrowException:  # its message quotes the row
-        cells = None
-    if cells is None or not _ends_with_sentinel(cells):
-        raise fault_of(text, delimiter, n_columns)
+def _parse_cells(text: Text, layout: Layout) -> pa.Table:
+    """Parse all data rows and our own last one."""
+    block = min(max(text.n_bytes + len(layout.last_row), _MIN_BLOCK_BYTES), limits.MAX_LINE_BYTES)
+    content = text.read(skip_bytes=layout.skip_bytes, append=layout.last_row)
+    cells = parse_rows(content, layout, block_bytes=block, has_quotes=text.has_quotes)
+    if cells is None:
+        raise fault_of(text, layout.delimiter, len(layout.names))
     if cells.num_rows == 1:
-        problem = "has a header but no data rows" if skip_bytes else "holds no data rows"
+        problem = "has a header but no data rows" if layout.skip_bytes else "holds no data rows"
         raise InputError(problem, path=text.name)
     return cells
 
 
+def parse_rows(
+    content: bytes, layout: Layout, *, block_bytes: int, has_quotes: bool, columns: Sequence[int] | None = None
+) -> pa.Table | None:
+    """Parse data rows that end with our own last one; ``None`` if they are no rows of the layout.
+
+    With ``columns`` only these are parsed, besides the first and the last one.
+    """
+    names = [str(i) for i in range(len(layout.names))]
+    wanted = None if columns is None else [names[i] for i in sorted({0, *columns, len(names) - 1})]
+    coded = pa.dictionary(pa.int32(), pa.string())
+    try:
+        cells = pyarrow.csv.read_csv(
+            pa.BufferReader(content),  # Arrow's threads never call Python
+            read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=block_bytes),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=has_quotes),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, coded),
+                strings_can_be_null=False,
+                check_utf8=False,
+                include_columns=wanted,
+            ),
+        )
+    except MemoryError:
+        raise
+    except pa.ArrowException:  # its message quotes the row
+        return None
+    return cells if _ends_with_sentinel(cells) else None
+
+
 def _ends_with_sentinel(cells: pa.Table) -> bool:
+    if cells.num_rows == 0:
+        return False
     last = [column[-1].as_py() for column in (cells.column(0), cells.column(cells.num_columns - 1))]
-    return cells.num_rows > 0 and last in ([_SENTINEL, ""], [_SENTINEL, _SENTINEL])
+    return last in ([_SENTINEL, ""], [_SENTINEL, _SENTINEL])
 
 
 def _codes_and_values(cells: pa.ChunkedArray) -> tuple[Codes, pa.Array]:

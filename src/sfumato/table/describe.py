@@ -72,7 +72,7 @@ class _Seen:
 
     @property
     def n_present(self) -> int:
-        return len(self.coded.codes) - self.n_missing
+        return self.coded.n_rows - self.n_missing
 
     def guess(self, role: Role, why: str) -> ColumnGuess:
         column = replace(self.column, role=role)
@@ -168,7 +168,7 @@ def _identifier(seen: _Seen) -> ColumnGuess | None:
     key = KEY_NAMES.search(seen.words)
     if varied and many and key:
         return seen.guess(Role.IDENTIFIER, f"name says {key.group(1)}, {seen.n_distinct:,} values")
-    n_rows = len(seen.coded.codes)
+    n_rows = seen.coded.n_rows
     if n_rows < _FEWEST_ROWS or seen.n_distinct < UNIQUE_FRACTION * n_rows:
         return None
     n_unique = int(np.count_nonzero(seen.coded.counts == 1)) - (seen.n_missing == 1)

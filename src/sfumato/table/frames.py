@@ -126,6 +126,8 @@ def _arrow(frame: Any, library: str, type_name: str, place: str) -> pa.Table:
         raise InvalidParameterError(name="source", problem=problem, allowed=ALLOWED)
     try:
         return pa.table(frame.collect() if lazy else frame)
+    except MemoryError:
+        raise
     except Exception:  # whatever the other library raises; its message may quote cells
         problem = "cannot be turned into an Arrow table"
     raise InputError(problem, path=place)

@@ -144,7 +144,7 @@ def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadO
     table = Table(guessed, parsed.columns, parsed.n_rows, source)
     if schema is None:
         return table
-    _check_covers(schema, guessed.names(), guessed.names(), where=source.name)
+    check_covers(schema, guessed.names(), guessed.names(), where=source.name)
     return table.with_schema(schema.keep(guessed.names()), line_of=parsed.line_of)
 
 
@@ -152,12 +152,12 @@ def _described(table: Table | BinaryTable, schema: Schema) -> Table | BinaryTabl
     """Describe a table anew; a feature of a binary table that gets another role joins the columns beside it."""
     if isinstance(table, Table):
         names = table.schema.names()
-        _check_covers(schema, names, names)
+        check_covers(schema, names, names)
         coder = ColumnCoder(CellRules(schema))
         coded = {n: coder.code_distinct(n, table[n].codes, table[n].values, table.schema[n].kind)[0] for n in names}
         return replace(table, columns=coded).with_schema(schema.keep(names))
     beside = table.companions.schema.names()
-    _check_covers(schema, beside, table.feature_names + beside)
+    check_covers(schema, beside, table.feature_names + beside)
     moved = [n for n in table.feature_names if n in schema and schema[n].role is not Role.QUASI_IDENTIFIER]
     positions = {name: i for i, name in enumerate(table.feature_names)}
     as_columns = table.select([positions[name] for name in moved]).to_table()
@@ -166,7 +166,7 @@ def _described(table: Table | BinaryTable, schema: Schema) -> Table | BinaryTabl
     return replace(table.select(kept), companions=companions)
 
 
-def _check_covers(
+def check_covers(
     schema: Schema, to_describe: tuple[str, ...], available: tuple[str, ...], where: str = "the table"
 ) -> None:
     known = set(available)

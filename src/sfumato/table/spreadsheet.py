@@ -103,7 +103,8 @@ def _rows(data: bytes, sheet: str | None, name: str) -> Sequence[Row]:
         problem = "is protected by a password"
         raise InputError(problem, path=name, hint="save a copy without one") from None
     except BaseException as error:  # a damaged file may end in a panic of the Rust parser, which is no Exception
-        if not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
+        is_damage = isinstance(error, Exception) or type(error).__name__ == "PanicException"
+        if isinstance(error, MemoryError) or not is_damage:
             raise
         problem = "cannot be read as an Excel workbook"
         raise InputError(problem, path=name, hint="is it damaged, or a text file with this suffix?") from None

@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -100,6 +101,7 @@ def run_task(package: str, task: str, folder: str, arguments: str, events: Conne
     """Run a task to its end and leave, without the interpreter's last steps: native threads can break those."""
     stand_alone()
     gc.freeze()  # what was imported before the fork stays shared memory
+    tempfile.tempdir = folder  # what is left there when the task is killed goes away with the folder
     _be_silent()
 
     def send(message: dict[str, Any]) -> None:

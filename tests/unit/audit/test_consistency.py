@@ -6,7 +6,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from sfumato.audit import bit_rows, components
+from sfumato.audit import bit_rows, blocks, components
 from sfumato.audit import consistency as module
 from sfumato.audit.columns import Columns
 from sfumato.audit.consistency import consistency
@@ -189,6 +189,7 @@ def assignable(edges):
 SMALL = {
     (bit_rows, "CHUNK_WORDS"): 4,
     (bit_rows, "_WHOLE_WORDS"): 0,
+    (blocks, "_MOST_PAIRS"): 100,
     (components, "_EDGES_AT_ONCE"): 3,
     (components, "_LARGE_SHARE"): 0,
     (module, "_MANY_PAIRS"): 0,

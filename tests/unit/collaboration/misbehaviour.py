@@ -8,6 +8,7 @@ import errno
 import os
 import pickle
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -183,3 +184,8 @@ def cannot_write():
         raise OSError(errno.ENOSPC, "no space")
 
     publishing.write_table = fail
+
+
+def dies_after(seconds):
+    """End at a moment that has nothing to do with what is sent."""
+    threading.Timer(seconds, _end_at_once).start()

@@ -1,0 +1,298 @@
+"""How reading, writing, counting, auditing and attacking grow over rows, beside pandas where it does the same."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.contest import Outcome
+from benchmarks.generated import SENSITIVE, TARGET, make_census, make_sparse, n_bytes
+from benchmarks.growth import Curve, Growth
+
+ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
+FEWER_ROWS = ROWS[:3]
+MOST_SECONDS = 12.0
+MEMORY_LIMIT = "1GB"
+OURS, PANDAS = ("sfumato", "pyarrow"), ("pandas",)
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def load_file(format_name: str, n_rows: int, folder: Path) -> Path:
+    """Write the census into a file, once for all contenders."""
+    from sfumato.table.write import write_table
+
+    path = folder / f"census-{n_rows}.{format_name}"
+    if not path.exists():
+        with path.open("w+b") as file:
+            write_table(make_census(n_rows), file, format_name)
+    return path
+
+
+def read(path: Path) -> Any:
+    """Read and code a file at the door."""
+    from sfumato.table.read import read_table
+
+    return read_table(path)
+
+
+def read_with_pandas(path: Path) -> Any:
+    """Read a file into a frame."""
+    import pandas as pd
+
+    return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+
+
+def assess_read(path: Path, table: Any) -> Outcome:
+    """Answer with the number of rows and of distinct values of every column."""
+    distinct = [table[name].n_distinct for name in table.schema.names()]
+    return Outcome([table.n_rows, *distinct], {"file bytes": path.stat().st_size})
+
+
+def assess_frame(path: Path, frame: Any) -> Outcome:
+    """Answer with the same."""
+    return Outcome([len(frame), *(int(n) for n in frame.nunique())], {"file bytes": path.stat().st_size})
+
+
+def load_to_write(n_rows: int, folder: Path) -> Any:
+    """Make a table and name the file."""
+    return make_census(n_rows), folder / "written"
+
+
+def load_frame_to_write(n_rows: int, folder: Path) -> Any:
+    """Make a frame of the same cells and name the file."""
+    return make_frame(n_rows), folder / "written"
+
+
+def write(format_name: str, loaded: Any) -> Path:
+    """Write a table."""
+    from sfumato.table.write import write_table
+
+    table, path = loaded
+    with Path(path).open("w+b") as file:
+        write_table(table, file, format_name)
+    return Path(path)
+
+
+def write_with_pandas(loaded: Any) -> Path:
+    """Write a frame as CSV."""
+    frame, path = loaded
+    frame.to_csv(path, index=False)
+    return Path(path)
+
+
+def assess_written(loaded: Any, path: Path) -> Outcome:
+    """Answer with the hash of the file: both must write the same bytes."""
+    import hashlib
+
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Outcome(digest, {"file bytes": path.stat().st_size})
+
+
+# Counting ---------------------------------------------------------------------------------------------------------
+
+
+def quasi_identifiers(names: Any) -> list[str]:
+    """All columns but the sensitive one and the target."""
+    return [name for name in names if name not in (SENSITIVE, TARGET)]
+
+
+def make_frame(n_rows: int) -> Any:
+    """Make a pandas frame of the census; texts are categories, as they would be after some care."""
+    import pandas as pd
+
+    table = make_census(n_rows)
+    columns = {}
+    for name, column in table.columns.items():
+        values = column.values.to_pylist()
+        is_text = isinstance(values[0], str)
+        columns[name] = pd.Categorical.from_codes(column.codes, values) if is_text else column.cells().to_numpy()
+    return pd.DataFrame(columns)
+
+
+def count_file(path: Path) -> Any:
+    """Count the class sizes of a file within the engine, out of core."""
+    from sfumato.counting.classes import class_size_counts
+    from sfumato.counting.engine import Engine
+
+    with Engine(memory_limit=MEMORY_LIMIT) as engine:
+        sizes = class_size_counts(path, quasi_identifiers(column_names(path)), engine)
+    return [int(min(sizes)), int(sum(sizes.values()))]
+
+
+def count_file_with_pandas(path: Path) -> Any:
+    """Read everything and group."""
+    import pandas as pd
+
+    return counted(pd.read_parquet(path))
+
+
+def column_names(path: Path) -> list[str]:
+    """Names of the columns of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    return list(pq.read_schema(path).names)
+
+
+def counted(frame: Any) -> Any:
+    """Smallest class and number of classes of a frame."""
+    sizes = frame.groupby(quasi_identifiers(frame.columns), observed=True, sort=False).size()
+    return [int(sizes.min()), len(sizes)]
+
+
+def profile(table: Any) -> Any:
+    """Take the risk of a table as it is."""
+    from sfumato.audit.profile import risk_profile
+
+    return risk_profile(table)
+
+
+def profile_with_pandas(frame: Any) -> Any:
+    """Count classes and unique rows, and find k and the number of distinct sensitive values of the poorest class."""
+    grouped = frame.groupby(quasi_identifiers(frame.columns), observed=True, sort=False)[SENSITIVE]
+    sizes, diversity = grouped.size(), grouped.nunique()
+    return [len(sizes), int((sizes == 1).sum()), int(sizes.min()), int(diversity.min())]
+
+
+def assess_profile(table: Any, found: Any) -> Outcome:
+    """Answer with the same four."""
+    diversity = found["sensitive"][SENSITIVE]["distinct_l"]
+    answer = [found["n_classes"], found["sample_uniques"]["count"], found["k"], diversity]
+    return Outcome(answer, {"bytes": n_bytes(table)})
+
+
+def assess_frame_in_memory(frame: Any, answer: Any) -> Outcome:
+    """Answer, with the bytes of the frame."""
+    return Outcome(answer, {"bytes": int(frame.memory_usage(index=False).sum())})
+
+
+# Audit and attacks ------------------------------------------------------------------------------------------------
+
+
+def load_release(name: str, n_rows: int, folder: Path) -> Any:
+    """Let a mechanism release a table."""
+    from sfumato.mechanisms import build_mechanism
+
+    table = make_sparse(n_rows, 200) if name == "greedy-containment" else make_census(n_rows)
+    parameters = {"k": 5, "on_infeasible": "skip"} if name == "greedy-containment" else {"k": 5}
+    return table, build_mechanism(name, parameters).release(table)
+
+
+def audit(loaded: Any) -> Any:
+    """Audit a release beside its original."""
+    from sfumato.audit import audit_release
+
+    table, release = loaded
+    report = audit_release(
+        release.table, release.manifest.to_dict(), original=table, check_audited_values=False, check_roles=True
+    )
+    report.raise_if_failed()
+    return report
+
+
+def attack(loaded: Any) -> Any:
+    """Attack a release in every way."""
+    from sfumato.attack.risk import risk_of
+
+    table, release = loaded
+    return risk_of(table, release.table, release.manifest)
+
+
+def attack_original(table: Any) -> Any:
+    """Attack a table as it is."""
+    from sfumato.attack.risk import risk_of
+
+    return risk_of(table, table)
+
+
+def assess_bytes(loaded: Any, result: Any) -> Outcome:
+    """Say how much there was to read: both tables where there are two."""
+    if not isinstance(loaded, tuple):
+        return Outcome(None, {"bytes": n_bytes(loaded)})
+    table, release = loaded
+    return Outcome(None, {"bytes": n_bytes(table) + n_bytes(release.table)})
+
+
+def census(n_rows: int, folder: Path) -> Any:
+    """Make the census."""
+    return make_census(n_rows)
+
+
+def census_frame(n_rows: int, folder: Path) -> Any:
+    """Make the census as a frame."""
+    return make_frame(n_rows)
+
+
+def file_answer(path: Path, answer: Any) -> Outcome:
+    """Answer, with the bytes of the file."""
+    return Outcome(answer, {"file bytes": path.stat().st_size})
+
+
+BENCHMARK = Growth(
+    title="What surrounds the mechanisms, on a census of 10 quasi-identifiers; pandas with the same answer where it "
+    "can be asked. Class sizes are counted out of core within 1 GB",
+    goal="near-linear; reading no slower than pandas, counting faster",
+    axis="rows",
+    most_seconds=MOST_SECONDS,
+    curves=(
+        Curve("read CSV", partial(load_file, "csv"), read, assess_read, FEWER_ROWS, OURS, "read CSV"),
+        Curve("… pandas", partial(load_file, "csv"), read_with_pandas, assess_frame, FEWER_ROWS, PANDAS, "read CSV"),
+        Curve("read Parquet", partial(load_file, "parquet"), read, assess_read, ROWS, OURS, "read Parquet"),
+        Curve(
+            "… pandas, Parquet",
+            partial(load_file, "parquet"),
+            read_with_pandas,
+            assess_frame,
+            ROWS,
+            PANDAS,
+            "read Parquet",
+        ),
+        Curve("write CSV", load_to_write, partial(write, "csv"), assess_written, FEWER_ROWS, OURS, "write CSV"),
+        Curve(
+            "… pandas, to CSV",
+            load_frame_to_write,
+            write_with_pandas,
+            assess_written,
+            FEWER_ROWS,
+            PANDAS,
+            "write CSV",
+        ),
+        Curve("write Parquet", load_to_write, partial(write, "parquet"), assess_written, ROWS, OURS),
+        Curve(
+            "class sizes of a file",
+            partial(load_file, "parquet"),
+            count_file,
+            file_answer,
+            ROWS,
+            ("sfumato", "duckdb"),
+            "class sizes",
+        ),
+        Curve(
+            "… pandas, grouped",
+            partial(load_file, "parquet"),
+            count_file_with_pandas,
+            file_answer,
+            ROWS,
+            PANDAS,
+            "class sizes",
+        ),
+        Curve("risk profile", census, profile, assess_profile, ROWS, OURS, "classes, unique rows, k and l"),
+        Curve(
+            "… pandas, k and l",
+            census_frame,
+            profile_with_pandas,
+            assess_frame_in_memory,
+            ROWS,
+            PANDAS,
+            "classes, unique rows, k and l",
+        ),
+        Curve("audit, k-anonymity", partial(load_release, "mondrian"), audit, assess_bytes, FEWER_ROWS, OURS),
+        Curve("audit, tiered", partial(load_release, "error-risk-tree"), audit, assess_bytes, FEWER_ROWS, OURS),
+        Curve("audit, containment", partial(load_release, "greedy-containment"), audit, assess_bytes, FEWER_ROWS, OURS),
+        Curve("risk of the original", census, attack_original, assess_bytes, ROWS, OURS),
+        Curve("risk of a release", partial(load_release, "mondrian"), attack, assess_bytes, FEWER_ROWS, OURS),
+    ),
+)

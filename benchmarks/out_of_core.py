@@ -1,0 +1,112 @@
+"""Release and audit of a generated file that is larger than the memory given, each in a process of its own.
+
+    python -m benchmarks.out_of_core                          # 10 million rows, Parquet
+    python -m benchmarks.out_of_core --rows 100000000         # takes about a quarter of an hour and 2 GB of disk
+    python -m benchmarks.out_of_core --rows 10000000 --format csv
+
+Ten columns: a key, six quasi-identifiers that hang together (1.25 million combinations in 100 million rows), an
+illness, a number with decimals and a target. Peak memory is that of the process as the system
+counts it. The ratio is CPU time to reading the bytes of the input once, right before, from wherever the system holds
+them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROLES = (
+    "--identifiers=patient",
+    "--quasi-identifiers=age,sex,district,education,marital,country",
+    "--sensitive=illness",
+    "--other=dose",
+    "--target=readmitted",
+)
+ROWS_SQL = """
+SELECT i AS patient,
+    (18 + floor(73 * u1 * (1 - 0.4 * u2)))::SMALLINT AS age,
+    CASE WHEN u3 < 0.52 THEN 'f' ELSE 'm' END AS sex,
+    'D' || lpad((floor(40 * u4 * u4))::INT::VARCHAR, 3, '0') AS district,
+    'level ' || (floor(8 * (0.7 * u5 + 0.3 * u1)))::INT AS education,
+    ['single', 'married', 'divorced', 'widowed', 'apart'][1 + (floor(4.99 * u6 * (0.3 + 0.7 * u1)))::INT] AS marital,
+    'C' || (floor(8 * u7 * u7 * u7 * u7))::INT AS country,
+    'I' || (floor(25 * u8 * u8))::INT AS illness,
+    round(100 * u9, 1) AS dose,
+    CASE WHEN u10 < 0.1 + 0.3 * u1 * u5 THEN 'yes' ELSE 'no' END AS readmitted
+FROM (SELECT i, {uniform} FROM range({first}, {last}) AS rows(i))
+"""
+
+
+def generate(n_rows: int, path: Path) -> None:
+    """Write the rows, the same ones for the same number; text files a part at a time."""
+    import duckdb
+
+    # Numbers from 0 to 1 that look random and depend on the row alone.
+    uniform = ", ".join(f"(hash(i * 16 + {j}) % 1000003) / 1000003.0 AS u{j}" for j in range(1, 11))
+    form = "FORMAT parquet" if path.suffix == ".parquet" else "FORMAT csv, HEADER"
+    config: dict[str, Any] = {"memory_limit": "1GB", "threads": 1, "preserve_insertion_order": True}
+    with duckdb.connect(":memory:", config=config) as connection:
+        query = ROWS_SQL.format(uniform=uniform, first=0, last=n_rows)
+        connection.execute(f"COPY ({query}) TO '{path}' ({form})")
+
+
+def measured(arguments: list[str]) -> tuple[float, float, float]:
+    """Seconds on the wall and of the processors, and peak megabytes, of a command in a process of its own."""
+    began = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-c", "from sfumato.cli.main import main; main()", *arguments])
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - began
+    if status:
+        raise SystemExit(f"sfumato {' '.join(arguments)} ended with status {os.waitstatus_to_exitcode(status)}")
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
+
+
+def seconds_to_read(path: Path) -> float:
+    """Read the bytes of a file once."""
+    began = time.perf_counter()
+    with path.open("rb", buffering=0) as file:
+        while file.read(1 << 20):
+            pass
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """Generate, release, audit, and print a table."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--rows", type=int, default=10_000_000)
+    asked.add_argument("--format", choices=("parquet", "csv"), default="parquet")
+    asked.add_argument("--memory", default="1GB")
+    asked.add_argument("--mechanism", default="global-recoding")
+    asked.add_argument("--folder", help="where the files are written, and removed")
+    given = asked.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="sfumato-benchmark-", dir=given.folder))
+    source, output = folder / f"large.{given.format}", folder / f"release.{given.format}"
+    try:
+        generate(given.rows, source)
+        reading = seconds_to_read(source)
+        release = ["release", str(source), "-m", given.mechanism, "--memory", given.memory, "-o", str(output), *ROLES]
+        manifest = ["--manifest", f"{output}.manifest.json"]
+        audit = ["audit", str(output), *manifest, "--original", str(source), "--memory", given.memory, *ROLES]
+        size = source.stat().st_size / 1e9
+        lines = []
+        for what, arguments in (("release", release), ("audit", audit)):
+            wall, cpu, peak = measured(arguments)
+            lines.append(
+                f"| {what} | {given.rows:,} × 10 | {given.format}, {size:.2f} GB | {wall:.0f} | {cpu:.0f} "
+                f"| {peak:,.0f} | {reading:.2f} | {cpu / reading:.0f} |"
+            )
+        heads = "| what | rows | file | seconds | CPU seconds | peak MB | seconds to read the bytes | CPU ratio |"
+        sys.stdout.write("\n".join([heads, "| --- " * 3 + "| ---: " * 5 + "|", *lines, ""]))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The audit's own counting of files that are larger than memory: by DuckDB, which spills what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from sfumato.errors import InputError, SchemaError
+from sfumato.private_folders import PrivateFolder
+from sfumato.table.large import LargeTable, Told
+from sfumato.table.weighted import CountedTable
+
+_SHARE_OF_MEMORY = 3
+
+
+def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Told | None = None) -> CountedTable:
+    """Count the distinct rows of some columns; the other columns are described each by itself.
+
+    What does not fit in a third of the memory is spilled into a private folder that is removed.
+
+    Raises
+    ------
+    SchemaError
+        If a column has too many distinct values.
+    InputError
+        If the rows cannot be read, or there are too many distinct ones.
+    """
+    for name in names:
+        if table.is_open(name):
+            problem = "has too many distinct values to be counted with other columns"
+            raise SchemaError(problem, column=name, hint="give it the role other or identifier, or raise --memory")
+    if not names:
+        return CountedTable.of(table.outline, (), (), np.array([table.n_rows], dtype=np.int64))
+    keys = [f"c{i}" for i in range(len(names))]
+    failures: list[Exception] = []
+    reader = pa.RecordBatchReader.from_batches(
+        pa.schema([(key, pa.int32()) for key in keys]), _batches(table, names, keys, failures, told)
+    )
+    try:
+        with _connection(memory) as connection:
+            listed = ", ".join(keys)
+            counted = connection.from_arrow(reader).aggregate(f"{listed}, count(*) AS n", listed).to_arrow_table()
+    except (duckdb.Error, pa.ArrowException):
+        if failures:
+            raise failures[0] from None
+        problem = "its rows cannot be counted in the memory given"
+        raise InputError(problem, path=table.source.name, hint="raise --memory, or free space for spilling") from None
+    codes = [counted.column(key).to_numpy() for key in keys]
+    return CountedTable.of(table.outline, names, codes, counted.column("n").to_numpy().astype(np.int64))
+
+
+@contextmanager
+def _connection(memory: int) -> Iterator[duckdb.DuckDBPyConnection]:
+    folder = PrivateFolder("audit")
+    config: dict[str, Any] = {
+        "temp_directory": str(folder.path),
+        "memory_limit": f"{memory // _SHARE_OF_MEMORY // 1000}KB",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+        "preserve_insertion_order": False,
+    }
+    try:
+        with duckdb.connect(":memory:", config=config) as connection:
+            yield connection
+    finally:
+        folder.remove()
+
+
+def _batches(
+    table: LargeTable, names: Sequence[str], keys: Sequence[str], failures: list[Exception], told: Told | None
+) -> Iterator[pa.RecordBatch]:
+    """Codes in batches; an error is kept, for the engine hides it."""
+    try:
+        for block in table.blocks(names, told=told):
+            yield pa.record_batch([pa.array(block[name], pa.int32()) for name in names], names=list(keys))
+    except Exception as exc:
+        failures.append(exc)
+        raise

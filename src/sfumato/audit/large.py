@@ -1,0 +1,190 @@
+"""The audit of files that are larger than memory: the same checks, on counts and on rows that come in blocks."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.audit.beside import PENALTY
+from sfumato.audit.block_counting import counted_rows
+from sfumato.audit.cell_rules import CellRule, Codes, cell_rules
+from sfumato.audit.checks import AuditReport, Check, listed
+from sfumato.audit.claims import Claims, read_claims
+from sfumato.audit.columns import Columns
+from sfumato.audit.fidelity import check_description, check_order, check_rows
+from sfumato.audit.profile import risk_profile
+from sfumato.audit.values import is_text, meanings_beside
+from sfumato.audit.verify import audit_release
+from sfumato.guarantees import KAnonymity, LDiversity, TCloseness, UniquePatterns
+from sfumato.schema import Kind, Role
+from sfumato.table.large import LargeTable, Told
+from sfumato.table.weighted import OpenColumn
+
+COUNTED = (KAnonymity.kind, LDiversity.kind, TCloseness.kind, UniquePatterns.kind)
+"""Guarantees that counts of distinct rows can show."""
+_NOT_COUNTED_RISKS = ("containment_level", "smallest_bucket", "largest_share_of_a_sensitive_value")
+_MISSING = secrets.randbits(62)
+_MINUS_ONE = secrets.randbits(62)
+
+
+def audit_large(
+    released: LargeTable,
+    manifest: Mapping[str, Any],
+    *,
+    memory: int,
+    original: LargeTable | None = None,
+    released_sha256: str | None = None,
+    original_sha256: str | None = None,
+    check_roles: bool = False,
+    told: Told | None = None,
+) -> AuditReport:
+    """Check a release against its manifest and its original as :func:`audit_release` does, with no table in memory.
+
+    What is not checked is said by a check named ``out of core``, which fails if a promise or how the release came
+    about cannot be judged.
+    """
+    claims = read_claims(manifest)
+    beyond = list(_beyond(claims))
+    if beyond:
+        return AuditReport((Check("out of core", False, f"NOT CHECKED out of core: {listed(beyond)}"),))
+    names = [name for name in _judged_together(claims) if name in released.outline.columns]
+    too_many = [name for name in names if released.is_open(name)]
+    if too_many:
+        said = f"NOT CHECKED out of core: columns with too many distinct values, {listed(too_many)}"
+        return AuditReport((Check("out of core", False, said),))
+    counted = counted_rows(released, names, memory, told)
+    found = audit_release(
+        counted, manifest, released_sha256=released_sha256, original_sha256=original_sha256, check_audited_values=True
+    )
+    checks = [*found.checks, *_check_open_kinds(released, claims)]
+    if original is not None:
+        checks.extend(_check_beside(released, original, claims, check_roles, told))
+    checks.append(_not_checked(released, original, claims))
+    return AuditReport(tuple(checks), found.levels)
+
+
+def large_risk_profile(table: LargeTable, *, memory: int, told: Told | None = None) -> dict[str, Any]:
+    """Describe how far the rows of a large file can be told apart, as :func:`risk_profile` but for containment."""
+    roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+    return risk_profile(counted_rows(table, table.schema.names(*roles), memory, told))
+
+
+def _beyond(claims: Claims) -> Iterator[str]:
+    """Name what counts cannot show."""
+    yield from (p.guarantee.kind for p in claims.promises if p.guarantee.kind not in COUNTED)
+    yield from (name for name in _NOT_COUNTED_RISKS if name in claims.stated_risk)
+    if claims.perturbation is not None:
+        yield f"rows that are {claims.perturbation.kind}"
+    if claims.drops_incomplete_rows:
+        yield "incomplete rows that were left out"
+
+
+def _judged_together(claims: Claims) -> list[str]:
+    """Columns whose combinations the checks speak of."""
+    names = [*claims.names(Role.QUASI_IDENTIFIER)]
+    for promise in claims.promises:
+        names += [*promise.columns, *getattr(promise.guarantee, "protected", ())]
+        names += [promise.guarantee.sensitive] if isinstance(promise.guarantee, LDiversity | TCloseness) else []
+    if "least_different_sensitive_values" in claims.stated_risk:
+        names += claims.names(Role.SENSITIVE)
+    return list(dict.fromkeys(names))
+
+
+def _check_open_kinds(released: LargeTable, claims: Claims) -> Iterator[Check]:
+    """Whether columns with too many values to be listed hold numbers where they are stated to."""
+    stated = {column.name: column.kind for column in claims.columns}
+    found = {n: c.kind for n, c in released.outline.columns.items() if isinstance(c, OpenColumn)}
+    wrong = [n for n, kind in found.items() if stated.get(n) is Kind.NUMERIC and kind is not Kind.NUMERIC]
+    if found:
+        said = f"hold something else than numbers: {listed(wrong)}" if wrong else "hold what they are stated to"
+        yield Check("kinds of long columns", not wrong, f"columns with too many distinct values to be listed {said}")
+
+
+def _check_beside(
+    released: LargeTable, original: LargeTable, claims: Claims, check_roles: bool, told: Told | None
+) -> Iterator[Check]:
+    before, after = Columns(original.outline), Columns(released.outline)
+    yield from check_description(before, claims, check_roles)
+    rows = check_rows(after, before, claims, 0)
+    yield rows
+    if not rows.passed:
+        yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
+        return
+    rules = [_for_blocks(rule, released, original, claims) for rule in cell_rules(after, before, claims)]
+    originals = _codes(original, rules, [rule.column for rule in rules], released, [rule.name for rule in rules], None)
+    found = _codes(released, rules, [rule.name for rule in rules], original, [rule.column for rule in rules], told)
+    yield check_order(rules, originals, found, claims.suppressed_rows)
+
+
+@dataclass(frozen=True)
+class _SameMeaning(CellRule):
+    """Cells that agree when the numbers of their meanings are equal: for columns whose values are not listed."""
+
+    def agree(self, original: Codes, released: Codes) -> NDArray[np.bool_]:
+        """Whether the numbers are equal."""
+        return np.asarray(original == released)
+
+
+def _for_blocks(rule: CellRule, released: LargeTable, original: LargeTable, claims: Claims) -> CellRule:
+    if rule.problem or not (released.is_open(rule.name) or original.is_open(rule.column)):
+        return rule
+    if rule.name in claims.recodings:
+        problem = "has too many distinct values for its recoding to be checked out of core"
+        return CellRule(rule.name, rule.column, problem=problem)
+    return _SameMeaning(rule.name, rule.column)
+
+
+def _codes(
+    table: LargeTable,
+    rules: Sequence[CellRule],
+    names: Sequence[str],
+    other: LargeTable,
+    other_names: Sequence[str],
+    told: Told | None,
+) -> Iterator[list[Codes]]:
+    """Codes of the rules' columns, block by block; of values that are not listed the numbers of their meanings."""
+    if any(rule.problem for rule in rules):
+        return
+    by_meaning = {name for name, rule in zip(names, rules, strict=True) if isinstance(rule, _SameMeaning)}
+    beside = {name: other.outline[second].values.type for name, second in zip(names, other_names, strict=True)}
+    for block in table.blocks(list(dict.fromkeys(names)), as_cells=by_meaning, told=told):
+        read = {n: meaning_numbers(c, beside[n]) if n in by_meaning else np.asarray(c) for n, c in block.items()}
+        yield [read[name] for name in names]
+
+
+def meaning_numbers(cells: pa.Array, beside: pa.DataType) -> NDArray[np.int64]:
+    """Numbers of 64 bits that are equal for cells that mean the same, and, but for a rare chance, for no others.
+
+    Examples
+    --------
+    >>> first = meaning_numbers(pa.array([1, -1, None]), pa.string())
+    >>> first.tolist() == meaning_numbers(pa.array(["1.0", "-1", None]), pa.int64()).tolist()
+    True
+    """
+    if cells.type == beside and not is_text(beside) and not pa.types.is_decimal(beside) and beside.bit_width == 64:
+        numbers = pc.fill_null(cells.view(pa.int64()), _MISSING)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
+    found = (
+        _MISSING if meaning is None else _MINUS_ONE if meaning == -1 else hash(meaning)  # hash(-1) is hash(-2)
+        for meaning in meanings_beside(cells, beside)
+    )
+    return np.fromiter(found, dtype=np.int64, count=len(cells))
+
+
+def _not_checked(released: LargeTable, original: LargeTable | None, claims: Claims) -> Check:
+    """Say what the audit in memory checks and this one does not."""
+    left_out = []
+    if original is not None:
+        tables = (released, original)
+        long = [n for n in claims.names() if any(n in table.schema and table.is_open(n) for table in tables)]
+        left_out += [f"whether one value has two spellings in {listed(long)}"] if long else []
+        left_out += ["the stated certainty penalty"] if PENALTY in claims.stated_utility else []
+    said = "; ".join(left_out) or "nothing that the audit in memory checks"
+    return Check("out of core", True, f"not checked out of core: {said}")

@@ -1,0 +1,186 @@
+"""``release`` and ``audit`` with ``--memory``: files that are larger than memory."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, with_given_roles
+
+if TYPE_CHECKING:
+    from sfumato.large.memory import Memory
+    from sfumato.schema import Role
+    from sfumato.table.describe import ColumnGuess
+    from sfumato.table.large import LargeTable, Told
+    from sfumato.table.read import ReadOptions
+
+
+def release_large(
+    data: str | None,
+    project_path: Path,
+    settings: dict[str, Any],
+    memory_text: str,
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Make a release of a file in blocks, audit it and write it."""
+    from sfumato.cli.release import checked_output, merged_parameters, project_with_flags
+    from sfumato.cli.summary import show_guesses, show_release
+    from sfumato.large.memory import Memory
+    from sfumato.large.release import check_able, propose, publish_large
+    from sfumato.mechanisms import build_mechanism
+    from sfumato.project import DEFAULT_MECHANISM
+    from sfumato.table.coding import Source
+
+    memory, project = Memory.of(memory_text), None
+    if data is None:
+        project = project_with_flags(project_path, settings)
+        mechanism = build_mechanism(str(project.mechanism), project.parameters)
+        output, source = project.output, Source(str(project.data_path), "")
+    else:
+        options, roles = read_options(settings), given_roles(settings)
+        mechanism = build_mechanism(settings["mechanism"] or DEFAULT_MECHANISM, merged_parameters({}, settings))
+        output, source = Path(settings["output"]) if settings["output"] else None, Source(data, "")
+    check_able(mechanism)
+    target = None if dry_run else checked_output(output, source, force=force)
+    guesses: list[ColumnGuess] = []
+    bar, progress = progress_bar("reading")
+    with bar:
+
+        def told(n_read: int) -> None:
+            progress(n_read, 0, f"{n_read:,} rows read")
+
+        if project is not None:
+            original = project.open(memory.n_bytes, told=told)
+        else:
+            original, guesses = _opened(str(data), options, roles, memory, told)
+        show_guesses(guesses)
+        proposal = propose(original, mechanism, memory, progress=progress)
+        if project is not None:
+            proposal = replace(proposal, release=proposal.release.with_manifest(project_sha256=project.sha256))
+        release = proposal.release
+        if target is not None:
+            published = publish_large(proposal, target, memory, force=force, progress=progress)
+            release = published.release
+    if as_json:
+        click.echo(release.manifest.to_json(), nl=False)
+    show_release(release)
+    if target is None:
+        click.echo("dry run: nothing was written; the promises were measured on the counts", err=True)
+    else:
+        click.echo(published.audit.checks[-1].message, err=True)
+        click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
+
+
+def _opened(
+    path: str, options: ReadOptions, roles: dict[str, Role], memory: Memory, told: Told
+) -> tuple[LargeTable, list[ColumnGuess]]:
+    """Open a file and give its columns the roles that are given, and the others guessed ones."""
+    from sfumato.table.coding import Table
+    from sfumato.table.large import open_large
+
+    large = open_large(path, memory=memory.n_bytes, options=options, told=told)
+    _refuse_open_guesses(large, roles)
+    _refuse_mixed_columns(large)
+    described, guesses = apply_roles(large.outline, roles)
+    if not isinstance(described, Table):
+        raise AssertionError
+    return large.with_schema(described.schema), guesses
+
+
+def _refuse_open_guesses(large: LargeTable, roles: dict[str, Role]) -> None:
+    from sfumato.errors import SchemaError
+
+    for name in large.schema.names():
+        if large.is_open(name) and name not in roles:
+            problem = "has too many distinct values for its role to be guessed out of core"
+            hint = "give it one: --identifiers if it names people, --other if it is to be released as it is"
+            raise SchemaError(problem, column=name, hint=hint)
+
+
+def _refuse_mixed_columns(large: LargeTable) -> None:
+    from sfumato.errors import InputError
+    from sfumato.table.mixed import mixed_columns
+
+    for mixed in mixed_columns(large.outline):
+        raise InputError(
+            f"mixes numbers with {mixed.n_rows_not_numbers:,} other entries",
+            path=large.source.name,
+            column=mixed.name,
+            hint="declare its kind in a project file (sfumato init), or name what means missing with --missing",
+        )
+
+
+def describe_large_original(
+    manifest_path: Path,
+    original: str | None,
+    project: str | None,
+    options: ReadOptions,
+    roles: dict[str, Role],
+    memory: Memory,
+) -> LargeTable | None:
+    """Open the original: as a project describes it, or as the manifest says, with the roles given."""
+    from sfumato.project import load_project
+    from sfumato.reaudit import open_original, read_manifest
+    from sfumato.table.coding import Table
+
+    if project:
+        return load_project(project).open(memory.n_bytes)
+    if original is None:
+        return None
+    manifest, _ = read_manifest(manifest_path)
+    large = open_original(original, manifest, options, memory.n_bytes)
+    described = with_given_roles(large.outline, roles)
+    if not isinstance(described, Table):
+        raise AssertionError
+    return large.with_schema(described.schema)
+
+
+def verify_large(
+    path: str, manifest_path: Path, original: LargeTable | None, as_json: bool, has_roles: bool, memory: Memory
+) -> None:
+    """Audit a release in blocks."""
+    from sfumato.cli.summary import show_checks
+    from sfumato.large.release import audit_large_file
+
+    bar, progress = progress_bar("auditing")
+    with bar:
+        report = audit_large_file(
+            path, manifest_path, memory, original=original, check_roles=has_roles, progress=progress
+        )
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), indent=2))
+    else:
+        show_checks(report)
+    report.raise_if_failed()
+
+
+def profile_large(path: str, options: ReadOptions, roles: dict[str, Role], memory: Memory, as_json: bool) -> None:
+    """Print the risk profile of a file that is read in blocks."""
+    from sfumato.audit.large import large_risk_profile
+    from sfumato.cli.summary import show_guesses, show_profile
+    from sfumato.table.coding import Table
+    from sfumato.table.large import open_large
+
+    bar, progress = progress_bar("reading")
+    with bar:
+
+        def told(n_read: int) -> None:
+            progress(n_read, 0, f"{n_read:,} rows read")
+
+        large = open_large(path, memory=memory.n_bytes, options=replace(options, mixed_as_text=True), told=told)
+        _refuse_open_guesses(large, roles)
+        described, guesses = apply_roles(large.outline, roles, quasi_identifiers_as_given=True)
+        if not isinstance(described, Table):
+            raise AssertionError
+        profile = large_risk_profile(large.with_schema(described.schema), memory=memory.n_bytes, told=told)
+    if as_json:
+        click.echo(json.dumps(profile, indent=2))
+        return
+    show_guesses(guesses)
+    show_profile(profile)

@@ -1,0 +1,90 @@
+"""Private temporary folders that are removed at the end, or by the next process if theirs was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class PrivateFolder:
+    """Temporary folder that only this user can enter, held by this process.
+
+    Its name carries the process's id and it is locked while the process lives, so that a later process can tell that
+    it was left behind by one that was killed. Making a folder removes such leftovers of the same purpose.
+
+    Parameters
+    ----------
+    purpose : str
+        Part of its name, in small letters.
+
+    Examples
+    --------
+    >>> folder = PrivateFolder("example")
+    >>> folder.path.is_dir(), folder.path.name.startswith(f"sfumato-example-{os.getpid()}-")
+    (True, True)
+    >>> folder.remove()
+    >>> folder.path.exists()
+    False
+    """
+
+    def __init__(self, purpose: str) -> None:
+        remove_leftovers(Path(tempfile.gettempdir()), purpose)
+        self.path = Path(tempfile.mkdtemp(prefix=f"sfumato-{purpose}-{os.getpid()}-"))  # mode 0700
+        self._owner = os.getpid()
+        self._lock: int | None = None
+        if sys.platform != "win32":
+            self._lock = os.open(self.path, os.O_RDONLY)
+            with contextlib.suppress(OSError):  # file systems without locks
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def remove(self) -> None:
+        """Remove it with all that is in it; does nothing in a forked child, for the folder is its parent's."""
+        if self._owner != os.getpid():
+            return
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def remove_leftovers(parent: Path, purpose: str) -> None:
+    """Remove this user's folders of a purpose whose processes ended without doing so."""
+    if sys.platform == "win32":
+        return
+    name = re.compile(rf"sfumato-{re.escape(purpose)}-([0-9]{{1,10}})-[a-z0-9_]+", re.ASCII)
+    with contextlib.suppress(OSError):
+        for folder in parent.iterdir():
+            found = name.fullmatch(folder.name)
+            if found and not _is_alive(int(found[1])) and _is_free(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError, PermissionError):  # the last: another user's process has the id now
+        return False
+    return True
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether a folder is this user's and nobody holds it, not even a process that cannot be seen from here."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.fstat(lock).st_uid == os.getuid()
+    except OSError:
+        return False
+    finally:
+        os.close(lock)

@@ -1,0 +1,187 @@
+"""What the soak (benchmarks/soak) has found, each in small."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.cli import limited_memory
+from sfumato.cli.main import run
+from sfumato.datasets.admissions import admissions
+from sfumato.errors import InputError, InvalidParameterError, ManifestError, words_and_exit_code
+from sfumato.manifest import Manifest
+from sfumato.mechanisms import build_mechanism
+from sfumato.project import load_project
+from sfumato.reaudit import audit_published, read_manifest, read_original
+from sfumato.table.read import DEFAULT_OPTIONS
+from sfumato.table.write import write_table
+
+HALF_A_CHARACTER = "\ud800"
+MEGABYTES = 2**20
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """Publish a small release; gives the original's path, the release's and the manifest's."""
+    folder = tmp_path_factory.mktemp("published")
+    original = folder / "admissions.csv"
+    with original.open("wb") as file:
+        write_table(admissions(n_rows=60).keep(["age", "sex", "readmitted"]), file, "csv")
+    table = sfumato.read_table(original)
+    table = table.with_schema(table.schema.with_roles({"readmitted": sfumato.Role.TARGET}))
+    release = sfumato.release(table, build_mechanism("mondrian", {"k": 3}))
+    done = sfumato.publish(release, folder / "out.csv", original=table)
+    return original, done.table_path, done.manifest_path
+
+
+def changed(manifest_path, target, change):
+    entries = json.loads(manifest_path.read_text())
+    change(entries)
+    target.write_text(json.dumps(entries))
+    return target
+
+
+class TestHalfCharacters:
+    """JSON can hold half a character, which no table can; so can bytes of a command line."""
+
+    def test_among_the_missing_tokens_of_a_manifest(self, tmp_path, published):
+        _, table, manifest = published
+        bad = changed(manifest, tmp_path / "m.json", lambda m: m["missing"]["tokens"].append(HALF_A_CHARACTER))
+
+        with pytest.raises(ManifestError, match="read as missing"):
+            audit_published(table, bad)
+
+    @pytest.mark.parametrize("field", ["domain", "missing"])
+    def test_in_the_columns_of_a_manifest(self, tmp_path, published, field):
+        _, table, manifest = published
+        bad = changed(
+            manifest, tmp_path / "m.json", lambda m: m["output"]["columns"][0].update({field: [HALF_A_CHARACTER]})
+        )
+
+        with pytest.raises(ManifestError, match="released columns"):
+            audit_published(table, bad)
+
+    def test_on_the_command_line(self, tmp_path, published, capsys):
+        assert run(["audit", str(published[0]), "--missing", "\udcff"]) == 2
+        assert "missing must be texts" in capsys.readouterr().err
+
+    def test_in_python(self):
+        with pytest.raises(InvalidParameterError, match="not valid Unicode"):
+            sfumato.read_table(pa.table({"a": ["x"]}), options=sfumato.ReadOptions(missing=(HALF_A_CHARACTER,)))
+
+
+@pytest.mark.parametrize("own", [{"age": [1, None]}, {"age": "ab"}, {"age": [HALF_A_CHARACTER]}, ["age"], "age"])
+def test_missing_tokens_of_a_column_that_are_no_texts_are_refused(tmp_path, published, own):
+    original, _, manifest = published
+    bad = changed(manifest, tmp_path / "m.json", lambda m: m["missing"].update(columns=own))
+
+    with pytest.raises(ManifestError, match="read as missing"):
+        read_original(original, read_manifest(bad)[0], DEFAULT_OPTIONS)
+
+
+def test_missing_tokens_of_a_column_are_taken(published):
+    entries = json.loads(published[2].read_text())
+    entries["missing"]["columns"] = {"sex": ["male"]}
+    manifest = Manifest.from_json(json.dumps(entries))
+
+    table = read_original(published[0], manifest, DEFAULT_OPTIONS)
+
+    assert manifest.missing_tokens_by_column == {"sex": ("male",)}
+    assert table["sex"].n_missing > 0
+
+
+def test_a_number_of_thousands_of_digits_in_a_project_is_refused(tmp_path):
+    (tmp_path / "sfumato.toml").write_text(f'[data]\npath = "x.csv"\n[release.parameters]\nk = {"9" * 5000}\n')
+
+    with pytest.raises(InputError, match="too many digits"):
+        load_project(tmp_path / "sfumato.toml")
+
+
+class TestLittleMemory:
+    def test_a_reader_that_gets_no_memory_does_not_call_the_file_damaged(self, tmp_path, monkeypatch):
+        table = pa.table({"a": np.arange(5)})
+        pa.parquet.write_table(table, tmp_path / "t.parquet")
+
+        def refuse(*_, **__):
+            raise pa.ArrowMemoryError
+
+        monkeypatch.setattr("pyarrow.parquet.ParquetFile", refuse)
+        with pytest.raises(MemoryError):
+            sfumato.read_table(tmp_path / "t.parquet")
+
+    def test_refusals_of_libraries_are_no_bugs(self):
+        refused = type("OutOfMemoryException", (Exception,), {})
+
+        assert words_and_exit_code(refused("a cell")) == ("not enough memory for this table", 3)
+        assert words_and_exit_code(RuntimeError("can't start new thread"))[1] == 3
+        assert words_and_exit_code(RuntimeError("a cell"))[1] == 1
+
+    @pytest.mark.parametrize("crash", ["os.abort()", "ctypes.string_at(0)", "os._exit(127)"])
+    def test_a_library_that_crashes_is_explained(self, tmp_path, crash):
+        done = run_limited(f"go_on_in_a_child(); {crash}", tmp_path, megabytes=2048)
+
+        assert done.returncode == 3
+        last = done.stderr.splitlines()[-1]
+        assert "not enough memory: this process may use 2,048 MB" in last
+        assert "ulimit -v" in last
+
+    def test_what_the_crashed_command_left_is_removed(self, tmp_path):
+        hold = "from sfumato.private_folders import PrivateFolder; kept = PrivateFolder('count'); os.abort()"
+
+        done = run_limited(f"go_on_in_a_child(); {hold}", tmp_path, megabytes=2048)
+
+        assert done.returncode == 3
+        assert os.listdir(tmp_path) == []
+
+    def test_too_little_to_start_with_is_refused_at_once(self, tmp_path):
+        done = run_limited("go_on_in_a_child(); print('started')", tmp_path, megabytes=512)
+
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "at least 1,024 MB are needed" in done.stderr
+
+    @pytest.mark.parametrize(("leave", "code"), [("sys.exit(5)", 5), ("os.kill(os.getpid(), 9)", 137)])
+    def test_other_ends_are_passed_on(self, tmp_path, leave, code):
+        done = run_limited(f"go_on_in_a_child(); {leave}", tmp_path, megabytes=2048)
+
+        assert (done.returncode, done.stderr) == (code, "")
+
+    def test_without_a_limit_there_is_no_child(self, monkeypatch):
+        monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        before = os.getpid()
+
+        limited_memory.go_on_in_a_child()
+
+        assert os.getpid() == before
+
+    def test_the_child_ends_with_its_parent(self, tmp_path):
+        kill_parent = "go_on_in_a_child(); os.kill(os.getppid(), 9); time.sleep(5); open('alive', 'w')"
+
+        run_limited(kill_parent, tmp_path, megabytes=2048)
+
+        assert os.listdir(tmp_path) == []
+
+
+def run_limited(program, folder, *, megabytes):
+    """Run a program in a process whose address space is limited; waits until its pipes are closed, also by a child."""
+    start = "import ctypes, os, sys, time; from sfumato.cli.limited_memory import go_on_in_a_child; "
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes * MEGABYTES, megabytes * MEGABYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    return subprocess.run(
+        [sys.executable, "-c", start + program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=folder,
+        env=os.environ | {"TMPDIR": str(folder)},
+        preexec_fn=limit,
+    )

@@ -1,0 +1,130 @@
+"""``release`` and ``audit`` with ``--memory``, as a user types them."""
+
+import json
+import os
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from sfumato.cli.main import run
+from sfumato.datasets.admissions import admissions
+from sfumato.table import distinct
+from sfumato.table.write import write_table
+
+MEMORY = ["--memory", "300MB"]
+RECODING = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0.05"]
+COLUMNS = ["patient_id", "age", "sex", "insurance", "dialysis", "readmitted"]
+ROLES = [
+    "--identifiers=patient_id",
+    "--quasi-identifiers=age,sex,insurance",
+    "--sensitive=dialysis",
+    "--target=readmitted",
+]
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def name(request, tmp_path, monkeypatch):
+    """Make a working folder that holds the data; the name of the file."""
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / f"stays.{request.param}").open("wb") as file:
+        write_table(admissions(n_rows=600).keep(COLUMNS), file, request.param)
+    return f"stays.{request.param}"
+
+
+def test_a_release_out_of_core_has_the_bytes_of_one_in_memory(name, capsys):
+    """And its audit out of core and in memory confirm it."""
+    assert run(["release", name, *RECODING, *ROLES, "-o", "memory.csv"]) == 0
+    assert run(["release", name, *RECODING, *ROLES, *MEMORY, "-o", "large.csv"]) == 0
+    shown = capsys.readouterr().err
+    assert "not checked out of core: nothing" in shown
+    assert "promised and audited" in shown
+    assert Path("memory.csv").read_bytes() == Path("large.csv").read_bytes()
+
+    audit = ["audit", "large.csv", "--manifest", "large.csv.manifest.json", "--original", name, *ROLES]
+    assert run(audit) == 0
+    in_memory = capsys.readouterr().out
+    assert run([*audit, *MEMORY]) == 0
+    out_of_core = capsys.readouterr().out
+    assert set(in_memory.splitlines()[:-1]) <= set(out_of_core.splitlines())
+    assert "confirmed" in out_of_core
+
+
+def test_guessed_roles_are_the_same(name, capsys):
+    """From names and from how often values occur."""
+    run(["release", name, *RECODING, "--dry-run", "-k", "2"])
+    expected = [line for line in capsys.readouterr().err.splitlines() if line.startswith("guessed")]
+    run(["release", name, *RECODING, "--dry-run", "-k", "2", *MEMORY])
+    found = [line for line in capsys.readouterr().err.splitlines() if line.startswith("guessed")]
+
+    assert expected
+    assert found == expected
+
+
+def test_a_project_is_released_out_of_core(name, capsys):
+    """With the same bytes, and audited with the roles that it declares."""
+    assert run(["init", name]) == 0
+    assert run(["release", *RECODING, "-o", "memory.parquet"]) == 0
+    assert run(["release", *RECODING, *MEMORY, "-o", "large.parquet"]) == 0
+    assert Path("memory.parquet").read_bytes() == Path("large.parquet").read_bytes()
+    expected, found = (json.loads(Path(f"{n}.parquet.manifest.json").read_text()) for n in ("memory", "large"))
+    assert found["project_sha256"] == expected["project_sha256"]
+    assert found["guarantees"] == expected["guarantees"]
+
+    audit = ["audit", "large.parquet", "--manifest", "large.parquet.manifest.json", "--project", "sfumato.toml"]
+    capsys.readouterr()
+    assert run([*audit, *MEMORY, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["passed"]
+    assert {"original's roles", "cells"} <= {check["name"] for check in report["checks"]}
+
+
+def test_the_profile_is_that_of_the_table_in_memory(name, capsys):
+    """But for containment."""
+    assert run(["audit", name, *ROLES, "--json"]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert run(["audit", name, *ROLES, "--json", *MEMORY]) == 0
+    found = json.loads(capsys.readouterr().out)
+
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([*RECODING, "--memory", "100MB"], 2, "at least 200MB"),
+        ([*RECODING, "--memory", "much"], 2, "such as 800MB"),
+        (["-m", "mondrian", *MEMORY], 2, "gain-recoding, global-recoding"),
+        ([*RECODING, *MEMORY, "--drop-incomplete"], 2, "--drop-incomplete"),
+        ([*RECODING, *MEMORY, "-k", "100000"], 4, "cannot be met"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(name, arguments, code, words, capsys):
+    """In one line, and nothing is written."""
+    before = sorted(os.listdir())
+    assert run(["release", name, *ROLES, "-o", "out.csv", *arguments]) == code
+
+    shown = capsys.readouterr().err
+    assert words in shown
+    assert "Traceback" not in shown
+    assert sorted(os.listdir()) == before
+
+
+def test_a_column_with_too_many_values_needs_a_role(name, capsys):
+    """Its role is not guessed from a part of its values."""
+    with patch.object(distinct, "_FEWEST_PENDING", 100), patch("sfumato.table.large._BYTES_A_VALUE", 10**6):
+        assert run(["release", name, *RECODING, *MEMORY, "-o", "out.csv"]) == 3
+
+    assert "'patient_id': has too many distinct values" in capsys.readouterr().err
+
+
+def test_an_audit_fails_when_the_release_was_changed(name, capsys):
+    """With the exit code of an audit that does not confirm."""
+    assert run(["release", name, *RECODING, *ROLES, *MEMORY, "-o", "large.csv"]) == 0
+    released = Path("large.csv")
+    released.write_bytes(released.read_bytes() + released.read_bytes().splitlines(keepends=True)[-1])
+    audit = ["audit", "large.csv", "--manifest", "large.csv.manifest.json", "--original", name, *ROLES, *MEMORY]
+    capsys.readouterr()
+
+    assert run(audit) == 5
+    assert "FAIL" in capsys.readouterr().out
