@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from sfumato.web.charts import bars_before_after_spec, distribution_spec, frontier_spec, roc_spec
+from sfumato.web.charts import frontier_spec, roc_spec
 from web.real_browser import STATIC, PolicyHeaders, look_at, served
 
 HOSTILE = "<img src=x onerror=alert(1)> \"'&"
@@ -105,24 +105,6 @@ def test_roc_curves_keep_the_order_of_their_points():
     assert {row["curve"] for row in rows} == {"before: AUC 0.812", "after"}
 
 
-def test_bars_without_a_value_are_left_out():
-    spec = bars_before_after_spec([{"name": "a", "before": None, "after": 0.5}], value_title="AUC")
-    assert [(row["when"], row["value"]) for row in spec["data"]["values"]] == [("after", 0.5)]
-
-
-@given(st.lists(st.tuples(st.text(), st.one_of(st.none(), st.integers(0, 99)), st.integers(0, 99)), max_size=6))
-def test_distributions_keep_labels_and_counts(entries):
-    labels, before, after = ([entry[part] for entry in entries] for part in range(3))
-    rows = distribution_spec(labels, before, after)["data"]["values"]
-    expected = [(name, when, n) for name, b, a in entries for when, n in (("before", b), ("after", a)) if n is not None]
-    assert [(row["name"], row["when"], row["value"]) for row in rows] == expected
-
-
-def test_lists_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="shorter"):
-        distribution_spec(["a", "b"], [1], [2, 3])
-
-
 # ---- drawn in a real browser
 
 MANY = as_points(
@@ -147,9 +129,7 @@ SPECS = {
     "one": frontier_spec(MANY[3:4]),
     "none": frontier_spec([]),
     "roc": roc_spec(ROC, classifier="naive Bayes"),
-    "no-bars": bars_before_after_spec([], value_title="AUC"),
-    "bars": bars_before_after_spec([{"name": HOSTILE, "before": 0.8, "after": 0.7}], value_title="AUC", is_share=True),
-    "distribution": distribution_spec(["a", HOSTILE, "c"], [5, 6, None], [4, 7, 1], column=HOSTILE),
+    "hostile": frontier_spec([{**MANY[3], "label": HOSTILE}]),
 }
 CONFIG = '{"allowEval": false, "includeIndicatorStyles": false, "selfRequestsOnly": true}'
 HEAD = f"""<!doctype html><html lang="en"><head><title>charts</title><meta name="htmx-config" content='{CONFIG}'>
@@ -218,19 +198,14 @@ def test_all_charts_are_drawn_without_a_complaint(origin):
 def test_charts_have_words_for_those_who_do_not_see_them(origin):
     def look(tab):
         tab.wait_for_function(OVER)
-        drawing = tab.get_by_role("img", name="Chart distribution")
+        drawing = tab.get_by_role("img", name="Chart roc")
         assert drawing.locator("svg").count() == 1
         assert tab.get_by_role("img", name="ROC of naive Bayes").count() == 1
-        details = tab.locator("#distribution details")
+        details = tab.locator("#roc details")
         details.locator("summary").click()
         lines = [line.split("\t") for line in details.locator("table").inner_text().splitlines()]
-        assert lines[1:] == [
-            ["a", "before", "5"],
-            ["a", "after", "4"],
-            [HOSTILE, "before", "6"],
-            [HOSTILE, "after", "7"],
-            ["c", "after", "1"],
-        ]
+        assert [line[0] for line in lines[1:]] == ["before"] * 4 + ["after"] * 3
+        assert [[float(cell) for cell in line[1:]] for line in lines[5:]] == [[0, 0], [0.4, 0.8], [1, 1]]
 
     look_at(origin, "/", look)
 
@@ -248,8 +223,7 @@ def test_a_tip_shows_and_a_click_sends_the_key(origin):
         tab.get_by_text("chosen: key11").wait_for()
         tab.mouse.move(1, 1)
         tip.wait_for(state="hidden")
-        bar = tab.locator("#bars .mark-rect.role-mark path").first
-        bar.hover()
+        tab.locator("#hostile .mark-symbol.role-mark path").first.hover()
         tip.wait_for(state="visible")
         assert HOSTILE in tip.inner_text()
         assert tip.locator("img").count() == 0

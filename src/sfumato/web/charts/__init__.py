@@ -4,7 +4,7 @@ Colours are CSS variables, so that one specification serves light and dark. ``us
 table that stands beside a chart for those who do not see it.
 """
 
-from sfumato.web.charts.before_after import bars_before_after_spec, distribution_spec, roc_spec
 from sfumato.web.charts.frontier import frontier_spec
+from sfumato.web.charts.roc import roc_spec
 
-__all__ = ["bars_before_after_spec", "distribution_spec", "frontier_spec", "roc_spec"]
+__all__ = ["frontier_spec", "roc_spec"]
