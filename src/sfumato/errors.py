@@ -192,6 +192,7 @@ def words_and_exit_code(error: BaseException) -> tuple[str, int]:
 
 
 def _is_refused_memory(error: BaseException) -> bool:
-    """Whether it is the database's own error for a refused allocation, or Python's for a thread that got no stack."""
+    """Whether memory was refused to the database, to a library that is loaded, or for the stack of a thread."""
     is_database = type(error).__name__ == "OutOfMemoryException"
-    return is_database or (isinstance(error, RuntimeError) and str(error) == "can't start new thread")
+    is_loading = isinstance(error, ImportError) and "failed to map segment" in str(error)
+    return is_database or is_loading or (isinstance(error, RuntimeError) and str(error) == "can't start new thread")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -135,7 +135,9 @@ def staged_files(
         manifest_file.complete()
 
         def appear() -> Published:
-            with alone_in(target.parent):
+            with ExitStack() as locks:
+                for folder in sorted({target.parent.resolve(), manifest_target.parent.resolve()}):
+                    locks.enter_context(alone_in(folder))
                 check_targets(target, manifest_target, source, force=force)
                 if force:
                     remove(target)

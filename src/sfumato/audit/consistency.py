@@ -241,6 +241,8 @@ class Consistency:
             n_pairs += len(rows)
             if n_pairs > _MOST_PAIRS_IN_FLOW:
                 return None
+        if not tails:
+            return None
         supply, demand = self.originals.sizes, self.classes.sizes
         n, m = len(supply), len(demand)
         tail, head = np.concatenate(tails), np.concatenate(heads)

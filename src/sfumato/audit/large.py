@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ COUNTED = (KAnonymity.kind, LDiversity.kind, TCloseness.kind, UniquePatterns.kin
 """Guarantees that counts of distinct rows can show."""
 _NOT_COUNTED_RISKS = ("containment_level", "smallest_bucket", "largest_share_of_a_sensitive_value")
 _MISSING = secrets.randbits(62)
-_MINUS_ONE = secrets.randbits(62)
+_SALT = secrets.token_hex(16)
 
 
 def audit_large(
@@ -49,6 +51,11 @@ def audit_large(
 
     What is not checked is said by a check named ``out of core``, which fails if a promise or how the release came
     about cannot be judged.
+
+    Raises
+    ------
+    InputError
+        If a file changed while it was being read.
     """
     claims = read_claims(manifest)
     beyond = list(_beyond(claims))
@@ -67,6 +74,9 @@ def audit_large(
     if original is not None:
         checks.extend(_check_beside(released, original, claims, check_roles, told))
     checks.append(_not_checked(released, original, claims))
+    for table in (released, original):
+        if table is not None:
+            table.ensure_unchanged()
     return AuditReport(tuple(checks), found.levels)
 
 
@@ -172,10 +182,19 @@ def meaning_numbers(cells: pa.Array, beside: pa.DataType) -> NDArray[np.int64]:
         numbers = pc.fill_null(cells.view(pa.int64()), _MISSING)
         return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
     found = (
-        _MISSING if meaning is None else _MINUS_ONE if meaning == -1 else hash(meaning)  # hash(-1) is hash(-2)
-        for meaning in meanings_beside(cells, beside)
+        _MISSING if meaning is None else hash(_SALT + _as_text(meaning)) for meaning in meanings_beside(cells, beside)
     )
     return np.fromiter(found, dtype=np.int64, count=len(cells))
+
+
+def _as_text(meaning: Hashable) -> str:
+    """Write a meaning so that equal ones have equal texts; Python's hash of a number itself can be foreseen."""
+    if isinstance(meaning, str):
+        return f"text {meaning}"
+    if isinstance(meaning, int | float | Decimal) and math.isfinite(meaning):
+        top, bottom = meaning.as_integer_ratio()
+        return f"number {top}/{bottom}"
+    return f"other {float(meaning) if isinstance(meaning, Decimal) else meaning}"
 
 
 def _not_checked(released: LargeTable, original: LargeTable | None, claims: Claims) -> Check:

@@ -61,7 +61,8 @@ def _tidy_up() -> None:
     from sfumato.private_folders import remove_leftovers
 
     with contextlib.suppress(OSError, MemoryError):
-        remove_leftovers(Path(tempfile.gettempdir()), "count")
+        for purpose in ("count", "audit"):
+            remove_leftovers(Path(tempfile.gettempdir()), purpose)
 
 
 def _limit() -> int | None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import InputError
+
 Codes = NDArray[np.int32]
 Places = NDArray[np.intp]
 
@@ -48,7 +50,13 @@ class RowFinder:
         self._keys = key[self._order]
 
     def find(self, columns: Sequence[Codes]) -> Places:
-        """Place of each row; every one must be among the distinct rows."""
+        """Place of each row.
+
+        Raises
+        ------
+        InputError
+            If a row is not among the distinct ones.
+        """
         key = np.zeros(len(columns[0]), dtype=np.int64)
         for codes, radix, known in zip(columns, self._n_values, self._known, strict=True):
             if known is not None:
@@ -56,5 +64,9 @@ class RowFinder:
             key = key * radix + codes
         order = np.argsort(key)  # looked up in their order, neighbours are found near each other
         places = np.empty(len(key), dtype=np.intp)
-        places[order] = self._order[np.searchsorted(self._keys, key[order])]
+        found = np.minimum(np.searchsorted(self._keys, key[order]), len(self._keys) - 1)
+        if not np.array_equal(self._keys[found], key[order]):
+            problem = "the table changed while it was being read"
+            raise InputError(problem, hint="try again when nobody writes to it")
+        places[order] = self._order[found]
         return places

@@ -16,7 +16,7 @@ from sfumato.audit.large import audit_large
 from sfumato.audit.verify import measured_level
 from sfumato.contract import Progress, Release
 from sfumato.counting.blocks import count_blocks
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.large.finding import RowFinder
 from sfumato.large.memory import Memory, give_back
 from sfumato.manifest import Manifest, describe_column
@@ -129,6 +129,8 @@ def propose(original: LargeTable, mechanism: object, memory: Memory, *, progress
     ------
     InvalidParameterError
         If the mechanism needs all rows in memory.
+    SchemaError
+        If there is no quasi-identifier.
     InputError
         If the distinct rows do not fit.
     PrivacyNotAchievableError
@@ -137,6 +139,9 @@ def propose(original: LargeTable, mechanism: object, memory: Memory, *, progress
     able = check_able(mechanism)
     give_back()
     names = able.counted_columns(original.schema)
+    if not original.schema.names(Role.QUASI_IDENTIFIER):
+        problem = "the table has no quasi-identifier to coarsen"
+        raise SchemaError(problem, hint="give a column the role quasi-identifier")
     most = memory.most_cells(len(names))
     cells = count_blocks(
         original,

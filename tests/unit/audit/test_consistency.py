@@ -11,7 +11,8 @@ from sfumato.audit import consistency as module
 from sfumato.audit.columns import Columns
 from sfumato.audit.consistency import consistency
 from sfumato.errors import ColumnNotFoundError, SchemaError
-from sfumato.schema import Column, Kind
+from sfumato.schema import Column, Kind, Role
+from sfumato.table.read import read_table
 from unit.audit.audit_oracles import CANARY, binary_table, table_of
 
 AGES = [57, 61, 42, 29, 38]
@@ -228,3 +229,14 @@ def test_edges_beyond_the_limit_lower_the_level_and_never_raise_it(monkeypatch):
     assert (counts <= expected).all()
     assert (counts < expected).any()
     assert (counts >= 1).all()
+
+
+def test_rows_of_which_no_pair_can_fit_have_level_0(monkeypatch):
+    monkeypatch.setattr("sfumato.audit.blocks._MOST_PAIRS", 4)
+    values = np.arange(30)
+    original = pa.table({"a": values, "b": np.where(values < 15, 0, 1)})
+    released = pa.table({"a": values.astype(str), "b": np.full(30, 5)})
+    tables = [Columns(read_table(table)) for table in (released, original)]
+    generalized = {"a": Column("a", Role.QUASI_IDENTIFIER, Kind.NUMERIC)}
+    found = consistency(*tables, ["a", "b"], generalized=generalized)
+    assert (found.level_kk, found.level_global) == (0, 0)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InputError, InvalidParameterError
 from sfumato.large.finding import RowFinder
 from sfumato.large.memory import Memory
 
@@ -22,6 +22,14 @@ def test_every_row_is_found_at_its_place(n_columns, n_rows, n_values, seed):
     found = finder.find(list(rows.T))
 
     assert [distinct[place].tolist() for place in found] == rows.tolist()
+
+
+@pytest.mark.parametrize("row", [(0, 0), (1, 1), (4, 4)])
+def test_a_row_that_is_not_there_is_refused(row):
+    """Before, between and after those that are."""
+    finder = RowFinder([np.array([0, 2]), np.array([1, 3])], [5, 5])
+    with pytest.raises(InputError, match="changed while it was being read"):
+        finder.find([np.array([code]) for code in row])
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from sfumato.audit.profile import risk_profile
 from sfumato.audit.row_order import are_in_order
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InputError, SchemaError
+from sfumato.large.memory import Memory
+from sfumato.large.release import propose
 from sfumato.manifest import manifest_digest
 from sfumato.publishing import make_release, publish
 from sfumato.reaudit import open_original, open_released, read_manifest, read_original, read_released
@@ -324,3 +326,41 @@ def test_spilled_counts_leave_no_folder(tmp_path, monkeypatch):
     counted_rows(open_large(tmp_path / "a.parquet", memory=PLENTY), ["town"], PLENTY)
 
     assert not list((tmp_path / "spill").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("8", str(8 + 2**61 - 1)), ("0.5", str(2**60)), ("-1", "-2"), ("inf", "314159")]
+)
+def test_numbers_whose_python_hashes_are_equal_are_told_apart(one, other):
+    first, second = (meaning_numbers(pa.array([text]), pa.float64())[0] for text in (one, other))
+    assert first != second
+
+
+@pytest.mark.parametrize(("text", "number"), [("8", 8), ("8.0", 8), ("0.50", 0.5), ("-1", -1), ("inf", float("inf"))])
+def test_a_number_and_its_text_have_the_same_meaning(text, number):
+    kind = pa.array([number]).type
+    assert meaning_numbers(pa.array([text]), kind)[0] == meaning_numbers(pa.array([number]), pa.string())[0]
+
+
+def test_a_file_that_is_swapped_after_it_was_counted_is_refused(files):
+    source, output, manifest_path = files
+    manifest, entries = read_manifest(manifest_path)
+    original = open_original(source, manifest, ReadOptions(), PLENTY)
+    released = open_released(output, manifest, PLENTY)
+    content, n_told = output.read_bytes(), []
+
+    def swap(n_rows):
+        n_told.append(n_rows)
+        output.write_bytes(content + b"\n" if len(n_told) > 3 else content)
+
+    with pytest.raises(InputError):
+        audit_large(released, entries, memory=PLENTY, original=original, told=swap)
+
+
+def test_a_table_without_quasi_identifiers_is_refused_in_words(tmp_path):
+    path = tmp_path / "plain.csv"
+    path.write_text("a,b\n1,x\n2,y\n", encoding="utf-8")
+    table = open_large(path, memory=PLENTY)
+    table = table.with_schema(table.schema.with_roles({"a": Role.OTHER, "b": Role.OTHER}))
+    with pytest.raises(SchemaError, match="no quasi-identifier"):
+        propose(table, GlobalRecoder(k=2), Memory.of("200MB"))
