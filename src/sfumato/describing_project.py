@@ -12,8 +12,8 @@ from sfumato.atomic import check_writable, explained_writing, write_atomically
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InputError, OutputError
 from sfumato.manifest import AnyTable
-from sfumato.project import PROJECT_NAME, toml_text
-from sfumato.schema import Kind, Role
+from sfumato.project import toml_text
+from sfumato.schema import PROJECT_NAME, Kind, Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
 from sfumato.table.describe import ColumnGuess, describe_columns

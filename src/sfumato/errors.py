@@ -186,9 +186,14 @@ def words_and_exit_code(error: BaseException) -> tuple[str, int]:
         return f"reading or writing failed ({error.strerror or type(error).__name__})", 3
     if isinstance(error, MemoryError) or _is_refused_memory(error):
         return "not enough memory for this table", 3
+    return bug_in_words(error), BUG
+
+
+def bug_in_words(error: BaseException) -> str:
+    """Say where an unexpected error arose, without its own text."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"this is a bug in sfumato ({type(error).__name__}{place})", BUG
+    return f"this is a bug in sfumato ({type(error).__name__}{place})"
 
 
 def _is_refused_memory(error: BaseException) -> bool:

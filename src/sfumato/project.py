@@ -24,7 +24,6 @@ from sfumato.table.coding import Source
 from sfumato.table.large import LargeTable, Told, open_large
 from sfumato.table.read import ReadOptions, read_table
 
-PROJECT_NAME = "sfumato.toml"
 DEFAULT_MECHANISM = "greedy-containment"
 """What a project that names no mechanism is released with."""
 

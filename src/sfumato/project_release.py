@@ -9,8 +9,9 @@ from sfumato.contract import Progress, Release
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms import build_mechanism, mechanism_info
-from sfumato.project import DEFAULT_MECHANISM, PROJECT_NAME, Project, load_project
+from sfumato.project import DEFAULT_MECHANISM, Project, load_project
 from sfumato.publishing import Published, check_targets, make_release, manifest_path_for, publish
+from sfumato.schema import PROJECT_NAME
 from sfumato.table.coding import Source
 
 

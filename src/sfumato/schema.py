@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from sfumato.errors import ColumnNotFoundError, SchemaError
 
+PROJECT_NAME = "sfumato.toml"
+"""Usual name of the project file, which holds what is described here."""
 DEFAULT_MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
 

@@ -22,7 +22,9 @@ import pytest
 from sfumato.cli import serve as serve_command
 from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError, OutputError
-from sfumato.web.server import check_tls_files, listening, private_folder, remove_leftovers, without_text
+from sfumato.private_folders import remove_leftovers
+from sfumato.web.page_words import FOLDER_PURPOSE
+from sfumato.web.server import check_tls_files, listening, private_folder, without_text
 from sfumato.web.settings import PageSettings
 from web.standing_in import until
 
@@ -347,7 +349,7 @@ def test_leftovers_of_the_dead_are_removed_and_nothing_else(tmp_path):
     held = os.open(kept[2], os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
 
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, FOLDER_PURPOSE)
     os.close(held)
 
     assert sorted(tmp_path.iterdir()) == sorted([*kept, link])

@@ -18,6 +18,7 @@ from sfumato.cli.options import (
     refuse_mixed_columns,
     role_options,
 )
+from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
     from sfumato.contract import Progress
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from sfumato.manifest import AnyTable
     from sfumato.table.describe import ColumnGuess
 
-PROJECT_NAME = "sfumato.toml"
 INTERRUPTED = 130
 _A_DAY = 86_400.0
 

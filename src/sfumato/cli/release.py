@@ -18,6 +18,7 @@ from sfumato.cli.options import (
     refuse_mixed_columns,
     role_options,
 )
+from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
     from sfumato.contract import Progress, Release
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from sfumato.table.coding import Source
     from sfumato.table.describe import ColumnGuess
 
-PROJECT_NAME = "sfumato.toml"
 HIERARCHIES = "hierarchies"
 
 

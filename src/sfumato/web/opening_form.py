@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.schema import PROJECT_NAME
 from sfumato.web.jobs import TaskError
 
-PROJECT_NAME = "sfumato.toml"
 FORMATS = ("csv", "tsv", "parquet", "excel", "arff", "libsvm")
 FIELDS = (
     "path",

@@ -6,8 +6,8 @@ import os
 import re
 import tempfile
 
-PRIVATE_FOLDER = "sfumato-page-"
-"""How the name of a server's private folder begins."""
+FOLDER_PURPOSE = "page"
+"""Part of the name of a server's private folder, see :class:`sfumato.private_folders.PrivateFolder`."""
 
 _FIELDS_OF_OPEN = {
     "--format": "Format",
@@ -41,7 +41,7 @@ _REMEDIES = {
 _OUTPUT = re.compile(r"\boutput must be\b(?! given)")
 _CHANGED_DATA = re.compile(r"run 'sfumato init --force' again, or delete sha256 in (?:.+? if the change is meant)?")
 _PLACE = re.compile(
-    rf"(?:{re.escape(tempfile.gettempdir())}|(?:/[^\s/'\"]+)*){re.escape(os.sep + PRIVATE_FOLDER)}"
+    rf"(?:{re.escape(tempfile.gettempdir())}|(?:/[^\s/'\"]+)*){re.escape(os.sep)}sfumato-{FOLDER_PURPOSE}-"
     rf"[\w-]+{re.escape(os.sep)}(?:[\w.-]+{re.escape(os.sep)})*"
 )
 

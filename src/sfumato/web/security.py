@@ -12,10 +12,8 @@ import hashlib
 import hmac
 import logging
 import re
-import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from html import escape
-from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
@@ -23,6 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sfumato.errors import bug_in_words
 from sfumato.web.settings import PageSettings
 
 CONTENT_SECURITY_POLICY = (
@@ -103,7 +102,7 @@ class PageSecurity:
         except _TooLargeError:
             await _TOO_LARGE(scope, receive, send_guarded)
         except Exception as error:
-            _log.error("%s", place_of(error))
+            _log.error("%s", bug_in_words(error))
             if not is_started:  # half an answer cannot be taken back: the server closes the connection
                 answer = await self._bug_answer(request, error)
                 await answer(scope, receive, send_guarded)
@@ -166,7 +165,7 @@ class PageSecurity:
             try:
                 return await self._bug_page(request, error)
             except Exception as second:
-                _log.error("%s", place_of(second))
+                _log.error("%s", bug_in_words(second))
         return _words(500, "This is a bug in sfumato. Its place is in the terminal where sfumato serve runs.")
 
 
@@ -224,10 +223,3 @@ def _onward_page(target: str) -> HTMLResponse:
 
 def _are_equal(given: str, secret: str) -> bool:
     return hmac.compare_digest(given.encode(errors="surrogatepass"), secret.encode())
-
-
-def place_of(error: BaseException) -> str:
-    """Say where an unexpected error arose, without its own text."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"this is a bug in sfumato ({type(error).__name__}{place})"

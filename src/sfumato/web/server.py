@@ -5,16 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import fcntl
 import logging
-import os
-import re
-import shutil
 import signal
 import socket
 import ssl
 import sys
-import tempfile
 import threading
 import webbrowser
 from collections.abc import Iterator
@@ -26,12 +21,11 @@ from urllib.parse import quote
 
 import uvicorn
 
-from sfumato.errors import InputError, InvalidParameterError, OutputError
-from sfumato.web.page_words import PRIVATE_FOLDER
-from sfumato.web.security import place_of
+from sfumato.errors import InputError, InvalidParameterError, OutputError, bug_in_words
+from sfumato.private_folders import PrivateFolder
+from sfumato.web.page_words import FOLDER_PURPOSE
 from sfumato.web.settings import PageSettings, bracketed
 
-_FOLDER_NAME = re.compile(PRIVATE_FOLDER + r"([0-9]{1,10})-[a-z0-9_]+", re.ASCII)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MOST_CONNECTIONS = 512
 _SECONDS_TO_FINISH = 1
@@ -110,7 +104,7 @@ def without_text(record: logging.LogRecord) -> bool:
     """Take an error's own text and its traceback out of a log record; what the end of the server cancelled is quiet."""
     error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
     if error is not None:
-        record.msg, record.args = place_of(error), ()
+        record.msg, record.args = bug_in_words(error), ()
     record.exc_info = record.exc_text = None
     return not isinstance(error, asyncio.CancelledError)
 
@@ -199,51 +193,12 @@ def _no_passphrase() -> str:
 
 @contextlib.contextmanager
 def private_folder() -> Iterator[Path]:
-    """Make the server's own folder (mode 0700) and remove it at the end, with what killed servers left."""
-    remove_leftovers(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=f"{PRIVATE_FOLDER}{os.getpid()}-"))
-    lock = os.open(folder, os.O_RDONLY)
+    """Make the server's own folder and remove it at the end, with what killed servers left."""
+    folder = PrivateFolder(FOLDER_PURPOSE)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield folder
+        yield folder.path
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
-
-
-def remove_leftovers(parent: Path) -> None:
-    """Remove folders of this user's servers that ended without doing so themselves."""
-    for folder in parent.glob(f"{PRIVATE_FOLDER}*"):
-        found = _FOLDER_NAME.fullmatch(folder.name)
-        if found and not _is_alive(int(found[1])) and _is_free(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (
-        ProcessLookupError,
-        OverflowError,
-        PermissionError,
-    ):  # not permitted: another user's process has that id now
-        return False
-    return True
-
-
-def _is_free(folder: Path) -> bool:
-    """Whether a folder is this user's and no server holds it, not even one whose process cannot be seen from here."""
-    try:
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.fstat(lock).st_uid == os.getuid()
-    except OSError:
-        return False
-    finally:
-        os.close(lock)
+        folder.remove()
 
 
 @contextlib.contextmanager

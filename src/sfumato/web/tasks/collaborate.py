@@ -7,7 +7,6 @@ The same as ``sfumato collaborate party`` and ``sfumato collaborate simulate``. 
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -131,7 +130,7 @@ def simulate(
     check_columns(table, points, table.schema.names(Role.QUASI_IDENTIFIER))
     names = list(split_rows(table.n_rows, parties=parties, seed=seed))
     bounds = {"drop_incomplete": options.complete_rows_only, "max_rows": max(1, table.n_rows)}
-    with _temporary_files_in(folder), _recorded(folder, tell, names, names[0]) as recorder:
+    with _recorded(folder, tell, names, names[0]) as recorder:
         tell.progress(0, 0, f"starting {parties} parties, each a process of its own")
         result = run_simulation(
             table,
@@ -203,16 +202,6 @@ def _recorded(folder: Path, tell: Tell, parties: Sequence[str], me: str) -> Iter
         raise
     for name in parties:
         recorder.party_is(name, "done")
-
-
-@contextmanager
-def _temporary_files_in(folder: Path) -> Iterator[None]:
-    """Keep the parties' keys where they go away with the task, even if it is killed."""
-    before, tempfile.tempdir = tempfile.tempdir, str(folder)
-    try:
-        yield
-    finally:
-        tempfile.tempdir = before
 
 
 def _read(project: str | None, data: str | None) -> tuple[Table, ReadOptions]:

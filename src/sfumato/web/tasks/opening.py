@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.describing_project import DEMO_DATA, describe_to_project, write_demo
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.manifest import AnyTable
-from sfumato.project import PROJECT_NAME, Project, load_project
-from sfumato.schema import DEFAULT_MISSING_TOKENS
+from sfumato.project import Project, load_project
+from sfumato.schema import DEFAULT_MISSING_TOKENS, PROJECT_NAME
 from sfumato.table.binary import BinaryTable
 from sfumato.table.bytes import open_stored
 from sfumato.table.describe import ColumnGuess, describe_columns

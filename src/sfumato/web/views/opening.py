@@ -15,9 +15,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.errors import SfumatoError
+from sfumato.schema import PROJECT_NAME
 from sfumato.web.job_running import make_private_folder
 from sfumato.web.jobs import Job, TaskError
-from sfumato.web.opening_form import FIELDS, FORMATS, PROJECT_NAME, paths_of, reading_of
+from sfumato.web.opening_form import FIELDS, FORMATS, paths_of, reading_of
 from sfumato.web.rendering import is_htmx, page_of, page_response, part_response, redirect
 from sfumato.web.state import Page
 from sfumato.web.uploads import Uploaded, UploadTooLarge, receive_upload
