@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import expect
 
-from web.browser.walking import check_step, go_to_goal, wait_for_end
+from web.browser.walking import check_step, follow, go_to_goal, wait_for_end
 
 PROJECT = """
 [data]
@@ -81,7 +81,7 @@ def test_point_becomes_the_candidate_sliders_rank_anew_and_the_short_list_stays(
     tab.get_by_label("People who look alike").fill("3")
     tab.get_by_role("button", name="Compare mechanisms").click()
     assert wait_for_end(tab, "compare") == "done"
-    tab.get_by_role("link", name="See the comparison").click()
+    follow(tab, tab.get_by_role("link", name="See the comparison"))
     check_step(tab)
 
     marks = tab.locator("#frontier .mark-symbol path[aria-roledescription]")

@@ -19,6 +19,7 @@ from web.browser.walking import (
     check_reload,
     check_step,
     download,
+    follow,
     go_to_goal,
     make_release,
     open_demo,
@@ -137,9 +138,9 @@ def test_sparse_file_of_25000_columns_from_upload_to_download(serve, open_tab, t
     make_release(tab)
     assert wait_for_end(tab) == "done"
     times.note("release")
-    tab.get_by_role("link", name="See what it did to utility and risk").click()
+    follow(tab, tab.get_by_role("link", name="See what it did to utility and risk"))
     for step in ("Utility", "Risk", "Release"):
-        tab.get_by_role("navigation", name="Steps").get_by_role("link", name=step).click()
+        follow(tab, tab.get_by_role("navigation", name="Steps").get_by_role("link", name=step))
         check_step(tab)
 
     released, manifest, project = (download(tab, name, tmp_path / "downloads") for name in (*MADE, "sfumato.toml"))

@@ -69,9 +69,15 @@ def upload(tab, path: Path) -> None:
         tab.get_by_role("button", name="Upload and open").click()
 
 
+def follow(tab, link) -> None:
+    """Press a link and wait until the page it leads to is loaded whole."""
+    with tab.expect_navigation():
+        link.click()
+
+
 def go_to_goal(tab) -> None:
     """Go on from the columns and wait until the risk is measured."""
-    tab.get_by_role("link", name="Go on to the goal").click()
+    follow(tab, tab.get_by_role("link", name="Go on to the goal"))
     tab.locator("#goal-form").wait_for()
 
 
