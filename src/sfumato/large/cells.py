@@ -1,0 +1,102 @@
+"""Releases that follow from the distinct rows of a large file: searched on them, each row looked up among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.audit.verify import measured_level
+from sfumato.contract import Progress, Release
+from sfumato.counting.blocks import count_blocks
+from sfumato.errors import SchemaError
+from sfumato.large.finding import RowFinder
+from sfumato.large.memory import Memory, give_back
+from sfumato.large.proposal import Block, Proposal, kept_rows, names_but_identifiers, telling, with_all_columns
+from sfumato.schema import Role, Schema
+from sfumato.table.coding import Table
+from sfumato.table.large import LargeTable, Told
+from sfumato.table.weighted import CountedTable
+
+
+@runtime_checkable
+class CellMechanism(Protocol):
+    """A mechanism that treats equal rows alike and so needs only the distinct ones, with how often each occurs."""
+
+    def counted_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns that have to be counted together."""
+        ...
+
+    def counted_beside(self, schema: Schema) -> tuple[str, ...]:
+        """Columns that have to be counted with each of these by itself."""
+        ...
+
+    def release_cells(
+        self, cells: CountedTable, *, progress: Progress | None = None
+    ) -> tuple[Release, NDArray[np.bool_]]:
+        """Release distinct rows, and say which of them are released, in their order."""
+        ...
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CellProposal(Proposal):
+    """Rows that are released as the distinct rows they are equal to; the release's table holds those."""
+
+    _cells: CountedTable
+    _is_released: NDArray[np.bool_]
+
+    @property
+    def schema(self) -> Schema:
+        """Description of the columns that are written."""
+        return self.original.schema
+
+    def columns(self) -> dict[str, pa.Array]:
+        """Values that the codes of the blocks stand for."""
+        released, outline = self.release.table.columns, self.original.outline  # type: ignore[union-attr]
+        return {n: (released[n] if n in released else outline[n]).values for n in names_but_identifiers(outline.schema)}
+
+    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+        """Released rows, block by block, in the order of the file."""
+        counted, released = self._cells.together, self.release.table
+        if not isinstance(released, Table):
+            raise AssertionError
+        finder = RowFinder([self._cells[n].codes for n in counted], [self._cells[n].n_distinct for n in counted])
+        place_of_cell = np.cumsum(self._is_released) - 1
+        names = names_but_identifiers(self.original.schema)
+        recoded = {name: released[name].codes for name in names if name in released.columns}
+        as_they_are = [name for name in names if name not in recoded]
+        for block in self.original.blocks([*counted, *as_they_are], told=told):
+            cells = finder.find([np.asarray(block[name]) for name in counted])
+            kept = self._is_released[cells]
+            places = place_of_cell[cells[kept]]
+            yield {n: recoded[n][places] if n in recoded else kept_rows(block[n], kept) for n in names}
+
+
+def propose_cells(
+    original: LargeTable, mechanism: CellMechanism, memory: Memory, progress: Progress | None
+) -> CellProposal:
+    """Count the distinct rows of a large file, let a mechanism release them, and measure what it promises on them."""
+    names = mechanism.counted_columns(original.schema)
+    if not original.schema.names(Role.QUASI_IDENTIFIER):
+        problem = "the table has no quasi-identifier to coarsen"
+        raise SchemaError(problem, hint="give a column the role quasi-identifier")
+    cells = count_blocks(
+        original,
+        names,
+        beside=mechanism.counted_beside(original.schema),
+        most_cells=memory.most_cells(len(names)),
+        told=telling(progress, original.n_rows, "rows counted"),
+    )
+    give_back()
+    release, is_released = mechanism.release_cells(cells, progress=progress)
+    give_back()
+    guarantees = [
+        {**entry, "audited": measured_level(promised, release.table)}
+        for entry, promised in zip(release.manifest.guarantees, release.manifest.promised(), strict=True)
+    ]
+    completed = with_all_columns(release, original.schema).with_manifest(guarantees=tuple(guarantees))
+    return CellProposal(original, completed, cells, is_released)
