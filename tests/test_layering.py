@@ -37,6 +37,7 @@ LAYERS = [
     "reaudit",
     "publishing",
     "large",
+    "cluster",
     "project_release",
     "attack",
     "evaluation",
