@@ -3,6 +3,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+JAVA   := $(or $(wildcard $(JAVA_HOME)/bin/java),$(shell command -v java))
+COMMA  := ,
+EXTRAS := dev$(if $(JAVA),$(COMMA)spark)
+DEV    := $(VENV)/.installed-dev$(if $(JAVA),-spark)
 
 .PHONY: demo test lint types tests bench soak clean
 
@@ -11,21 +15,22 @@ demo: $(VENV)/.installed
 
 test: lint types tests
 
-lint: $(VENV)/.installed-dev
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.installed-dev
+types: $(DEV)
 	$(BIN)/mypy
 
-tests: $(VENV)/.installed-dev
+tests: $(DEV)
 	tests/install_chromium.sh
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/spark
+	$(BIN)/python -m pytest tests/spark # one process, one session of Spark; without Java they say that they did not run
 
-bench: $(VENV)/.installed-dev
+bench: $(DEV)
 	$(BIN)/python -m benchmarks.run
 
-soak: $(VENV)/.installed-dev
+soak: $(DEV)
 	$(BIN)/python -m benchmarks.soak
 
 clean:
@@ -38,6 +43,6 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[web]'
 	touch $@
 
-$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[dev]'
+$(DEV): $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[$(EXTRAS)]'
 	touch $@

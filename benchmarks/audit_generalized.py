@@ -95,7 +95,7 @@ def assess(is_asked: bool, loaded: Any, result: Any) -> Outcome:
     return Outcome(result if is_asked else None, {**dict(zip(names, result, strict=False)), "bytes": read})
 
 
-def contender(name: str, load: Any, k: int, run: Any = measure_levels, step: int = 1, repeats: int = 3) -> Contender:
+def contender(name: str, load: Any, k: int, run: Any = measure_levels, step: int = 1, repeats: int = 2) -> Contender:
     """Make a contender; those on the sample are asked the same."""
     return Contender(
         name,

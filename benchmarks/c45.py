@@ -119,7 +119,7 @@ def assess_binary_tree(rows: Any, classifier: Any) -> Outcome:
     return Outcome(None, {"leaves": int(classifier.get_n_leaves()), "nodes": int(classifier.tree_.node_count)})
 
 
-def ours(name: str, is_pruned: bool, load: Any = load_adult, repeats: int = 7) -> Contender:
+def ours(name: str, is_pruned: bool, load: Any = load_adult, repeats: int = 5) -> Contender:
     """Make a contender; the pruned tree on Adult is what the others are compared with."""
     judge = partial(assess, is_pruned)
     return Contender(name, partial(train, is_pruned), load, ("sfumato", "numpy"), repeats=repeats, assess=judge)
@@ -130,7 +130,7 @@ def j48(name: str, is_pruned: bool) -> Contender:
     judge = partial(assess_j48, is_pruned)
     packages = ("python-weka-wrapper3", "jpype1")
     run = partial(train_j48, is_pruned)
-    return Contender(name, run, load_instances, packages, repeats=7, peer=True, assess=judge)
+    return Contender(name, run, load_instances, packages, repeats=5, peer=True, assess=judge)
 
 
 BENCHMARK = Benchmark(

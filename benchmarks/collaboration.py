@@ -193,17 +193,17 @@ BENCHMARK = Benchmark(
             "10^6, shares", partial(sum_of_parties, 3, MANY, "shares"), packages=OURS, assess=assess_other, repeats=1
         ),
         Contender(
-            "session, 3 parties", partial(session_of, 3, "totals"), generated_table, OURS, 3, assess=assess_other
+            "session, 3 parties", partial(session_of, 3, "totals"), generated_table, OURS, 2, assess=assess_other
         ),
         Contender(
-            "session, 20 parties", partial(session_of, 20, "totals"), generated_table, OURS, 3, assess=assess_other
+            "session, 20 parties", partial(session_of, 20, "totals"), generated_table, OURS, 2, assess=assess_other
         ),
         Contender(
             "selection-only, 3 parties, Primary Tumor",
             partial(session_of, 3, "selection-only"),
             tumor_table,
             ("sfumato", "mpyc"),
-            3,
+            2,
             assess=assess_other,
         ),
     ),

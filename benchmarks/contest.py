@@ -20,6 +20,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.forks import Forks
+
 ROOT = Path(__file__).parents[1]
 LONGEST_WAIT = 4
 DATA = Path(os.environ.get("SFUMATO_DATA", ROOT.parent / "shared" / "data"))
@@ -116,11 +118,14 @@ class Timing:
         return min(self.wall_seconds, self.cpu_seconds)
 
 
-def measure(module: str, contender: str, folder: Path, python: Path) -> Timing:
-    """Measure one contender in a fresh process."""
-    command = [str(python), "-m", "benchmarks.contest", module, contender, str(folder)]
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    finished = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+def measure(module: str, contender: str, folder: Path, python: Path, forks: Forks | None = None) -> Timing:
+    """Measure one contender in a fresh process, or one that is forked."""
+    if forks is not None:
+        finished = forks.run("contest", module, contender, str(folder))
+    else:
+        command = [str(python), "-m", "benchmarks.contest", module, contender, str(folder)]
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+        finished = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
     if finished.returncode in (-signal.SIGPROF, -signal.SIGALRM):
         over_time = f"> {finished.stdout.splitlines()[-1]} s"
         raise LimitExceededError(over_time)
@@ -206,5 +211,10 @@ def compete(module: str, name: str, folder: Path) -> dict[str, Any]:
     }
 
 
+def main(module: str, name: str, folder: str) -> None:
+    """Measure in this process, and print it."""
+    print(json.dumps(compete(module, name, Path(folder))))
+
+
 if __name__ == "__main__":
-    print(json.dumps(compete(sys.argv[1], sys.argv[2], Path(sys.argv[3]))))
+    main(*sys.argv[1:])

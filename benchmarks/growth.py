@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contest import Contender, LimitExceededError, Outcome, Timing, measure, nothing, said
+from benchmarks.forks import Forks
 from benchmarks.limits import MachineLimits
 
 MOST_MEGABYTES = 10_000
@@ -104,8 +105,8 @@ def point_name(name: str, size: int) -> str:
     return f"{name}, {size:,}"
 
 
-def grow(module: str, growth: Growth, curve: Curve, folder: Path, python: Path) -> Grown:
-    """Measure a curve up to the limit."""
+def grow(module: str, growth: Growth, curve: Curve, folder: Path, peers: Path | None, forks: Forks) -> Grown:
+    """Measure a curve up to the limit; ``peers`` is the interpreter of those that are not measured here."""
     grown = Grown(curve, {}, {})
     for size in curve.sizes:
         if grown.timings and _is_hopeless(grown, size, growth.most_seconds):
@@ -113,7 +114,9 @@ def grow(module: str, growth: Growth, curve: Curve, folder: Path, python: Path) 
             break
         print(f"{module}: {point_name(curve.name, size)} …", file=sys.stderr)
         try:
-            grown.timings[size] = measure(module, point_name(curve.name, size), folder, python)
+            grown.timings[size] = measure(
+                module, point_name(curve.name, size), folder, peers or Path(sys.executable), None if peers else forks
+            )
         except LimitExceededError as error:
             grown.ended[size] = str(error)
             break

@@ -37,8 +37,8 @@ def benchmark_of(dataset: str) -> Benchmark:
         prepare=write,
         contenders=(
             Contender("sfumato top 20", find_with_sfumato, load_matrix, ("sfumato", "numpy", "scipy"), repeats=15),
-            Contender("pyfim eclat", list_with_eclat, load_rows, ("pyfim",), repeats=5, peer=True),
-            Contender("pyfim fpgrowth", list_with_fpgrowth, load_rows, ("pyfim",), repeats=5, peer=True),
+            Contender("pyfim eclat", list_with_eclat, load_rows, ("pyfim",), repeats=3, peer=True),
+            Contender("pyfim fpgrowth", list_with_fpgrowth, load_rows, ("pyfim",), repeats=3, peer=True),
             *(peers[name] for name in slower),
         ),
     )

@@ -3,6 +3,7 @@
     python -m benchmarks.out_of_core                          # 10 million rows, Parquet
     python -m benchmarks.out_of_core --rows 100000000         # takes about a quarter of an hour and 2 GB of disk
     python -m benchmarks.out_of_core --rows 10000000 --format csv
+    python -m benchmarks.out_of_core --mechanism error-risk-tree -p generalization=uniform
 
 Ten columns: a key, six quasi-identifiers that hang together (1.25 million combinations in 100 million rows), an
 illness, a number with decimals and a target. Peak memory is that of the process as the system
@@ -84,6 +85,7 @@ def main() -> None:
     asked.add_argument("--format", choices=("parquet", "csv"), default="parquet")
     asked.add_argument("--memory", default="1GB")
     asked.add_argument("--mechanism", default="global-recoding")
+    asked.add_argument("-p", "--param", action="append", default=[], help="a parameter of the mechanism, NAME=VALUE")
     asked.add_argument("--folder", help="where the files are written, and removed")
     given = asked.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="sfumato-benchmark-", dir=given.folder))
@@ -92,6 +94,7 @@ def main() -> None:
         generate(given.rows, source)
         reading = seconds_to_read(source)
         release = ["release", str(source), "-m", given.mechanism, "--memory", given.memory, "-o", str(output), *ROLES]
+        release += [f"--param={param}" for param in given.param]
         manifest = ["--manifest", f"{output}.manifest.json"]
         audit = ["audit", str(output), *manifest, "--original", str(source), "--memory", given.memory, *ROLES]
         size = source.stat().st_size / 1e9

@@ -8,7 +8,6 @@ import json
 import os
 import pstats
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contest import ROOT
+from benchmarks.forks import Forks
 from benchmarks.growth import Curve
 from benchmarks.limits import MachineLimits
 
@@ -53,10 +52,11 @@ class Place:
 def ranked(name: str, ranking: Ranking, limits: MachineLimits) -> str:
     """Profile every curve, and say them as a Markdown section from the slowest to the fastest."""
     places, over = [], []
-    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as folder:
+    limit = {"SFUMATO_BENCHMARK_SECONDS": f"{ranking.most_seconds}"}
+    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as folder, Forks(**limit) as forks:
         for curve in ranking.curves:
             print(f"{name}: {curve.name} …", file=sys.stderr)
-            place = _profiled_apart(ranking, curve, folder)
+            place = _profiled_apart(ranking, curve, folder, forks)
             places.append(place) if place is not None else over.append(curve.name)
     by_limit = sorted(places, key=lambda place: -(limits.ratio(place.seconds, place.figures) or 0))
     lines = [
@@ -75,11 +75,9 @@ def ranked(name: str, ranking: Ranking, limits: MachineLimits) -> str:
     return "\n".join([*lines, ""])
 
 
-def _profiled_apart(ranking: Ranking, curve: Curve, folder: str) -> Place | None:
-    """Profile a curve in a fresh process; ``None`` when it takes too long."""
-    command = [sys.executable, "-m", "benchmarks.ranking", *ranking.modules, curve.name, str(ranking.size), folder]
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "SFUMATO_BENCHMARK_SECONDS": f"{ranking.most_seconds}"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+def _profiled_apart(ranking: Ranking, curve: Curve, folder: str, forks: Forks) -> Place | None:
+    """Profile a curve in a process of its own; ``None`` when it takes too long."""
+    done = forks.run("ranking", *ranking.modules, curve.name, str(ranking.size), folder)
     if done.returncode == -signal.SIGPROF:
         return None
     if done.returncode:
@@ -135,8 +133,9 @@ def _label(function: tuple[str, int, str]) -> str:
     return f"{module.removesuffix('.py').replace('/', '.')}.{name}" if found and "site-packages" not in file else ""
 
 
-if __name__ == "__main__":
-    *modules, wanted, size, folder = sys.argv[1:]
+def main(*arguments: str) -> None:
+    """Profile one curve in this process, and print it."""
+    *modules, wanted, size, folder = arguments
     curves = [curve for module in modules for curve in importlib.import_module(f"benchmarks.{module}").BENCHMARK.curves]
     curve = next(curve for curve in curves if curve.name == wanted)
     print(json.dumps(profiled(curve, int(size), Path(folder), float(os.environ["SFUMATO_BENCHMARK_SECONDS"]))))

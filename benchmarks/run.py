@@ -15,6 +15,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 import venv
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contest import Benchmark, Timing, measure, said
+from benchmarks.forks import Forks
 from benchmarks.growth import Growth, disagreeing, grow
 from benchmarks.growth import describe as describe_growth
 from benchmarks.limits import MachineLimits, measured_limits
@@ -56,20 +58,28 @@ LIMIT, BYTES = "× reading the bytes once", ("bytes", "file bytes")
 
 def main() -> int:
     """Run the benchmarks named on the command line, or all."""
-    asked = arguments()
+    asked, failed = arguments(), False
     limits = measured_limits()
-    sections, failed = {MACHINE: limits.describe().replace("| limit |", f"{machine()}\n\n| limit |", 1)}, False
+    if not asked.only:
+        write_results({MACHINE: limits.describe().replace("| limit |", f"{machine()}\n\n| limit |", 1)})
     for name in asked.names or benchmark_names():
         benchmark = importlib.import_module(f"benchmarks.{name}").BENCHMARK
         absent = [path for path in benchmark.needs if not path.exists()]
         if absent:
             print(f"{name}: skipped, {absent[0]} is absent (set SFUMATO_DATA to the folder of the public data sets)")
             continue
-        section, agree = measured(name, only(benchmark, asked.only), limits)
+        started = time.perf_counter()
+        try:
+            section, agree = measured(name, only(benchmark, asked.only), limits)
+        except (RuntimeError, OSError) as error:
+            print(f"{name}: failed, and what stands in RESULTS.md is left: {error}", file=sys.stderr)
+            failed = True
+            continue
+        section += f"\nMade again by `python -m benchmarks.run {name}` ({time.perf_counter() - started:.0f} s).\n"
         print(section, flush=True)
-        sections[name], failed = section, failed or not agree
-    if not asked.only:
-        write_results(sections)
+        failed = failed or not agree
+        if not asked.only:
+            write_results({name: section})
     return int(failed)
 
 
@@ -98,10 +108,10 @@ def measured(name: str, benchmark: Any, limits: MachineLimits) -> tuple[str, boo
 
 def growth_of(name: str, growth: Growth, limits: MachineLimits) -> tuple[str, bool]:
     """Measure all curves."""
-    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as temporary, Forks() as forks:
         growth.prepare(Path(temporary))
         curves = [
-            grow(name, growth, curve, Path(temporary), peers_python() if curve.peer else Path(sys.executable))
+            grow(name, growth, curve, Path(temporary), peers_python() if curve.peer else None, forks)
             for curve in growth.curves
         ]
     is_failed = any(ended.startswith("failed") for grown in curves for ended in grown.ended.values())
@@ -215,11 +225,12 @@ def peers_python() -> Path:
 
 
 def write_results(sections: dict[str, str]) -> None:
-    """Replace the sections that were measured, keep the others."""
-    kept = {}
+    """Replace the sections that were measured, keep those of other benchmarks that there are."""
+    kept, known = {}, {MACHINE, *benchmark_names()}
     if RESULTS.exists():
         for section in RESULTS.read_text(encoding="utf-8").split("\n## ")[1:]:
-            kept[section.split("\n")[0]] = f"## {section}".rstrip() + "\n"
+            name = section.split("\n")[0]
+            kept |= {name: f"## {section}".rstrip() + "\n"} if name in known else {}
     merged = kept | sections
     RESULTS.write_text(
         "\n".join([HEADER, *(merged[name] for name in sorted(merged, key=lambda name: (name != MACHINE, name)))]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.soak.nursery import Ended, Nursery
-from benchmarks.soak.orders import MECHANISMS, SUFFIXES, Order, release_order, small_orders, write_original
+from benchmarks.soak.orders import (
+    MECHANISMS,
+    SUFFIXES,
+    Order,
+    large_release_orders,
+    release_order,
+    small_orders,
+    write_original,
+)
 from benchmarks.soak.outcome import Effort, Outcome
 
 FULL_COUNT = 60
@@ -33,16 +42,17 @@ def run(effort: Effort, folder: Path) -> Outcome:
     with Nursery(folder) as nursery, _small_file_system(folder / "small") as small:
         made = release_order(original, MECHANISMS[_WITH_PICTURES], ".csv")
         nursery.run(made.arguments, folder=folder)
-        orders = [*releases, *small_orders(original, folder / made.outputs[1])]
-        for _ in range(effort.times(FULL_COUNT)):
-            order = random_.choice(orders)
+        kinds = [releases, large_release_orders(original), small_orders(original, folder / made.outputs[1])]
+        for turn in range(effort.times(FULL_COUNT)):
+            order = random_.choice(kinds[turn % len(kinds)])
+            ends["of them out of core"] += "--memory" in order.arguments
             filler = small / "filler"
             filler.write_bytes(bytes(SIZE - random_.randrange(MOST_FREE)))
             ended = nursery.run(order.arguments, folder=small)
             filler.unlink()
             ends[_judged(order, ended, small, outcome)] += 1
             for left in small.iterdir():
-                left.unlink()
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
             outcome.n_done += 1
     outcome.count(ends)
     return outcome

@@ -20,7 +20,7 @@ _PROGRAM = """
 import contextlib, json, os, resource, sys
 import sfumato.cli.release, sfumato.cli.summary, sfumato.cli.report, sfumato.cli.hierarchy, sfumato.cli.init
 import sfumato.cli.plot, sfumato.cli.audit, sfumato.cli.compare, sfumato.publishing, sfumato.table.describe
-import sfumato.mechanisms, sfumato.report.render, sfumato.counting.engine
+import sfumato.mechanisms, sfumato.report.render, sfumato.counting.engine, sfumato.large.release, sfumato.cli.large
 from sfumato.cli.main import main
 
 for name in sfumato.mechanisms.registered_mechanisms():

@@ -8,6 +8,8 @@ from pathlib import Path
 
 MECHANISMS = ("greedy-containment", "mondrian", "error-risk-tree", "gain-recoding", "anatomy", "random-flipping")
 SUFFIXES = (".csv", ".parquet", ".xlsx", ".csv.gz", ".tsv")
+LARGE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
+MEMORY = ("--memory", "1GB")
 COLUMNS = ("patient_id", "age", "sex", "insurance", "smoker", "diabetes", "copd", "discharge_diagnosis", "readmitted")
 
 
@@ -42,14 +44,26 @@ def write_original(folder: Path, n_rows: int = 1000) -> Path:
     return path
 
 
-def release_order(original: Path, mechanism: str, suffix: str) -> Order:
+def large_release_orders(original: Path) -> list[Order]:
+    """Release out of core, by every mechanism that can."""
+    from sfumato.large.release import able_mechanisms
+
+    uniform = {"error-risk-tree": ("-p", "generalization=uniform")}  # tiered cells need all rows
+    return [
+        release_order(original, name, LARGE_SUFFIXES[i % len(LARGE_SUFFIXES)], *MEMORY, *uniform.get(name, ()))
+        for i, name in enumerate(able_mechanisms())
+    ]
+
+
+def release_order(original: Path, mechanism: str, suffix: str, *options: str) -> Order:
     """Release the admissions."""
     output = f"out{suffix}"
     given = ["release", str(original), "--target", "readmitted", "--sensitive", "discharge_diagnosis", "-m", mechanism]
     more = ["-p", "on_infeasible=skip"] if mechanism == "greedy-containment" else []
     names = (output, f"{output}.manifest.json")
-    arguments = [*given, *more, "-o", output]
-    return Order(f"release {mechanism}", arguments, names, lambda folder: is_confirmed(folder / output, original))
+    arguments = [*given, *more, *options, "-o", output]
+    name = " ".join(["release", mechanism, *options])
+    return Order(name, arguments, names, lambda folder: is_confirmed(folder / output, original))
 
 
 def is_confirmed(released: Path, original: Path) -> bool:

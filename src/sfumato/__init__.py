@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         LDiversity,
         TCloseness,
     )
+    from sfumato.large.api import audit_large, release_large
     from sfumato.learning.c45 import C45Classifier, C45Regressor
     from sfumato.manifest import Manifest
     from sfumato.perturbation.flipping import RandomFlipper
@@ -99,6 +100,7 @@ _HOMES = {
     "Slicer": "sfumato.recoding.slicing",
     "TCloseness": "sfumato.guarantees",
     "Table": "sfumato.table.coding",
+    "audit_large": "sfumato.large.api",
     "audit_release": "sfumato.audit.verify",
     "binarize": "sfumato.table.binarize",
     "compare": "sfumato.evaluation.compare",
@@ -111,6 +113,7 @@ _HOMES = {
     "read_hierarchy": "sfumato.recoding.hierarchy_files",
     "read_table": "sfumato.table.read",
     "release": "sfumato.publishing:make_release",
+    "release_large": "sfumato.large.api",
     "risk_of": "sfumato.attack.risk",
     "risk_profile": "sfumato.audit.profile",
 }
@@ -155,6 +158,7 @@ __all__ = [
     "Slicer",
     "TCloseness",
     "Table",
+    "audit_large",
     "audit_release",
     "binarize",
     "compare",
@@ -167,6 +171,7 @@ __all__ = [
     "read_hierarchy",
     "read_table",
     "release",
+    "release_large",
     "risk_of",
     "risk_profile",
 ]

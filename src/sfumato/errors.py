@@ -13,7 +13,8 @@
     ├── ManifestError (ValueError)             .path                     exit 3
     ├── PrivacyNotAchievableError              .guarantee .best_level    exit 4
     ├── AuditFailedError                       .findings                 exit 5
-    └── CollaborationError                     .party .stage             exit 6
+    ├── CollaborationError                     .party .stage             exit 6
+    └── ClusterError                           .master                   exit 7
 
 A message says what, where, and what to do. It may show column names, parameters and counts, never a cell value.
 """
@@ -165,6 +166,18 @@ class CollaborationError(SfumatoError):
         self.stage = stage
         message = f"party '{on_one_line(party)}', stage '{on_one_line(stage)}': {problem}. Nothing was released."
         super().__init__(message + (f" Hint: {hint}" if hint else ""))
+
+
+class ClusterError(SfumatoError):
+    """A Spark cluster cannot be used, or was lost on the way. Nothing is published."""
+
+    exit_code = 7
+
+    def __init__(self, problem: str, *, master: str | None = None, hint: str = "") -> None:
+        self.problem = problem
+        self.master = master
+        place = f"{on_one_line(master)}: " if master else ""
+        super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
 
 
 def words_and_exit_code(error: BaseException) -> tuple[str, int]:

@@ -10,11 +10,11 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from sfumato.errors import DataChangedError, InputError, SchemaError
 from sfumato.manifest import AnyTable
@@ -28,6 +28,15 @@ DEFAULT_MECHANISM = "greedy-containment"
 """What a project that names no mechanism is released with."""
 
 _Enum = TypeVar("_Enum", Role, Kind)
+
+
+class _FromSource(Protocol):
+    @property
+    def source(self) -> Source | None: ...
+
+
+Opened = TypeVar("Opened", bound=_FromSource)
+"""A table that was read, or opened to be read in parts."""
 
 _SECTIONS = ("data", "columns", "binarize", "release", "compare")
 _DATA_KEYS = {
@@ -87,25 +96,22 @@ class Project:
 
     def read(self) -> AnyTable:
         """Read the data as described, refusing a file that is not the one described."""
-
-        def described(schema: Schema | None) -> AnyTable:
-            return read_table(self.data_path, schema=schema, options=self.options)
-
-        with self._explained():
-            listed = Schema.of(self.columns, self.options.missing)
-            table = described(listed if self.default_role is None else self._fill_in(listed, described(None)))
-        self._check_source(table.source)
-        return table
+        return self.opened_by(lambda schema: read_table(self.data_path, schema=schema, options=self.options))
 
     def open(self, memory: int, *, told: Told | None = None) -> LargeTable:
         """Open data that are larger than memory, as :meth:`read` reads them."""
+        return self.opened_by(
+            lambda schema: open_large(self.data_path, memory=memory, schema=schema, options=self.options, told=told)
+        )
 
-        def described(schema: Schema | None) -> LargeTable:
-            return open_large(self.data_path, memory=memory, schema=schema, options=self.options, told=told)
-
+    def opened_by(self, opened: Callable[[Schema | None], Opened]) -> Opened:
+        """Let a function open the data with the schema described; columns that are not listed are seen first."""
         with self._explained():
-            listed = Schema.of(self.columns, self.options.missing)
-            table = described(listed if self.default_role is None else self._fill_in(listed, described(None).outline))
+            schema = Schema.of(self.columns, self.options.missing)
+            if self.default_role is not None:
+                seen = opened(None)
+                schema = self._fill_in(schema, cast("AnyTable", getattr(seen, "outline", seen)))
+            table = opened(schema)
         self._check_source(table.source)
         return table
 

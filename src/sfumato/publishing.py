@@ -141,7 +141,7 @@ def staged_files(
                 check_targets(target, manifest_target, source, force=force)
                 if force:
                     remove(target)
-                if force or _is_left_alone(manifest_target, target):
+                if force or is_left_alone(manifest_target, target):
                     remove(manifest_target)
                 manifest_file.appear()
                 table_file.appear()
@@ -165,10 +165,10 @@ def check_targets(target: Path, manifest_target: Path, source: Source | None, *,
         raise OutputError(problem, path=target, hint="choose two paths")
     check_writable(target, force=force)
     # A manifest without its table is what a kill between the two names leaves: it is no release and may be replaced.
-    check_writable(manifest_target, force=force or _is_left_alone(manifest_target, target))
+    check_writable(manifest_target, force=force or is_left_alone(manifest_target, target))
 
 
-def _is_left_alone(manifest_path: Path, table_path: Path) -> bool:
+def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
     """Whether a manifest stands there without its table."""
     try:
         return not table_path.exists() and b'"sfumato_manifest"' in manifest_path.read_bytes()[:200]

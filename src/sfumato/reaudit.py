@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import InputError, ManifestError, SchemaError
@@ -17,6 +17,15 @@ from sfumato.table.coding import Table
 from sfumato.table.formats import WRITABLE
 from sfumato.table.large import LargeTable, Told, open_large
 from sfumato.table.read import ReadOptions, read_table
+
+
+class _Described(Protocol):
+    @property
+    def schema(self) -> Schema: ...
+
+
+Opened = TypeVar("Opened", bound=_Described)
+"""A table that was opened to be read in parts."""
 
 
 def audit_published(
@@ -64,22 +73,40 @@ def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
 
 def open_released(path: str | Path, manifest: Manifest, memory: int, *, told: Told | None = None) -> LargeTable:
     """Open a released file that is larger than memory, the way its manifest describes it."""
+    return released_by(
+        manifest, lambda schema, options: open_large(path, memory=memory, schema=schema, options=options, told=told)
+    )
+
+
+def released_by(manifest: Manifest, opened: Callable[[Schema | None, ReadOptions], Opened]) -> Opened:
+    """Let a function open a release as its manifest describes it, or, if it is not that, as it is."""
     options = _released_options(manifest)
     schema = Schema.of(_released_columns(manifest), manifest.missing_tokens)
     try:
-        return open_large(path, memory=memory, schema=schema, options=options, told=told)
+        return opened(schema, options)
     except (SchemaError, InputError):
-        return open_large(path, memory=memory, options=options, told=told)
+        return opened(None, options)  # the audit says in which way it differs
 
 
 def open_original(
     path: str | Path, manifest: Manifest, options: ReadOptions, memory: int, *, told: Told | None = None
 ) -> LargeTable:
     """Open the table that a release came from, with the missing tokens that its manifest states."""
+    return original_by(
+        manifest,
+        options,
+        lambda schema, options: open_large(path, memory=memory, schema=schema, options=options, told=told),
+    )
+
+
+def original_by(
+    manifest: Manifest, options: ReadOptions, opened: Callable[[Schema | None, ReadOptions], Opened]
+) -> Opened:
+    """Let a function open the table that a release came from, with the missing tokens that its manifest states."""
     options = _original_options(manifest, options)
-    table = open_large(path, memory=memory, options=options, told=told)
+    table = opened(None, options)
     schema = _with_own_tokens(table.schema, manifest)
-    return table if schema is None else open_large(path, memory=memory, schema=schema, options=options, told=told)
+    return table if schema is None else opened(schema, options)
 
 
 def _released_options(manifest: Manifest) -> ReadOptions:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import oracles
 from sfumato import GreedyContainmentSelector
 from sfumato.counting.bitsets import (
-    ProjectedRows,
     containment_counts,
     distinct_rows,
     ones_by_class,
@@ -19,6 +18,7 @@ from sfumato.counting.bitsets import (
     popcount,
     support,
 )
+from sfumato.counting.projected_rows import ProjectedRows
 from sfumato.measures.containment import containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation
 from sfumato.table.binary import as_binary_matrix

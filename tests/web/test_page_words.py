@@ -16,7 +16,7 @@ from web.standing_in import JobsAtOnce, small_project
 
 SOURCE = Path(sfumato.__file__).parent
 OF_THE_COMMAND_LINE = re.compile(r"(?<![\w-])--[a-z]{2,}|'sfumato [a-z]+|header=False|(?<!\w)-[om]\b")
-NOT_SHOWN = {"cli", "collaboration", "large", "web"}
+NOT_SHOWN = {"cli", "cluster", "collaboration", "large", "web"}
 """Packages whose own texts are for a terminal, or are written for the page."""
 NEVER_ON_THE_PAGE = {
     "describing_project.py",  # comments in the project file itself
@@ -26,7 +26,8 @@ NEVER_ON_THE_PAGE = {
     "fidelity.py",
     "asked.py",  # the page has a field for each guarantee
     "large.py",  # tables larger than memory, which the page does not take
-    "blocks.py",
+    "cell_limits.py",
+    "large_breach.py",
     "block_counting.py",
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attack.candidates import Candidates, MatchedColumn, candidates_in_buckets, candidates_of
+from sfumato.attack.grid_candidates import GridCandidates
 from sfumato.audit.cells import Containing, contained, unchanged
 from sfumato.audit.claims import FLIPPED, SYNTHETIC, ClaimedPerturbation, ClaimedRecoding, read_claims
 from sfumato.audit.columns import Columns
@@ -116,6 +117,11 @@ class Correspondence:
     def classes(self) -> Classes:
         """Released rows that an attacker cannot tell apart: with equal cells, or in one bucket of moved slices."""
         return self._buckets if self.is_in_pieces else group_rows(self.released, self.quasi_identifiers)
+
+    @cached_property
+    def grid(self) -> GridCandidates | None:
+        """Counts of candidates by few columns; ``None`` where values of a person stand in several rows."""
+        return None if self.is_in_pieces else GridCandidates(self.classes, self.original.n_rows)
 
     @cached_property
     def _buckets(self) -> Classes:

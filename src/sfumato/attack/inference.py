@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.attack.correspondence import ABSENT, Correspondence
+from sfumato.attack.kept_scores import KeptScores, ScoresInMemory, measured_once
 from sfumato.audit.rules import GENERALIZED
 from sfumato.audit.values import matching_ids
 from sfumato.contract import Progress
@@ -78,6 +79,7 @@ def attribute_inference(
     attackers: Sequence[str] = ATTACKERS,
     seed: int = 0,
     most_rows: int = MOST_ROWS,
+    kept: KeptScores | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Try to infer every sensitive column of the original.
@@ -91,6 +93,8 @@ def attribute_inference(
         each. C4.5 is left out beside more than 100 columns.
     seed : int
         Of the folds and of the people drawn where there are more than ``most_rows``.
+    kept : KeptScores or None
+        Scores with the original from earlier attacks, to which those of this one are added.
 
     Returns
     -------
@@ -113,7 +117,8 @@ def attribute_inference(
     for number, name in enumerate(names):
         if progress is not None:
             progress(number, len(names), "inference")
-        found.append({"column": name} | _Attack(tables, name, tuple(attackers), seed, most_rows).result())
+        attack = _Attack(tables, name, tuple(attackers), seed, most_rows, kept or ScoresInMemory())
+        found.append({"column": name} | attack.result())
     return found
 
 
@@ -121,9 +126,16 @@ class _Attack:
     """One column to be inferred from the original and from the release."""
 
     def __init__(
-        self, tables: Correspondence, name: str, attackers: tuple[str, ...], seed: int, most_rows: int
+        self,
+        tables: Correspondence,
+        name: str,
+        attackers: tuple[str, ...],
+        seed: int,
+        most_rows: int,
+        kept: KeptScores,
     ) -> None:
         self._tables, self._attackers, self._seed, self._most_rows = tables, attackers, seed, most_rows
+        self._kept = kept
         self._random = np.random.default_rng(seed)
         self._wanted = _classes(tables.original.coded(name), tables.original.describe(name).kind, name)
         self._values = tables.original.coded(name).codes
@@ -144,7 +156,8 @@ class _Attack:
             problem = "one value only" if len(present) < 2 else f"more than {_MOST_VALUES} values"
             return {"not_applicable": f"the column has {problem}"}
         fold_of_row = folds(target, N_FOLDS, self._seed)
-        before, by_before = self._best(self._original_columns(people), target, fold_of_row)
+        known = self._original_columns(people)
+        before, by_before = measured_once(self._kept, self._attackers, known, target, fold_of_row, self._best)
         if before.mean() <= 0:
             return {"not_applicable": "no attacker is ever right, even with the original"}
         common = {

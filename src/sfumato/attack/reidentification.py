@@ -190,7 +190,7 @@ def reidentification_risk(tables: Correspondence, *, sample_fraction: float | No
     return risks | {
         "n_people": tables.original.n_rows,
         "n_released": tables.released.n_rows,
-        "n_found": n_found(found, own),
+        "n_found": n_found(found.per_person, own),
         "by_classes": risks_of_classes(sizes, sample_fraction=sample_fraction),
         "note": _note(tables),
     }
@@ -220,9 +220,19 @@ def own_candidates(tables: Correspondence, names: tuple[str, ...]) -> tuple[Cand
     return Candidates(per_person, np.where(is_own, found.per_row, 0)), own
 
 
-def n_found(found: Candidates, own_row: Ids | None) -> int:
+def candidates_per_person(tables: Correspondence, names: tuple[str, ...]) -> tuple[Ids, Ids | None]:
+    """Count the candidates of people alone, as :func:`own_candidates` does; faster by columns of few values."""
+    own = tables.own_row
+    if tables.grid is not None and not (tables.is_flipped and own is not None):
+        found = tables.grid.per_person([tables.column(name) for name in names])
+        if found is not None:
+            return found, own
+    return own_candidates(tables, names)[0].per_person, own
+
+
+def n_found(per_person: Ids, own_row: Ids | None) -> int:
     """Count the people with a single candidate, which is theirs."""
-    is_single = found.per_person == 1
+    is_single = per_person == 1
     return int(np.count_nonzero(is_single if own_row is None else is_single & (own_row != ABSENT)))
 
 

@@ -12,7 +12,13 @@ import numpy as np
 from sfumato.attack.containment_matching import CROWDS, containment_attack, containment_matching
 from sfumato.attack.correspondence import ABSENT, Correspondence
 from sfumato.attack.inference import attribute_inference
-from sfumato.attack.reidentification import class_size_distribution, n_found, own_candidates, reidentification_risk
+from sfumato.attack.kept_scores import KeptScores
+from sfumato.attack.reidentification import (
+    candidates_per_person,
+    class_size_distribution,
+    n_found,
+    reidentification_risk,
+)
 from sfumato.attack.uniques import LARGEST_SET, minimal_uniques
 from sfumato.contract import Progress
 from sfumato.manifest import AnyTable, Manifest
@@ -39,6 +45,7 @@ def risk_of(
     sample_fraction: float | None = None,
     include_target: bool = False,
     seed: int = 0,
+    kept: KeptScores | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Attack a release in every way that applies.
@@ -56,6 +63,9 @@ def risk_of(
         Whether to infer the target too.
     seed : int
         Of everything that is drawn.
+    kept : KeptScores or None
+        What attackers score with the original, from attacks on other releases of it: this is then not measured again.
+        See :class:`sfumato.attack.kept_scores.ScoresInMemory`.
 
     Returns
     -------
@@ -89,7 +99,7 @@ def risk_of(
         "reidentification": lambda: _reidentification(tables, sample_fraction),
         "class_sizes": lambda: _class_sizes(tables),
         "uniques": lambda: _uniques(tables),
-        "inference": lambda: _inference(tables, include_target, seed),
+        "inference": lambda: _inference(tables, include_target, seed, kept),
         "linkage": lambda: _linkage(tables),
         "containment": lambda: _containment(tables, manifest, seed),
     }
@@ -154,8 +164,8 @@ def _shown_names(tables: Correspondence, names: Sequence[str]) -> dict[str, str]
     return shown
 
 
-def _inference(tables: Correspondence, include_target: bool, seed: int) -> Any:
-    found = attribute_inference(tables, include_target=include_target, seed=seed)
+def _inference(tables: Correspondence, include_target: bool, seed: int, kept: KeptScores | None) -> Any:
+    found = attribute_inference(tables, include_target=include_target, seed=seed, kept=kept)
     return found or {NOT_APPLICABLE: _NO_SENSITIVE}
 
 
@@ -205,12 +215,13 @@ def _order(found: Mapping[str, Any]) -> tuple[int, float]:
 
 def _linked(tables: Correspondence, background: tuple[str, ...]) -> dict[str, Any]:
     names = tuple(name for source in background for name in tables.sources[source])
-    found, own = own_candidates(tables, names)
-    confidence = np.where(found.per_person > 0, 1 / np.maximum(found.per_person, 1), 0.0)
-    expected = confidence.sum() if own is None else confidence[own != ABSENT].sum()
+    per_person, own = candidates_per_person(tables, names)
+    confidence = np.where(per_person > 0, 1 / np.maximum(per_person, 1), 0.0)
+    if own is not None and (own == ABSENT).any():
+        confidence = confidence[own != ABSENT]
     return {
         "n_background": len(background),
         "columns": list(background),
-        "n_reidentified": n_found(found, own),
-        "expected": round(float(expected), 9),
+        "n_reidentified": n_found(per_person, own),
+        "expected": round(float(confidence.sum()), 9),
     }

@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.audit.bit_rows import a_row_of_each
 from sfumato.audit.columns import Columns
-from sfumato.audit.counting import Refinement
+from sfumato.audit.counting import Refinement, group_rows
 from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable
@@ -177,7 +178,7 @@ def minimal_uniques(
         found.append(search.of(chosen_set))
         if progress is not None:
             progress(number, len(sets), "uniques")
-    return MinimalUniques(chosen, most, tuple(found), search.scores)
+    return MinimalUniques(chosen, most, tuple(found), search.scores_of_rows)
 
 
 def _sets(groups: Sequence[tuple[str, ...]], size: int) -> Iterator[tuple[str, ...]]:
@@ -200,34 +201,47 @@ def _score(size: int, largest: int, n_columns: int) -> int:
 
 
 class _Search:
-    """Rows that are unique on each set searched so far, as packed bits; subsets come before their supersets."""
+    """Rows that are unique on each set searched so far, as packed bits; subsets come before their supersets.
+
+    Rows that are equal on all columns are one entry, and unique on no set when they are several.
+    """
 
     def __init__(self, columns: Columns, names: Sequence[str], largest: int) -> None:
-        self.scores: Counts = np.zeros(columns.n_rows, dtype=np.int64)
-        self._coded = {name: columns.coded(name) for name in names}
+        self._classes = group_rows(columns, names)
+        row_of_class = a_row_of_each(self._classes)
+        self._scores: Counts = np.zeros(len(row_of_class), dtype=np.int64)
+        self._coded = {name: columns.coded(name).codes[row_of_class] for name in names}
+        self._n_values = {name: len(columns.coded(name).values) for name in names}
+        self._is_alone = self._classes.sizes == 1
         self._n_columns, self._largest = len(names), largest
         self._unique: dict[tuple[str, ...], NDArray[np.uint8]] = {}
 
+    @property
+    def scores_of_rows(self) -> Counts:
+        return self._scores[self._classes.ids]
+
     def of(self, names: tuple[str, ...]) -> UniquesOfSet:
+        if not self._is_alone.any():
+            return UniquesOfSet(names, 0, 0)
         is_unique = self._unique_on(names)
-        n_rows = len(is_unique)
-        in_subset = np.zeros(-(-n_rows // 8), dtype=np.uint8)
+        n_entries = len(is_unique)
+        in_subset = np.zeros(-(-n_entries // 8), dtype=np.uint8)
         for subset in combinations(names, len(names) - 1) if len(names) > 1 else ():
             in_subset |= self._unique[subset]
         if len(names) < self._largest:
             self._unique[names] = np.packbits(is_unique)
-        is_minimal = is_unique & ~np.unpackbits(in_subset, count=n_rows).astype(np.bool_)
-        self.scores[is_minimal] += _score(len(names), self._largest, self._n_columns)
+        is_minimal = is_unique & ~np.unpackbits(in_subset, count=n_entries).astype(np.bool_)
+        self._scores[is_minimal] += _score(len(names), self._largest, self._n_columns)
         return UniquesOfSet(names, int(np.count_nonzero(is_unique)), int(np.count_nonzero(is_minimal)))
 
     def _unique_on(self, names: tuple[str, ...]) -> Flags:
-        """Rows that are unique: by counting where there are few combinations, by sorting otherwise."""
-        refinement = Refinement(len(self.scores))
+        """Entries that are one row and share their values with no other."""
+        refinement = Refinement(len(self._scores))
         n_keys = 1
         for name in names:
-            refinement.add(self._coded[name].codes, len(self._coded[name].values))
-            n_keys *= max(len(self._coded[name].values), 1)
-        if n_keys <= 4 * len(self.scores):
-            return np.asarray(np.bincount(refinement.ids, minlength=n_keys)[refinement.ids] == 1)
+            refinement.add(self._coded[name], self._n_values[name])
+            n_keys *= max(self._n_values[name], 1)
+        if n_keys <= 4 * len(self._scores):
+            return np.asarray(self._is_alone & (np.bincount(refinement.ids, minlength=n_keys)[refinement.ids] == 1))
         classes = refinement.classes()
-        return np.asarray(classes.sizes[classes.ids] == 1)
+        return np.asarray(self._is_alone & (classes.sizes[classes.ids] == 1))

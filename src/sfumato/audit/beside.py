@@ -28,20 +28,20 @@ class Beside:
     def __init__(self, released: Columns, original: Columns, claims: Claims) -> None:
         self.released = released
         self.original = original
-        self._claims = claims
+        self.claims = claims
         self._measured: dict[frozenset[str], Consistency] = {}
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
         """Rows of the original that may be released: all, or those in which nothing is missing."""
-        if not self._claims.drops_incomplete_rows:
+        if not self.claims.drops_incomplete_rows:
             return np.arange(self.original.n_rows)
         return np.flatnonzero(~self.original.incomplete_rows())
 
     @cached_property
     def generalized(self) -> dict[str, Column]:
         """Columns whose cells are generalized, with the kind that the manifest gives their values."""
-        recodings = [r for r in self._claims.recodings.values() if r.rule == GENERALIZED and r.name == r.column]
+        recodings = [r for r in self.claims.recodings.values() if r.rule == GENERALIZED and r.name == r.column]
         return {r.name: Column(r.name, kind=r.kind, domain=r.domain) for r in recodings}
 
     def consistency(self, names: tuple[str, ...]) -> Consistency:
@@ -66,7 +66,7 @@ class Beside:
     def check_what_holds(self) -> Iterator[Check]:
         """Name every level of anonymity that holds, so that none is taken for another; nothing where none can be."""
         try:
-            found = self.consistency(self._claims.names(Role.QUASI_IDENTIFIER))
+            found = self.consistency(self.claims.names(Role.QUASI_IDENTIFIER))
         except (SchemaError, InvalidParameterError):
             return
         said = (
@@ -77,7 +77,7 @@ class Beside:
 
     def check_stated_penalty(self) -> Iterator[Check]:
         """Compare the certainty penalty that the manifest states with that of the released cells."""
-        stated = self._claims.stated_utility.get(PENALTY)
+        stated = self.claims.stated_utility.get(PENALTY)
         if stated is None or not self.generalized or len(self.rows) != self.released.n_rows:
             return
         name = "utility: global certainty penalty"

@@ -42,7 +42,7 @@ def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Tol
         pa.schema([(key, pa.int32()) for key in keys]), _batches(table, names, keys, failures, told)
     )
     try:
-        with _connection(memory) as connection:
+        with spilling_connection(memory) as connection:
             listed = ", ".join(keys)
             counted = connection.from_arrow(reader).aggregate(f"{listed}, count(*) AS n", listed).to_arrow_table()
     except (duckdb.Error, pa.ArrowException):
@@ -55,7 +55,8 @@ def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Tol
 
 
 @contextmanager
-def _connection(memory: int) -> Iterator[duckdb.DuckDBPyConnection]:
+def spilling_connection(memory: int) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database in memory that spills what does not fit in a third of it into a private folder."""
     folder = PrivateFolder("audit")
     config: dict[str, Any] = {
         "temp_directory": str(folder.path),
@@ -67,6 +68,7 @@ def _connection(memory: int) -> Iterator[duckdb.DuckDBPyConnection]:
     }
     try:
         with duckdb.connect(":memory:", config=config) as connection:
+            connection.execute("SET enable_progress_bar = false")  # which it shows where it takes Python for a notebook
             yield connection
     finally:
         folder.remove()

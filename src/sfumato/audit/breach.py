@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +15,16 @@ from sfumato.audit.columns import Columns
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.estimated_guarantees import BreachBound
 from sfumato.schema import Kind, Role
+from sfumato.table.coding import CodedColumn
 
 Numbers = NDArray[np.float64]
+Telling = Callable[[Sequence[str], str], list[str]]
+
+
+SAMPLE_ROWS = 200_000
+"""Rows on which the audit estimates out of core, and in memory where the manifest says that it rests on a sample."""
+_SAMPLE_CELLS = 20 * 10**6
+_SAMPLE_SEED = 20_190_711
 
 
 def measure(guarantee: BreachBound, beside: Beside) -> float:
@@ -31,26 +39,53 @@ def measure(guarantee: BreachBound, beside: Beside) -> float:
     InvalidParameterError
         If there is nothing to compare with: no released column, or an attacker who is never right.
     """
+    columns = {name: beside.original.coded(name) for name in (*guarantee.baseline, guarantee.sensitive)}
+    if is_from_sample(beside.claims):
+        rows = beside.rows[sampled_rows(len(beside.rows), len(columns))]
+        return estimate(guarantee, {name: column.take(rows) for name, column in columns.items()}, np.arange(len(rows)))
+    return estimate(guarantee, columns, beside.rows)
+
+
+def is_from_sample(claims: Claims) -> bool:
+    """Whether a manifest says that its estimates rest on a sample, so that the audit's own did so too."""
+    return "estimated_on_rows" in claims.stated_risk
+
+
+def sample_size(n_columns: int) -> int:
+    """Rows of a sample: of very many columns fewer rows fit."""
+    return min(SAMPLE_ROWS, max(_SAMPLE_CELLS // n_columns, 1))
+
+
+def sampled_rows(n_rows: int, n_columns: int) -> NDArray[np.int64]:
+    """Rows of the audit's own sample, ascending, each set of rows as likely as any other; all where they are few."""
+    size = sample_size(n_columns)
+    if n_rows <= size:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(_SAMPLE_SEED).choice(n_rows, size, replace=False, shuffle=False))
+
+
+def estimate(guarantee: BreachBound, columns: Mapping[str, CodedColumn], rows: NDArray[np.intp]) -> float:
+    """As :func:`measure`, from some rows of the columns that are compared and of the sensitive one."""
     from sfumato.audit.attackers import Attack  # scikit-learn, which no other check needs: half a second
 
     if not guarantee.columns:
         raise InvalidParameterError("columns", "got none", allowed="at least one")
-    columns = [beside.original.coded(name) for name in guarantee.baseline]
     is_numeric = [name in guarantee.numeric for name in guarantee.baseline]
-    values, sensitive = np.unique(beside.original.coded(guarantee.sensitive).codes[beside.rows], return_inverse=True)
+    values, sensitive = np.unique(columns[guarantee.sensitive].codes[rows], return_inverse=True)
     if len(values) < 2:
         problem = "has fewer than two values, so there is nothing to predict"
         raise SchemaError(problem, column=guarantee.sensitive)
     if _is_nearly_unique(len(values), len(sensitive)):
         problem = "has a value of its own in (almost) every row, so there is nothing to learn"
         raise SchemaError(problem, column=guarantee.sensitive)
+    compared = [columns[name] for name in guarantee.baseline]
     try:
-        attack = Attack(columns, is_numeric, beside.rows, sensitive.astype(np.int64), guarantee.metric)
+        attack = Attack(compared, is_numeric, rows, sensitive.astype(np.int64), guarantee.metric)
     except ValueError:
         raise InvalidParameterError("numeric", "some are not", allowed="columns that hold numbers") from None
     released = [guarantee.baseline.index(name) for name in guarantee.columns]
     ours = attack.scores(released, guarantee.attacker)
-    everything = attack.scores(range(len(columns)), guarantee.attacker)
+    everything = attack.scores(range(len(compared)), guarantee.attacker)
     return lower_end(ours, everything, guarantee.confidence)
 
 
@@ -76,8 +111,13 @@ def lower_end(scores: Numbers, baseline: Numbers, confidence: float) -> float:
     return 100 * lowest / float(baseline.mean())
 
 
-def check_breach_promises(claims: Claims, original: Columns | None, check_roles: bool) -> Iterator[Check]:
-    """Whether a bound compares with what it should, and what it protects is not simply released."""
+def check_breach_promises(
+    claims: Claims, original: Columns | None, check_roles: bool, telling: Telling | None = None
+) -> Iterator[Check]:
+    """Whether a bound compares with what it should, and what it protects is not simply released.
+
+    ``telling`` finds the columns among some that determine another one; without it they are looked up in the rows.
+    """
     for promise in claims.promises:
         guarantee = promise.guarantee
         if isinstance(guarantee, BreachBound):
@@ -85,7 +125,7 @@ def check_breach_promises(claims: Claims, original: Columns | None, check_roles:
             yield _check_sensitive(guarantee, claims, original, check_roles)
             yield _check_numeric(guarantee, original if check_roles else None)
             if original is not None and guarantee.sensitive in original:
-                yield _check_given_away(guarantee, claims, original)
+                yield _check_given_away(guarantee, claims, original, telling)
 
 
 def _check_baseline(guarantee: BreachBound, claims: Claims, original: Columns | None) -> Check:
@@ -140,17 +180,23 @@ def _released_sources(claims: Claims) -> set[str]:
     return recoded | {name for name in claims.names() if name not in claims.recodings}
 
 
-def _check_given_away(guarantee: BreachBound, claims: Claims, original: Columns) -> Check:
+def _check_given_away(guarantee: BreachBound, claims: Claims, original: Columns, telling: Telling | None) -> Check:
     """Look for columns that determine the protected one: released they tell it, and beside them all looks safe."""
-    rows = np.arange(original.n_rows)
-    if claims.drops_incomplete_rows:
-        rows = np.flatnonzero(~original.incomplete_rows())
     names = _released_sources(claims).union(guarantee.baseline) - {guarantee.sensitive}
-    wanted = original.coded(guarantee.sensitive).codes[rows]
-    wrong = [name for name in sorted(names) if name in original and tells(original.coded(name).codes[rows], wanted)]
+    known = [name for name in sorted(names) if name in original]
+    find = telling or (lambda names, sensitive: _tellers(claims, original, names, sensitive))
+    wrong = find(known, guarantee.sensitive)
     said = f"is given away by {listed(wrong)}" if wrong else "is determined by no column released or compared with"
     name = f"{guarantee.kind}: given away"
     return Check(name, not wrong, f"{guarantee.kind}: the column to be protected {said}")
+
+
+def _tellers(claims: Claims, original: Columns, names: Sequence[str], sensitive: str) -> list[str]:
+    rows = np.arange(original.n_rows)
+    if claims.drops_incomplete_rows:
+        rows = np.flatnonzero(~original.incomplete_rows())
+    wanted = original.coded(sensitive).codes[rows]
+    return [name for name in names if tells(original.coded(name).codes[rows], wanted)]
 
 
 def tells(column: NDArray[np.int32], wanted: NDArray[np.int32]) -> bool:
@@ -164,21 +210,35 @@ def tells(column: NDArray[np.int32], wanted: NDArray[np.int32]) -> bool:
     >>> tells(np.array([0, 1, 2] * 4), np.array([0, 0, 1] * 4)), tells(np.array([0, 1] * 6), np.array([0, 0, 1] * 4))
     (True, False)
     """
-    n_rows = len(column)
-    if n_rows == 0:
+    if not len(column):
         return False
-    table = sp.coo_array((np.ones(n_rows, dtype=np.int64), (column, wanted))).tocsr()
+    return counts_tell(sp.coo_array((np.ones(len(column), dtype=np.int64), (column, wanted))).tocsr())
+
+
+def counts_tell(table: sp.csr_array) -> bool:
+    """As :func:`tells`, from the numbers of rows with each value (line) and each wanted one (column)."""
     by_value, by_wanted = (np.asarray(table.sum(axis=axis)).ravel() for axis in (1, 0))
-    n_values, n_wanted = np.count_nonzero(by_value), np.count_nonzero(by_wanted)
-    if table.nnz == n_values == n_wanted and not _is_nearly_unique(int(n_wanted), n_rows):
+    common = int(by_wanted.argmax())
+    known = np.asarray(table.max(axis=1).todense()).ravel()
+    guessed = np.asarray(table[:, [common]].todense()).ravel()
+    return figures_tell(
+        n_rows=int(by_value.sum()),
+        n_values=int(np.count_nonzero(by_value)),
+        n_wanted=int(np.count_nonzero(by_wanted)),
+        n_pairs=int(table.count_nonzero()),
+        n_right=int(np.where(by_value > 1, known, guessed).sum()),
+        n_common=int(by_wanted[common]),
+    )
+
+
+def figures_tell(*, n_rows: int, n_values: int, n_wanted: int, n_pairs: int, n_right: int, n_common: int) -> bool:
+    """As :func:`tells`, from the distinct values and pairs, rows told rightly, and rows with the commonest value."""
+    if n_pairs == n_values == n_wanted and not _is_nearly_unique(n_wanted, n_rows):
         return True
     if n_rows < 3 * n_values:
         return False
-    known = np.asarray(table.max(axis=1).todense()).ravel()
-    common = int(by_wanted.argmax())
-    guessed = np.asarray(table[:, [common]].todense()).ravel()
-    n_wrong = n_rows - int(np.where(by_value > 1, known, guessed).sum())
-    return 100 * n_wrong <= n_rows and 10 * n_wrong <= n_rows - int(by_wanted[common])
+    n_wrong = n_rows - n_right
+    return 100 * n_wrong <= n_rows and 10 * n_wrong <= n_rows - n_common
 
 
 def _is_nearly_unique(n_values: int, n_rows: int) -> bool:

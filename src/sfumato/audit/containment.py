@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.audit.columns import AnyTable, Columns
-from sfumato.audit.counting import Counts, distinct_patterns
+from sfumato.audit.counting import Counts, distinct_patterns, summed
+from sfumato.audit.large_containment import counted_ones
 from sfumato.guarantees import Containment
 
 Words = NDArray[np.uint64]
@@ -18,12 +19,14 @@ Words = NDArray[np.uint64]
 class _Patterns:
     """Distinct rows of a 0/1 matrix; for each column the set of patterns that have a one there, as packed bits.
 
-    A pattern is included in those that lie in the intersection of the sets of its ones.
+    A pattern is included in those that lie in the intersection of the sets of its ones. ``row_counts`` says how many
+    rows each row of the matrix stands for; ``None``: one.
     """
 
-    def __init__(self, ones: sp.csr_matrix) -> None:
+    def __init__(self, ones: sp.csr_matrix, row_counts: Counts | None) -> None:
         self.of_row, first_rows = distinct_patterns(ones)
-        self.n_rows_with = np.bincount(self.of_row, minlength=len(first_rows)).astype(np.int64)
+        each = np.ones(len(self.of_row), dtype=np.int64) if row_counts is None else row_counts
+        self.n_rows_with = summed(self.of_row, each, len(first_rows))
         self._distinct = ones[first_rows]
         self._by_column = self._distinct.tocsc()
         self._sets: dict[int, Words] = {}
@@ -64,7 +67,7 @@ class _Patterns:
 
 def row_containment(columns: Columns, names: Sequence[str]) -> Counts:
     """AC(e) of every row: how many rows, itself included, have all its ones (Definition 4 of [kAC17]_)."""
-    patterns = _Patterns(columns.ones(names))
+    patterns = _Patterns(_ones(columns, names), columns.row_counts)
     levels = [patterns.n_rows_in(patterns.including(p)) for p in range(len(patterns.n_rows_with))]
     return np.array(levels, dtype=np.int64)[patterns.of_row]
 
@@ -82,12 +85,16 @@ def containment_level(columns: Columns, names: Sequence[str]) -> int:
     .. [kAC17] Zhang, Mohammed, Dave, Al Hasan: Feature Selection for Classification under Anonymity Constraint.
        Transactions on Data Privacy 10 (2017) 1-25.
     """
-    return _level(columns.ones(names), columns.n_rows)
+    return _level(_ones(columns, names), columns.n_rows, columns.row_counts)
 
 
-def _level(ones: sp.csr_matrix, n_rows: int) -> int:
+def _ones(columns: Columns, names: Sequence[str]) -> sp.csr_matrix:
+    return columns.ones(names) if columns.row_counts is None else counted_ones(columns, names)
+
+
+def _level(ones: sp.csr_matrix, n_rows: int, row_counts: Counts | None) -> int:
     smallest = n_rows
-    patterns = _Patterns(ones)
+    patterns = _Patterns(ones, row_counts)
     for pattern in patterns.largest_first():
         if smallest <= 1:
             break
@@ -102,7 +109,8 @@ def _level(ones: sp.csr_matrix, n_rows: int) -> int:
 def measure(guarantee: Containment, released: AnyTable) -> float:
     """Largest k for which the revealing values of every row are those of at least k rows."""
     columns = Columns(released)
-    return _level(_known(columns.ones(guarantee.columns), guarantee.reveals), columns.n_rows)
+    known = _known(_ones(columns, guarantee.columns), guarantee.reveals)
+    return _level(known, columns.n_rows, columns.row_counts)
 
 
 def _known(ones: sp.csr_matrix, reveals: Sequence[str]) -> sp.csr_matrix:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -17,6 +19,7 @@ Counts = NDArray[np.int64]
 
 _LARGEST_KEY = 2**62
 _KEYS_A_ROW = 4
+_WORD_BITS = 64
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Refinement:
         """Give the classes found so far, numbered from 0; ``row_counts``: how many rows each entry stands for."""
         ids, sizes = _numbered(self.ids, self._n_keys)
         if row_counts is not None:
-            sizes = _summed(ids, row_counts, len(sizes))
+            sizes = summed(ids, row_counts, len(sizes))
         return Classes(ids.astype(np.int64), sizes.astype(np.int64))
 
 
@@ -80,7 +83,8 @@ def _numbered(keys: Ids, n_keys: int) -> tuple[Ids, Counts]:
     return (np.cumsum(occurs) - 1)[keys], counts[occurs]
 
 
-def _summed(ids: NDArray[np.integer], row_counts: Counts, n: int) -> Counts:
+def summed(ids: NDArray[np.integer], row_counts: Counts, n: int) -> Counts:
+    """Add up the rows that entries stand for, by the number of their group."""
     sums = np.zeros(n, dtype=np.int64)
     np.add.at(sums, ids, row_counts)
     return sums
@@ -100,14 +104,43 @@ def group_rows(columns: Columns, names: Sequence[str]) -> Classes:
 
 
 def distinct_patterns(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
-    """Pattern number of every row of a 0/1 matrix, and the first row that has each pattern."""
-    raw = ones.indices.astype(np.int32).tobytes()
-    ends = (ones.indptr.astype(np.int64) * 4).tolist()
+    """Pattern number of every row of a 0/1 matrix, and the first row that has each pattern.
+
+    Each row is written as a word: up to 64 columns have a bit each, more a random number each, which are added up.
+    Then rows with the same word are compared with the first of them, one by one only if they should differ.
+    """
+    n_columns = ones.shape[1]
+    is_narrow = n_columns <= _WORD_BITS
+    digits = np.uint64(1) << np.arange(n_columns, dtype=np.uint64) if is_narrow else _random_words(n_columns)
+    each = np.ones(len(ones.indices), dtype=np.uint64)  # of the type of the words, which stay exact
+    words = sp.csr_matrix((each, ones.indices, ones.indptr), shape=ones.shape) @ digits
+    ids = pa.array(words).dictionary_encode().indices.to_numpy().astype(np.int64)  # numbered as they appear
+    first_rows = np.empty(int(ids.max(initial=-1)) + 1, dtype=np.int64)
+    first_rows[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # the first row is written last, and stays
+    if not is_narrow and not _are_equal(ones, first_rows[ids]):
+        return _compared_one_by_one(ones)
+    return ids, first_rows
+
+
+def _random_words(n: int) -> NDArray[np.uint64]:
+    return np.frombuffer(secrets.token_bytes(8 * n), dtype=np.uint64)
+
+
+def _are_equal(ones: sp.csr_matrix, others: NDArray[np.integer]) -> bool:
+    """Whether each row is equal to another one."""
+    lengths = np.diff(ones.indptr)
+    if not np.array_equal(lengths, lengths[others]):
+        return False
+    moved_by = np.repeat(ones.indptr[others] - ones.indptr[:-1], lengths)
+    return np.array_equal(ones.indices, ones.indices[np.arange(len(ones.indices)) + moved_by])
+
+
+def _compared_one_by_one(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
     known: dict[bytes, int] = {}
     first_rows: list[int] = []
     ids = np.empty(ones.shape[0], dtype=np.int64)
     for row in range(ones.shape[0]):
-        number = known.setdefault(raw[ends[row] : ends[row + 1]], len(first_rows))
+        number = known.setdefault(ones.indices[ones.indptr[row] : ones.indptr[row + 1]].tobytes(), len(first_rows))
         if number == len(first_rows):
             first_rows.append(row)
         ids[row] = number
@@ -127,6 +160,6 @@ def joint_counts(columns: Columns, classes: Classes, name: str) -> Joint:
         totals = np.bincount(values, minlength=len(occurring))
     else:
         pairs, places = np.unique(keys, return_inverse=True)
-        counts = _summed(places, columns.row_counts, len(pairs))
-        totals = _summed(values, columns.row_counts, len(occurring))
+        counts = summed(places, columns.row_counts, len(pairs))
+        totals = summed(values, columns.row_counts, len(occurring))
     return Joint(pairs // n_values, pairs % n_values, counts.astype(np.int64), classes.sizes, totals.astype(np.int64))

@@ -15,6 +15,8 @@ from sfumato.audit.values import numbers_in
 from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.schema import Role
+from sfumato.table.coding import CodedColumn
+from sfumato.table.weighted import OpenColumn, WeightedColumn
 
 
 def measure(guarantee: PrivacyGain, beside: Beside) -> float:
@@ -43,8 +45,7 @@ def _entropy(counts: list[int]) -> float:
 def _counts(guarantee: PrivacyGain, name: str, beside: Beside) -> dict[int, int]:
     """Rows by value, or by interval where the column is cut; a missing value is one of its own."""
     coded = beside.original.coded(name)
-    codes, counts = np.unique(coded.codes[beside.rows], return_counts=True)
-    by_value = dict(zip(codes.tolist(), counts.tolist(), strict=True))
+    by_value = _counts_by_code(coded, beside)
     if name not in guarantee.cuts:
         return by_value
     numbers, wrong = numbers_in(coded.values)
@@ -56,6 +57,15 @@ def _counts(guarantee: PrivacyGain, name: str, beside: Beside) -> dict[int, int]
         interval = -1 if math.isnan(number) else bisect_left(guarantee.cuts[name], number)
         by_interval[interval] = by_interval.get(interval, 0) + count
     return by_interval
+
+
+def _counts_by_code(coded: CodedColumn, beside: Beside) -> dict[int, int]:
+    if isinstance(coded, OpenColumn):
+        raise SchemaError("a column that is counted has too many distinct values to be listed")
+    if isinstance(coded, WeightedColumn):  # of a file larger than memory, where no row is left out
+        return dict(enumerate(coded.counts.tolist()))
+    codes, counts = np.unique(coded.codes[beside.rows], return_counts=True)
+    return dict(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
 def _n_values(guarantee: PrivacyGain, name: str, beside: Beside) -> int:

@@ -20,18 +20,15 @@ from sfumato.audit.cell_rules import CellRule, Codes, cell_rules
 from sfumato.audit.checks import AuditReport, Check, listed
 from sfumato.audit.claims import Claims, read_claims
 from sfumato.audit.columns import Columns
+from sfumato.audit.counted_claims import PATTERNS, beyond_counts, check_open_kinds, judged_together
 from sfumato.audit.fidelity import check_description, check_order, check_rows
+from sfumato.audit.large_promises import COMPARED, judged_beside, sampled_estimates
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.values import is_text, meanings_beside
 from sfumato.audit.verify import audit_release
-from sfumato.guarantees import KAnonymity, LDiversity, TCloseness, UniquePatterns
-from sfumato.schema import Kind, Role
+from sfumato.schema import Role
 from sfumato.table.large import LargeTable, Told
-from sfumato.table.weighted import OpenColumn
 
-COUNTED = (KAnonymity.kind, LDiversity.kind, TCloseness.kind, UniquePatterns.kind)
-"""Guarantees that counts of distinct rows can show."""
-_NOT_COUNTED_RISKS = ("containment_level", "smallest_bucket", "largest_share_of_a_sensitive_value")
 _MISSING = secrets.randbits(62)
 _SALT = secrets.token_hex(16)
 
@@ -58,10 +55,10 @@ def audit_large(
         If a file changed while it was being read.
     """
     claims = read_claims(manifest)
-    beyond = list(_beyond(claims))
+    beyond = list(beyond_counts(claims, (*PATTERNS, *COMPARED)))
     if beyond:
         return AuditReport((Check("out of core", False, f"NOT CHECKED out of core: {listed(beyond)}"),))
-    names = [name for name in _judged_together(claims) if name in released.outline.columns]
+    names = [name for name in judged_together(claims, COMPARED) if name in released.outline.columns]
     too_many = [name for name in names if released.is_open(name)]
     if too_many:
         said = f"NOT CHECKED out of core: columns with too many distinct values, {listed(too_many)}"
@@ -70,7 +67,8 @@ def audit_large(
     found = audit_release(
         counted, manifest, released_sha256=released_sha256, original_sha256=original_sha256, check_audited_values=True
     )
-    checks = [*found.checks, *_check_open_kinds(released, claims)]
+    found = judged_beside(found, claims, released, original, memory=memory, check_roles=check_roles, told=told)
+    checks = [*found.checks, *check_open_kinds(released.outline, claims)]
     if original is not None:
         checks.extend(_check_beside(released, original, claims, check_roles, told))
     checks.append(_not_checked(released, original, claims))
@@ -81,40 +79,9 @@ def audit_large(
 
 
 def large_risk_profile(table: LargeTable, *, memory: int, told: Told | None = None) -> dict[str, Any]:
-    """Describe how far the rows of a large file can be told apart, as :func:`risk_profile` but for containment."""
+    """Describe how far the rows of a large file can be told apart, as :func:`risk_profile` does."""
     roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
     return risk_profile(counted_rows(table, table.schema.names(*roles), memory, told))
-
-
-def _beyond(claims: Claims) -> Iterator[str]:
-    """Name what counts cannot show."""
-    yield from (p.guarantee.kind for p in claims.promises if p.guarantee.kind not in COUNTED)
-    yield from (name for name in _NOT_COUNTED_RISKS if name in claims.stated_risk)
-    if claims.perturbation is not None:
-        yield f"rows that are {claims.perturbation.kind}"
-    if claims.drops_incomplete_rows:
-        yield "incomplete rows that were left out"
-
-
-def _judged_together(claims: Claims) -> list[str]:
-    """Columns whose combinations the checks speak of."""
-    names = [*claims.names(Role.QUASI_IDENTIFIER)]
-    for promise in claims.promises:
-        names += [*promise.columns, *getattr(promise.guarantee, "protected", ())]
-        names += [promise.guarantee.sensitive] if isinstance(promise.guarantee, LDiversity | TCloseness) else []
-    if "least_different_sensitive_values" in claims.stated_risk:
-        names += claims.names(Role.SENSITIVE)
-    return list(dict.fromkeys(names))
-
-
-def _check_open_kinds(released: LargeTable, claims: Claims) -> Iterator[Check]:
-    """Whether columns with too many values to be listed hold numbers where they are stated to."""
-    stated = {column.name: column.kind for column in claims.columns}
-    found = {n: c.kind for n, c in released.outline.columns.items() if isinstance(c, OpenColumn)}
-    wrong = [n for n, kind in found.items() if stated.get(n) is Kind.NUMERIC and kind is not Kind.NUMERIC]
-    if found:
-        said = f"hold something else than numbers: {listed(wrong)}" if wrong else "hold what they are stated to"
-        yield Check("kinds of long columns", not wrong, f"columns with too many distinct values to be listed {said}")
 
 
 def _check_beside(
@@ -199,7 +166,7 @@ def _as_text(meaning: Hashable) -> str:
 
 def _not_checked(released: LargeTable, original: LargeTable | None, claims: Claims) -> Check:
     """Say what the audit in memory checks and this one does not."""
-    left_out = []
+    left_out = sampled_estimates(original, claims)
     if original is not None:
         tables = (released, original)
         long = [n for n in claims.names() if any(n in table.schema and table.is_open(n) for table in tables)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli.cluster import ENGINE_HELP
 from sfumato.cli.options import (
     apply_roles,
     given_roles,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--project", help="Project file that describes the original: reads it, and checks its roles too.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 @click.option("--memory", metavar="SIZE", help="Work out of core, in about so much memory, such as 1GB (CSV, Parquet).")
+@click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @role_options
 @reading_options
 def command(
@@ -40,6 +42,7 @@ def command(
     project: str | None,
     as_json: bool,
     memory: str | None,
+    engine: str | None,
     **settings: Any,
 ) -> None:
     """Re-compute every guarantee that a release promises, or profile the risk of any TABLE.
@@ -51,7 +54,8 @@ def command(
     an ordered column were joined in its own order only with --project, which declares that order: where an ordered
     column was recoded, --original fails with NOT CHECKED.
 
-    With --memory no table is held in memory; what is then not checked is said.
+    With --memory no table is held in memory, and with --engine the rows stay on a Spark cluster, which counts them.
+    What is then not checked is said.
 
     \b
     Examples:
@@ -59,6 +63,7 @@ def command(
       sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
       sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
       sfumato audit release.parquet --manifest release.parquet.manifest.json --original large.parquet --memory 1GB
+      sfumato audit release.parquet --manifest release.parquet.manifest.json --engine spark://node1:7077
     """
     from sfumato.cli.large import describe_large_original, profile_large, verify_large
     from sfumato.errors import InvalidParameterError
@@ -68,6 +73,9 @@ def command(
     if manifest_path is None:
         if original or project:
             raise InvalidParameterError("--original and --project", "got one", allowed="given with --manifest only")
+        if engine is not None:
+            hint = "profile a large file with --memory"
+            raise InvalidParameterError("--engine", "got no --manifest", allowed="given with --manifest", hint=hint)
         if memory is not None:
             profile_large(table, options, roles, Memory.of(memory), as_json)
         else:
@@ -77,6 +85,11 @@ def command(
         raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
     if original is None and not project and roles:
         raise InvalidParameterError("role options", "got some", allowed="given with --original or without --manifest")
+    if engine is not None:
+        from sfumato.cli.cluster import verify_on_cluster
+
+        verify_on_cluster(table, Path(manifest_path), original, project, options, roles, engine, memory, as_json)
+        return
     if memory is not None:
         opened = describe_large_original(Path(manifest_path), original, project, options, roles, Memory.of(memory))
         verify_large(table, Path(manifest_path), opened, as_json, bool(project or roles), Memory.of(memory))

@@ -14,8 +14,12 @@ from sfumato.cli.options import given_roles, read_options
 
 if TYPE_CHECKING:
     from sfumato.collaboration.plan import Plan
+    from sfumato.collaboration.shared_schema import SharedSchema
+    from sfumato.large.memory import Memory
     from sfumato.schema import Role
     from sfumato.table.coding import Table
+    from sfumato.table.large import LargeTable
+    from sfumato.table.read import ReadOptions
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -66,6 +70,11 @@ BEYOND_SCHEMA = (
     click.option("--sensitive", multiple=True, metavar="A,B,…", help="Columns outside the schema; not released."),
     click.option("--identifiers", multiple=True, metavar="A,B,…", help="Columns outside the schema; not released."),
     click.option("--other", multiple=True, metavar="A,B,…", help="Columns outside the schema; released as they are."),
+)
+MEMORY = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Read a CSV or Parquet file larger than memory in blocks, such as 1GB. A guide, no limit by the system.",
 )
 BINS = click.option(
     "--bins", multiple=True, metavar="COLUMN=1,2,3", help="Cut points of a numeric column; repeat for several."
@@ -118,21 +127,56 @@ def given_path(name: str, typed: str | None, in_file: Path | None, hint: str) ->
     return path
 
 
-def described(data: str, settings: dict[str, Any]) -> Table:
-    """Read a table; columns without a role are features, unless the features are listed."""
+def own_rows(
+    data: str, options: ReadOptions, shared: SharedSchema, roles: dict[str, Role], memory: str | None
+) -> tuple[Table | LargeTable, Memory | None]:
+    """Read a party's table in the roles of the shared schema, or open it where the memory is limited."""
+    from sfumato.collaboration.joining import in_shared_roles
+
+    if memory is None:
+        from sfumato.table.read import read_table
+
+        return in_shared_roles(read_table(data, options=options), shared, roles), None
+    from sfumato.large.memory import Memory
+    from sfumato.table.large import open_large
+
+    limit = Memory.of(memory)
+    large = open_large(data, memory=limit.n_bytes, options=options)
+    return large.with_schema(in_shared_roles(large.outline, shared, roles).schema), limit
+
+
+def described(data: str, settings: dict[str, Any], memory: str | None = None) -> Table:
+    """Read a table; columns without a role are features, unless the features are listed.
+
+    Where the memory is limited, every column is described by itself, with its values and their counts.
+    """
     from sfumato.collaboration.joining import plain_table
     from sfumato.errors import SchemaError
     from sfumato.schema import Role
     from sfumato.table.read import read_table
 
-    roles = given_roles(settings)
-    table = plain_table(read_table(data, options=read_options(settings)))
+    roles, options = given_roles(settings), read_options(settings)
+    table = plain_table(read_table(data, options=options)) if memory is None else _outline(data, options, roles, memory)
     if Role.QUASI_IDENTIFIER in roles.values():
         for name in table.schema.names():
             if name not in roles:
                 raise SchemaError("has no role, while features are listed", column=name, hint="list it, or --other")
     everything: dict[str, Role] = dict.fromkeys(table.schema.names(), Role.QUASI_IDENTIFIER)
     return table.with_schema(table.schema.with_roles(everything | roles))
+
+
+def _outline(data: str, options: ReadOptions, roles: dict[str, Role], memory: str) -> Table:
+    from sfumato.errors import SchemaError
+    from sfumato.large.memory import Memory
+    from sfumato.schema import Role
+    from sfumato.table.large import open_large
+
+    large = open_large(data, memory=Memory.of(memory).n_bytes, options=options)
+    for name in large.schema.names():
+        if large.is_open(name) and roles.get(name, Role.TARGET) in (Role.TARGET, Role.QUASI_IDENTIFIER):
+            problem, hint = "has too many distinct values for a feature or target", "--identifiers keeps it back"
+            raise SchemaError(problem, column=name, hint=hint)
+    return large.outline
 
 
 def features_of(table: Table) -> tuple[str, ...]:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, with_given_roles
 
 if TYPE_CHECKING:
+    from sfumato.cluster.table import ClusterTable
     from sfumato.large.memory import Memory
+    from sfumato.manifest import AnyTable
     from sfumato.schema import Role
     from sfumato.table.describe import ColumnGuess
     from sfumato.table.large import LargeTable, Told
     from sfumato.table.read import ReadOptions
+
+OpenedTable = TypeVar("OpenedTable", bound="LargeTable | ClusterTable")
 
 
 def release_large(
@@ -71,7 +75,7 @@ def release_large(
         click.echo(release.manifest.to_json(), nl=False)
     show_release(release)
     if target is None:
-        click.echo("dry run: nothing was written; the promises were measured on the counts", err=True)
+        click.echo("dry run: nothing was written; the promises were measured on counts or on a sample", err=True)
     else:
         click.echo(published.audit.checks[-1].message, err=True)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
@@ -81,36 +85,44 @@ def _opened(
     path: str, options: ReadOptions, roles: dict[str, Role], memory: Memory, told: Told
 ) -> tuple[LargeTable, list[ColumnGuess]]:
     """Open a file and give its columns the roles that are given, and the others guessed ones."""
-    from sfumato.table.coding import Table
     from sfumato.table.large import open_large
 
     large = open_large(path, memory=memory.n_bytes, options=options, told=told)
-    _refuse_open_guesses(large, roles)
-    _refuse_mixed_columns(large)
+    refuse_open_guesses(large, roles)
+    refuse_mixed_columns(large)
     described, guesses = apply_roles(large.outline, roles)
+    return described_as(large, described), guesses
+
+
+def described_as(opened: OpenedTable, described: AnyTable) -> OpenedTable:
+    """Give an opened table the schema that its outline was described by."""
+    from sfumato.table.coding import Table
+
     if not isinstance(described, Table):
         raise AssertionError
-    return large.with_schema(described.schema), guesses
+    return opened.with_schema(described.schema)  # type: ignore[return-value]
 
 
-def _refuse_open_guesses(large: LargeTable, roles: dict[str, Role]) -> None:
+def refuse_open_guesses(large: LargeTable | ClusterTable, roles: dict[str, Role]) -> None:
+    """Refuse columns without a role whose values were not listed, so that nothing can be guessed of them."""
     from sfumato.errors import SchemaError
 
     for name in large.schema.names():
         if large.is_open(name) and name not in roles:
-            problem = "has too many distinct values for its role to be guessed out of core"
+            problem = "has too many distinct values for its role to be guessed"
             hint = "give it one: --identifiers if it names people, --other if it is to be released as it is"
             raise SchemaError(problem, column=name, hint=hint)
 
 
-def _refuse_mixed_columns(large: LargeTable) -> None:
+def refuse_mixed_columns(large: LargeTable | ClusterTable) -> None:
+    """Refuse columns that mix numbers with other texts, as reading a table does."""
     from sfumato.errors import InputError
     from sfumato.table.mixed import mixed_columns
 
     for mixed in mixed_columns(large.outline):
         raise InputError(
             f"mixes numbers with {mixed.n_rows_not_numbers:,} other entries",
-            path=large.source.name,
+            path=large.source.name if large.source else None,
             column=mixed.name,
             hint="declare its kind in a project file (sfumato init), or name what means missing with --missing",
         )
@@ -127,7 +139,6 @@ def describe_large_original(
     """Open the original: as a project describes it, or as the manifest says, with the roles given."""
     from sfumato.project import load_project
     from sfumato.reaudit import open_original, read_manifest
-    from sfumato.table.coding import Table
 
     if project:
         return load_project(project).open(memory.n_bytes)
@@ -135,10 +146,7 @@ def describe_large_original(
         return None
     manifest, _ = read_manifest(manifest_path)
     large = open_original(original, manifest, options, memory.n_bytes)
-    described = with_given_roles(large.outline, roles)
-    if not isinstance(described, Table):
-        raise AssertionError
-    return large.with_schema(described.schema)
+    return described_as(large, with_given_roles(large.outline, roles))
 
 
 def verify_large(
@@ -164,7 +172,6 @@ def profile_large(path: str, options: ReadOptions, roles: dict[str, Role], memor
     """Print the risk profile of a file that is read in blocks."""
     from sfumato.audit.large import large_risk_profile
     from sfumato.cli.summary import show_guesses, show_profile
-    from sfumato.table.coding import Table
     from sfumato.table.large import open_large
 
     bar, progress = progress_bar("reading")
@@ -174,11 +181,9 @@ def profile_large(path: str, options: ReadOptions, roles: dict[str, Role], memor
             progress(n_read, 0, f"{n_read:,} rows read")
 
         large = open_large(path, memory=memory.n_bytes, options=replace(options, mixed_as_text=True), told=told)
-        _refuse_open_guesses(large, roles)
+        refuse_open_guesses(large, roles)
         described, guesses = apply_roles(large.outline, roles, quasi_identifiers_as_given=True)
-        if not isinstance(described, Table):
-            raise AssertionError
-        profile = large_risk_profile(large.with_schema(described.schema), memory=memory.n_bytes, told=told)
+        profile = large_risk_profile(described_as(large, described), memory=memory.n_bytes, told=told)
     if as_json:
         click.echo(json.dumps(profile, indent=2))
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -158,6 +158,14 @@ def with_given_roles(table: AnyTable, roles: dict[str, Role]) -> AnyTable:
     if not roles:
         return table
     return _redescribed(table, [replace(c, role=roles.get(c.name, Role.OTHER)) for c in plain.schema])
+
+
+def has_all_roles(table: AnyTable, roles: Mapping[str, Role]) -> bool:
+    """Whether every column was given a role; else the audit cannot tell what the others are."""
+    from sfumato.table.binary import BinaryTable
+
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    return bool(roles) and set(roles) >= set(plain.schema.names())
 
 
 def _redescribed(table: AnyTable, columns: list[Column]) -> AnyTable:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli.cluster import ENGINE_HELP
 from sfumato.cli.options import (
     apply_roles,
     given_roles,
@@ -60,6 +61,7 @@ class Order:
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
 @click.option("--memory", metavar="SIZE", help="Work out of core, in about so much memory, such as 1GB (CSV, Parquet).")
+@click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @role_options
 @reading_options
 def command(
@@ -69,6 +71,7 @@ def command(
     dry_run: bool,
     as_json: bool,
     memory: str | None,
+    engine: str | None,
     **settings: Any,
 ) -> None:
     """Make a release of DATA (or of the table that the project file describes), audit it and write it.
@@ -82,6 +85,9 @@ def command(
     With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
     release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.
 
+    With --engine the rows stay on a Spark cluster: it counts them, writes the release as a folder of Parquet files and
+    audits it. The search runs here, over the counts. Driver and workers must see DATA and OUTPUT under the same path.
+
     \b
     Examples:
       sfumato release                                   # what sfumato.toml says
@@ -90,6 +96,7 @@ def command(
       sfumato release admissions.csv --target readmitted --sensitive diagnosis -o release.parquet
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
+      sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
     """
     from sfumato.cli.summary import show_guesses, show_release
     from sfumato.errors import InvalidParameterError
@@ -97,6 +104,11 @@ def command(
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
+    if engine is not None:
+        from sfumato.cli.cluster import release_on_cluster
+
+        release_on_cluster(data, Path(project or PROJECT_NAME), settings, engine, memory, force, dry_run, as_json)
+        return
     if memory is not None:
         from sfumato.cli.large import release_large
 

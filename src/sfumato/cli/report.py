@@ -12,6 +12,7 @@ import click
 from sfumato.cli.options import (
     apply_roles,
     given_roles,
+    has_all_roles,
     progress_bar,
     read_options,
     reading_options,
@@ -114,7 +115,7 @@ def _original(
     table = read_original(original, manifest, options)
     described, guesses = apply_roles(table, _shared(_released_roles(manifest), table) | roles)
     asked = Asked(reading=_as_options(options), n_guessed=len(guesses), is_as_read=True)
-    return _Original(with_given_roles(table, roles), described, asked, _has_all_roles(table, roles))
+    return _Original(with_given_roles(table, roles), described, asked, has_all_roles(table, roles))
 
 
 def _of_project(path: str) -> _Original:
@@ -137,14 +138,6 @@ def _released_roles(manifest: Manifest) -> dict[str, Role]:
         if "column" in entry and str(entry.get("name")) in stated
     }
     return stated | made_of
-
-
-def _has_all_roles(table: AnyTable, roles: Mapping[str, Role]) -> bool:
-    """Whether every column was given a role; else the audit cannot tell what the others are."""
-    from sfumato.table.binary import BinaryTable
-
-    plain = table.companions if isinstance(table, BinaryTable) else table
-    return bool(roles) and set(roles) >= set(plain.schema.names())
 
 
 def _shared(roles: Mapping[str, Role], table: AnyTable) -> dict[str, Role]:

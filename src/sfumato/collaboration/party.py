@@ -31,10 +31,14 @@ from sfumato.contract import Release
 from sfumato.errors import CollaborationError, InvalidParameterError, SfumatoError
 from sfumato.publishing import Published, check_targets, make_release, manifest_path_for, staged
 from sfumato.table.coding import Table
+from sfumato.table.large import LargeTable
 
 if TYPE_CHECKING:
+    from sfumato.collaboration.large_party import LargeRows
     from sfumato.collaboration.selection_tables import Prepared
+    from sfumato.large.memory import Memory
 
+_MEMORY = "1GB"
 RELEASE, READY, ALL_READY = "release", "ready to publish", "all are ready"
 
 ShownCounts = list[list[int | str]]
@@ -98,10 +102,11 @@ class PartyResult:
 
 def take_part(
     config: PartyConfig,
-    table: Table,
+    table: Table | LargeTable,
     schema: SharedSchema,
     plan: Plan,
     *,
+    memory: Memory | None = None,
     output: Path | None = None,
     transcript: Transcript | None = None,
     progress: RoundProgress | None = None,
@@ -115,8 +120,11 @@ def take_part(
 
     Parameters
     ----------
-    table : Table
-        This party's rows, in the roles of the shared schema.
+    table : Table or LargeTable
+        This party's rows, in the roles of the shared schema. A large file is counted in one pass, and its release is
+        written and audited in blocks.
+    memory : Memory or None
+        What may be used for a large file; 1 GB if None.
     output : Path or None
         Release to write; may be left out in a dry run.
     force : bool
@@ -139,24 +147,26 @@ def take_part(
     no protocol can rule that out. The first then publishes a release that is audited and that all had agreed to.
     """
     plan.check_group(len(config.roster.names), table.n_rows)
-    schema.check_table(table)
-    check_tells_nobody_apart(table, schema.cuts)
-    own_counts = schema.counts(table)
     target = None if plan.dry_run else output
+    own = _counted(table, schema, memory, target) if isinstance(table, LargeTable) else table
+    rows = own if isinstance(own, Table) else own.counted
+    schema.check_table(rows)
+    check_tells_nobody_apart(rows, schema.cuts)
+    own_counts = schema.counts(rows)
     if target is not None:
-        check_targets(target, manifest_path_for(target), table.source, force=force)
+        check_targets(target, manifest_path_for(target), rows.source, force=force)
     elif not plan.dry_run:
         raise InvalidParameterError("output", "got none", allowed="given", hint="a file name such as -o release.csv")
     record = transcript or Transcript()
-    _check_paths(config, table, target, record.path)
+    _check_paths(config, rows, target, record.path)
     choose = _chooser(schema, own_counts, plan, config.timeout)
     with joined(config, transcript=record, progress=progress, size_limit=_size_limit(schema, plan)) as session:
-        terms = _terms(config, schema, plan, table)
+        terms = _terms(config, schema, plan, rows)
         binding = greet(session, terms)
         who = SessionRecord(f"{config.session}/{binding.hex()[:16]}", terms.mode, terms.fingerprints, terms.parameters)
         selection = choose(session)
         releaser = ProjectionReleaser(schema, selection.removed, plan.min_privacy_gain, who)
-        with _staged(session, releaser, table, target, force) as (release, publish):
+        with _staged(session, releaser, own, target, force) as (release, publish):
             removed = json.dumps(selection.removed).encode()
             check_all_have_the_same(session, READY, removed)
             check_all_have_the_same(session, ALL_READY, removed)
@@ -165,6 +175,16 @@ def take_part(
     warnings = (str(record.problem),) if record.problem else ()
     sizes = record.bytes_sent, record.bytes_received
     return PartyResult(who, selection, final, published, *sizes, record.seconds, warnings)
+
+
+def _counted(table: LargeTable, schema: SharedSchema, memory: Memory | None, target: Path | None) -> LargeRows:
+    from sfumato.collaboration.large_party import LargeRows
+    from sfumato.large.memory import Memory
+    from sfumato.large.release import check_output_format
+
+    if target is not None:
+        check_output_format(target)
+    return LargeRows.of(table, schema, memory or Memory.of(_MEMORY))
 
 
 def _check_paths(config: PartyConfig, table: Table, target: Path | None, transcript: Path | None) -> None:
@@ -234,16 +254,18 @@ def _selected_only(
 
 @contextmanager
 def _staged(
-    session: Session, releaser: ProjectionReleaser, table: Table, output: Path | None, force: bool
+    session: Session, releaser: ProjectionReleaser, rows: Table | LargeRows, output: Path | None, force: bool
 ) -> Iterator[tuple[Release, Callable[[], Published | None]]]:
     """Audit this party's release and have its bytes ready; the others are told if that fails."""
     with ExitStack() as stack:
         try:
-            release = make_release(table, releaser)
-            if output is None:
-                publish: Callable[[], Published | None] = _publish_nothing
+            publish: Callable[[], Published | None] = _publish_nothing
+            if not isinstance(rows, Table):
+                release, publish = stack.enter_context(rows.staged(releaser, output, force=force))
             else:
-                publish = stack.enter_context(staged(release, output, original=table, force=force))
+                release = make_release(rows, releaser)
+                if output is not None:
+                    publish = stack.enter_context(staged(release, output, original=rows, force=force))
         except SfumatoError:
             with suppress(CollaborationError):
                 session.accuse(session.me, RELEASE, "stopped")

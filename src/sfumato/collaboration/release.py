@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,9 @@ from sfumato.table.coding import CodedColumn, Table
 MECHANISM_NAME = "collaboration"
 
 _HIERARCHY = "hierarchy"
+
+SmallestClass = Callable[[Sequence[str], Sequence[SharedColumn]], int | None]
+"""Rows of the rarest combination of some columns, of which some are cut, if that can be counted."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +87,24 @@ class ProjectionReleaser:
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, of which the parties cannot agree on columns"
             raise SchemaError(problem)
+        return self.propose(table, None)
+
+    def propose(self, table: Table, smallest_class: SmallestClass | None) -> Release:
+        """As :meth:`release`; ``smallest_class`` counts combinations where the table does not hold the rows."""
         self.schema.check_table(table)
         promise = self._promise(table)
         travelling = table.schema.names(Role.TARGET, Role.OTHER)
         kept = table.keep(n for n in table.schema.names() if n in promise.columns or n in travelling)
         cut = [column for column in self.schema.features if column.cuts is not None and column.name in promise.columns]
-        released = _in_intervals(kept, cut)
+        released = in_intervals(kept, cut)
+        level = _level_of_rows(released, promise) if smallest_class is None else smallest_class(promise.columns, cut)
         manifest = draft_manifest(
             table,
             released,
             mechanism=MECHANISM_NAME,
             parameters=self._parameters(),
             guarantees=[promise],
-            evidence=_evidence(promise, released),
+            evidence=_evidence(promise, level),
             recodings=[_interval_entry(column.name) for column in cut],
         )
         return Release(released, manifest)
@@ -123,7 +131,7 @@ class ProjectionReleaser:
         }
 
 
-def _in_intervals(table: Table, cut: Sequence[SharedColumn]) -> Table:
+def in_intervals(table: Table, cut: Sequence[SharedColumn]) -> Table:
     """Put labels of intervals in the place of numbers."""
     columns, described = dict(table.columns), dict(table.schema.columns)
     for column in cut:
@@ -141,12 +149,17 @@ def _interval_entry(name: str) -> dict[str, Any]:
     return {"name": name, "column": name, "rule": _HIERARCHY, "kind": str(Kind.NUMERIC), "labels": {}}
 
 
-def _evidence(promise: PrivacyGain, released: Table) -> dict[str, Any]:
+def _level_of_rows(released: Table, promise: PrivacyGain) -> int:
     _, class_sizes = np.unique(released.codes(promise.columns), axis=0, return_counts=True)
+    return anonymity_level(class_sizes)
+
+
+def _evidence(promise: PrivacyGain, level: int | None) -> dict[str, Any]:
+    left_out = {"anonymity_level_left_out": "the combinations are too many to be counted"}
     return {
         "utility": {"n_columns_offered": len(promise.n_values), "n_columns_released": len(promise.columns)},
         "risk": {
-            "anonymity_level": anonymity_level(class_sizes),
+            **(left_out if level is None else {"anonymity_level": level}),
             "what_this_is": "a measure of what was dropped; nothing is promised about the columns that are released",
         },
     }

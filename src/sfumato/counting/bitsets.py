@@ -1,4 +1,4 @@
-"""Counting on binary tables: row sets as packed words, containment counts, and rows projected on a growing feature set.
+"""Counting on binary tables: row sets as packed words, equal rows, and containment counts.
 
 Nothing here builds an n × n matrix; memory stays proportional to the number of ones.
 """
@@ -6,9 +6,9 @@ Nothing here builds an n × n matrix; memory stays proportional to the number of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -54,13 +54,25 @@ def rows_with(matrix: sp.csc_matrix, feature: int) -> NDArray[np.int32]:
     return rows
 
 
-def ones_by_class(matrix: sp.csc_matrix, classes: NDArray[np.int32], n_classes: int) -> Counts:
+def counted(places: NDArray[np.integer], row_counts: Counts | None, n: int) -> Counts:
+    """Count the rows at each place from 0 to n - 1; ``row_counts``: rows that each entry stands for (``None``: one)."""
+    return np.bincount(places, row_counts, n).astype(np.int64, copy=False)
+
+
+def ones_of_each(matrix: sp.csc_matrix, row_counts: Counts | None = None) -> Counts:
+    """Count the ones of every feature."""
+    return np.asarray(np.diff(matrix.indptr) if row_counts is None else row_counts @ matrix, dtype=np.int64)
+
+
+def ones_by_class(
+    matrix: sp.csc_matrix, classes: NDArray[np.int32], n_classes: int, row_counts: Counts | None = None
+) -> Counts:
     """Count the ones of every feature in every class (classes × features)."""
-    n_rows = matrix.shape[0]
-    membership = sp.csr_matrix(
-        (np.ones(n_rows, dtype=np.int64), (classes, np.arange(n_rows))), shape=(n_classes, n_rows)
-    )
-    return np.asarray((membership @ matrix.astype(np.int64)).toarray(), dtype=np.int64)
+    ones = sp.csc_matrix(matrix)
+    features = np.repeat(np.arange(ones.shape[1]) * n_classes, np.diff(ones.indptr))
+    each = None if row_counts is None else row_counts[ones.indices]
+    counts = counted(features + classes[ones.indices], each, ones.shape[1] * n_classes)
+    return np.ascontiguousarray(counts.reshape(ones.shape[1], n_classes).T)
 
 
 def revealing_items(matrix: sp.csc_matrix, reveals: NDArray[np.uint8]) -> sp.csc_matrix:
@@ -80,18 +92,45 @@ class DistinctRows:
     inverse: NDArray[np.intp]
 
 
-def distinct_rows(matrix: sp.spmatrix) -> DistinctRows:
-    """Group equal rows exactly, in order of first appearance."""
-    rows = sp.csr_matrix(matrix)
-    rows.sort_indices()
-    seen: dict[bytes, int] = {}
-    inverse = np.empty(rows.shape[0], dtype=np.intp)
-    raw = np.ascontiguousarray(rows.indices, dtype=np.int32).tobytes()
-    bounds = (rows.indptr.astype(np.int64) * 4).tolist()
-    for row, (start, end) in enumerate(pairwise(bounds)):
-        inverse[row] = seen.setdefault(raw[start:end], len(seen))
-    _, representatives, counts = np.unique(inverse, return_index=True, return_counts=True)
-    return DistinctRows(representatives.astype(np.intp), counts.astype(np.int64), inverse)
+def distinct_rows(matrix: sp.spmatrix, row_counts: Counts | None = None) -> DistinctRows:
+    """Group equal rows exactly, in order of first appearance.
+
+    Rows of up to 64 features are compared as words, wider ones as the numbers of their ones.
+
+    Parameters
+    ----------
+    row_counts : int64 array or None
+        How many rows each row of the matrix stands for; ``None``: one.
+    """
+    ones = _by_row_or_column(matrix)
+    keys = pa.array(_row_words(ones)) if ones.shape[1] <= WORD_BITS else _rows_as_bytes(ones)
+    inverse = keys.dictionary_encode().indices.to_numpy().astype(np.intp)  # numbered as they appear
+    counts = counted(inverse, row_counts, 0)
+    representatives = np.empty(len(counts), dtype=np.intp)
+    representatives[inverse[::-1]] = np.arange(len(inverse) - 1, -1, -1)  # the first row is written last, and stays
+    return DistinctRows(representatives, counts, inverse)
+
+
+def _by_row_or_column(matrix: sp.spmatrix) -> sp.csr_matrix | sp.csc_matrix:
+    return matrix if sp.issparse(matrix) and matrix.format in ("csc", "csr") else sp.csr_matrix(matrix)
+
+
+def _row_words(ones: sp.csr_matrix | sp.csc_matrix) -> Words:
+    """Each row of up to 64 features as a word, the first feature in the lowest bit."""
+    bits = np.uint64(1) << np.arange(ones.shape[1], dtype=np.uint64)
+    values = np.ones(len(ones.indices), dtype=np.uint64)  # of the same type as the bits: sums of words are exact
+    words: Words = type(ones)((values, ones.indices, ones.indptr), shape=ones.shape) @ bits
+    return words
+
+
+def _rows_as_bytes(ones: sp.csr_matrix | sp.csc_matrix) -> pa.Array:
+    """Each row as the ascending numbers of its ones."""
+    rows = sp.csr_matrix(ones)
+    if not rows.has_sorted_indices:
+        rows = rows.sorted_indices()
+    numbers = rows.indices.astype(np.min_scalar_type(rows.shape[1]))
+    ends = rows.indptr.astype(np.int64) * numbers.itemsize
+    return pa.Array.from_buffers(pa.large_binary(), rows.shape[0], [None, pa.py_buffer(ends), pa.py_buffer(numbers)])
 
 
 class Inclusion:
@@ -111,7 +150,7 @@ class Inclusion:
         if not len(features):
             return np.arange(len(indptr) - 1)
         candidates = rows_with(self._by_feature, int(features[np.argmin(self._n_patterns_with[features])]))
-        places, owner = _positions(indptr[candidates], indptr[candidates + 1])
+        places, owner = positions_in(indptr[candidates], indptr[candidates + 1])
         self._wanted[features] = 1
         shared = np.bincount(owner, weights=self._wanted[indices[places]], minlength=len(candidates))
         self._wanted[features] = 0
@@ -119,7 +158,7 @@ class Inclusion:
         return found
 
 
-def _positions(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def positions_in(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """All positions of several ranges one after the other, and which range each belongs to."""
     lengths = ends - starts
     owner = np.repeat(np.arange(len(lengths)), lengths)
@@ -158,9 +197,11 @@ def all_included(asked: Words, targets: Words) -> bool:
     return True
 
 
-def packed_patterns(matrix: sp.spmatrix) -> Words:
-    """Rows of a binary matrix as packed words, one row a row."""
-    rows = sp.csr_matrix(matrix)
+def packed_patterns(matrix: sp.spmatrix, chosen: NDArray[np.intp]) -> Words:
+    """Chosen rows of a binary matrix as packed words, one row a row."""
+    if matrix.shape[1] <= WORD_BITS:
+        return _row_words(_by_row_or_column(matrix))[chosen][:, None]
+    rows = sp.csr_matrix(matrix)[chosen]
     n_words = -(-max(rows.shape[1], 1) // WORD_BITS)
     words = np.zeros((rows.shape[0], n_words), dtype=np.uint64)
     step = max(1, _CHUNK_WORDS // n_words)
@@ -169,177 +210,3 @@ def packed_patterns(matrix: sp.spmatrix) -> Words:
         bits[:, : rows.shape[1]] = rows[start : start + step].toarray()
         words[start : start + step] = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
     return words
-
-
-class ProjectedRows:
-    """Rows of a binary table projected on a growing set of features.
-
-    Rows that are equal on the chosen features form a group. Adding a feature splits groups; nothing is recomputed
-    from scratch, and whether a feature may be added is decided from the rows with a revealing value alone.
-
-    Parameters
-    ----------
-    matrix : csc_matrix
-        Rows × features, canonical 0/1.
-    classes : array of int
-        Class of each row, 0 .. n_classes - 1.
-    reveals : array of uint8 or None
-        For each feature which values an attacker may know: ``ONES``, ``ZEROS`` or both added; None: ones everywhere.
-
-    Attributes
-    ----------
-    chosen : list of int
-        Features that have joined, in order.
-    excluded : array of bool
-        Features known never to be able to join; searches need not offer them.
-    """
-
-    def __init__(
-        self,
-        matrix: sp.csc_matrix,
-        classes: NDArray[np.int32],
-        n_classes: int,
-        reveals: NDArray[np.uint8] | None = None,
-    ) -> None:
-        n_rows, n_features = matrix.shape
-        self.matrix = matrix
-        self.classes = classes
-        self.n_classes = n_classes
-        self.reveals = np.full(n_features, ONES, dtype=np.uint8) if reveals is None else reveals
-        self.chosen: list[int] = []
-        self.n_groups = 1
-        self.group = np.zeros(n_rows, dtype=np.int32)
-        self.class_counts = np.bincount(classes, minlength=n_classes).astype(np.int64)[None, :]
-        self.excluded = np.zeros(n_features, dtype=np.bool_)
-        self._patterns = np.zeros((1, 1), dtype=np.uint64)
-        self._n_bits = 0
-        self._by_row: sp.csr_matrix | None = None
-        self._n_settled = 0
-
-    def exclude_rare(self, k: int) -> None:
-        """Exclude features whose ones reveal and occur in 1 to k - 1 rows: they break containment in any company."""
-        n_ones = np.diff(self.matrix.indptr)
-        self.excluded |= ((self.reveals & ONES) != 0) & (n_ones > 0) & (n_ones < k)
-
-    def exclude_conflicts(self, k: int) -> None:
-        """Exclude features that have 1 to k - 1 rows in common with a chosen one: that pair is rare but present.
-
-        Where zeros reveal nothing, this settles most features without looking at them one by one. Chosen features are
-        dealt with once, those with few rows in bulk.
-        """
-        if self._by_row is None:
-            self._by_row = self.matrix.tocsr()
-        shows_ones = (self.reveals & ONES) != 0
-        for feature in self.chosen[self._n_settled :]:
-            rows = rows_with(self.matrix, feature)
-            places, _ = _positions(self._by_row.indptr[rows], self._by_row.indptr[rows + 1])
-            common = np.bincount(self._by_row.indices[places], minlength=len(shows_ones))
-            if shows_ones[feature]:
-                self.excluded |= shows_ones & (common > 0) & (common < k)
-        self._n_settled = len(self.chosen)
-
-    def keeps_containment(self, feature: int, k: int) -> bool:
-        """Whether the rows stay k-anonymous by containment when a feature joins.
-
-        Only rows with a revealing value of the feature gain something an attacker may know, so only their containment
-        can fall. Among them, a projected row that occurs k times is safe, and so is one that such a row includes. No
-        other is: a pattern that no other includes must itself occur k times, and each is included in such a one.
-        """
-        rows = rows_with(self.matrix, feature)
-        if self.reveals[feature] & ONES and not self._keep(rows, k):
-            return False
-        return not self.reveals[feature] & ZEROS or self._keep(self._other_rows(rows), k)
-
-    def _other_rows(self, rows: NDArray[np.int32]) -> NDArray[np.intp]:
-        others = np.ones(self.matrix.shape[0], dtype=np.bool_)
-        others[rows] = False
-        return np.flatnonzero(others)
-
-    def _keep(self, rows: NDArray[np.int32] | NDArray[np.intp], k: int) -> bool:
-        """Whether rows that gain the same value stay contained k times."""
-        if len(rows) < k:
-            return len(rows) == 0
-        groups, counts = self._groups_of(rows)
-        is_safe = counts >= k
-        return bool(is_safe.all()) or (
-            bool(is_safe.any()) and all_included(self._patterns[groups[~is_safe]], self._patterns[groups[is_safe]])
-        )
-
-    def _groups_of(self, rows: NDArray[np.int32] | NDArray[np.intp]) -> tuple[NDArray[np.intp], Counts]:
-        """Find the groups that rows belong to, and how many of the rows each has."""
-        if len(rows) * 8 < self.n_groups:
-            groups, few = np.unique(self.group[rows], return_counts=True)
-            return groups, few
-        counts = np.bincount(self.group[rows], minlength=self.n_groups)
-        present = np.flatnonzero(counts)
-        return present, counts[present]
-
-    @property
-    def n_unique(self) -> int:
-        """Number of rows that no other row equals on the chosen features."""
-        return int(np.count_nonzero(self.class_counts.sum(axis=1) == 1))
-
-    def n_unique_with(self, feature: int) -> int:
-        """Count the rows that no other row would equal if a feature joined."""
-        _, inside, outside = self.splits(np.array([feature]))
-        with_one, with_zero = inside.sum(axis=1), outside.sum(axis=1)
-        before = int(np.count_nonzero(with_one + with_zero == 1))
-        return self.n_unique - before + int(np.count_nonzero(with_one == 1) + np.count_nonzero(with_zero == 1))
-
-    def splits(self, features: NDArray[np.intp]) -> tuple[NDArray[np.integer], Counts, Counts]:
-        """How features would divide the groups: one entry for each feature and each group with a row that has it.
-
-        Returns
-        -------
-        owner : array
-            Position in ``features`` that an entry belongs to, ascending.
-        with_one, with_zero : arrays, entries × classes
-            Class counts of the group's rows that have the feature and of those that have not.
-        """
-        places, owner = _positions(self.matrix.indptr[features], self.matrix.indptr[features + 1])
-        rows = self.matrix.indices[places]
-        entries, with_one = self._count_entries(owner * self.n_groups + self.group[rows], rows, len(features))
-        return entries // self.n_groups, with_one, self.class_counts[entries % self.n_groups] - with_one
-
-    def _count_entries(
-        self, keys: NDArray[np.integer], rows: NDArray[np.integer], n_features: int
-    ) -> tuple[NDArray[np.integer], Counts]:
-        """Distinct keys of feature and group, ascending, with class counts; by a dense table where keys are many."""
-        classes = self.classes[rows]
-        n_keys = n_features * self.n_groups
-        if n_keys <= len(rows):
-            cells = np.bincount(keys * self.n_classes + classes, minlength=n_keys * self.n_classes)
-            table = cells.reshape(n_keys, self.n_classes)
-            entries: NDArray[np.integer] = np.flatnonzero(table.any(axis=1))
-            return entries, table[entries]
-        entries, place = np.unique(keys, return_inverse=True)
-        cells = np.bincount(place * self.n_classes + classes, minlength=len(entries) * self.n_classes)
-        return entries, cells.reshape(len(entries), self.n_classes)
-
-    def add(self, feature: int) -> None:
-        """Let a feature join: rows with and without it no longer share a group."""
-        self.chosen.append(feature)
-        rows = rows_with(self.matrix, feature)
-        groups, position = np.unique(self.group[rows], return_inverse=True)
-        _, inside, outside = self.splits(np.array([feature]))
-        divided = outside.sum(axis=1) > 0
-        with_one = np.where(divided, self.n_groups + np.cumsum(divided) - 1, groups).astype(np.int32)
-        self.class_counts = np.concatenate([self.class_counts, inside[divided]])
-        self.class_counts[groups[divided]] = outside[divided]
-        self._patterns = np.concatenate([self._patterns, self._patterns[groups[divided]]])
-        self.n_groups += int(divided.sum())
-        self.group[rows] = with_one[position]
-        self._mark(feature, with_one)
-
-    def _mark(self, feature: int, with_one: NDArray[np.int32]) -> None:
-        """Note in the groups' patterns the revealing values of a feature."""
-        has_one = np.zeros(self.n_groups, dtype=np.bool_)
-        has_one[with_one] = True
-        for value, groups in ((ONES, has_one), (ZEROS, ~has_one)):
-            if not self.reveals[feature] & value:
-                continue
-            word, bit = divmod(self._n_bits, WORD_BITS)
-            if word >= self._patterns.shape[1]:
-                self._patterns = np.pad(self._patterns, ((0, 0), (0, self._patterns.shape[1])))
-            self._patterns[groups, word] |= np.uint64(1 << bit)
-            self._n_bits += 1

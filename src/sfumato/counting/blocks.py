@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError, SchemaError
+from sfumato.counting.cell_limits import TooManyCellsError, no_pairs, refuse_open, too_many_cells
 from sfumato.table.large import LargeTable, Told
 from sfumato.table.weighted import CountedTable
 
 _FEWEST_PENDING = 1 << 20
-_MOST_PAIRS = 10**7
 _LARGEST_KEY = 2**62
 
 Keys = NDArray[np.int64]
@@ -42,14 +41,14 @@ def count_blocks(
     ------
     SchemaError
         If a column has too many distinct values.
-    InputError
+    TooManyCellsError
         If there are more distinct rows than fit.
     """
     columns, every = tuple(names), tuple(dict.fromkeys([*names, *beside]))
-    _refuse_open(large, every)
+    refuse_open(large.outline, every)
     packing = _Packing([large.outline[name].n_distinct for name in columns])
-    found = _Cells(most_cells, _too_many(large, columns, most_cells))
-    pairs = {(name, second): _no_pairs(large, name, second) for second in beside for name in columns}
+    found = _Cells(most_cells, too_many_cells(columns, most_cells, large.source.name))
+    pairs = {(name, second): no_pairs(large.outline, name, second) for second in beside for name in columns}
     for block in large.blocks(every, told=told):
         found.take(packing.packed([np.asarray(block[name]) for name in columns]))
         for (name, second), counted in pairs.items():
@@ -58,33 +57,6 @@ def count_blocks(
     cells, counts = found.finished()
     counted_table = CountedTable.of(large.outline.keep(every), columns, packing.unpacked(cells), counts)
     return replace(counted_table, pairs=pairs)
-
-
-def _too_many(large: LargeTable, names: Sequence[str], most: int) -> InputError:
-    listed = ", ".join(f"'{name}'" for name in names)
-    problem = (
-        f"the columns {listed} have more than {most:,} distinct combinations, "
-        "which is all that fits in the memory given"
-    )
-    hint = "take fewer quasi-identifiers, coarser values in the file, or more --memory"
-    return InputError(problem, path=large.source.name, hint=hint)
-
-
-def _refuse_open(large: LargeTable, names: Sequence[str]) -> None:
-    for name in names:
-        if large.is_open(name):
-            problem = f"has too many distinct values for a column with the role {large.schema[name].role}"
-            hint = "round or group its values in the file first, or give it the role other or identifier"
-            raise SchemaError(problem, column=name, hint=hint)
-
-
-def _no_pairs(large: LargeTable, name: str, second: str) -> NDArray[np.int64]:
-    shape = large.outline[name].n_distinct, large.outline[second].n_distinct
-    if shape[0] * shape[1] > _MOST_PAIRS:
-        problem = f"has too many distinct values to be counted with those of '{name}'"
-        hint = "round or group its values in the file first, or give it the role other"
-        raise SchemaError(problem, column=second, hint=hint)
-    return np.zeros(shape, dtype=np.int64)
 
 
 class _Packing:
@@ -124,7 +96,7 @@ class _Packing:
 class _Cells:
     """Distinct rows so far, as keys; those of some blocks wait to be added up with the others."""
 
-    def __init__(self, most: int, too_many: InputError) -> None:
+    def __init__(self, most: int, too_many: TooManyCellsError) -> None:
         self._most, self._too_many = most, too_many
         self._waiting: list[tuple[list[Keys], Keys]] = []
         self._n_known = self._n_waiting = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -25,10 +26,19 @@ from sfumato.counting.files import is_path, open_file
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
 from sfumato.private_folders import PrivateFolder
 from sfumato.table.coding import Table
+from sfumato.table.frames import is_dataset
 
 Countable: TypeAlias = Any
-"""A :class:`Table`, a pyarrow table, the path of a Parquet or CSV file, or any frame Narwhals accepts."""
+"""A :class:`Table`, a pyarrow table or dataset, the path of a Parquet or CSV file, or any frame Narwhals accepts."""
 
+_OTHER_ENGINES = {
+    "polars.exceptions": ("PolarsError", "PanicException"),
+    "pyspark.errors": ("PySparkException",),
+    "py4j.protocol": ("Py4JError",),
+    "ibis.common.exceptions": ("IbisError",),
+    "narwhals.exceptions": ("NarwhalsError",),
+}
+"""Errors that the engines of callers' frames raise, by the module that defines them."""
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
@@ -179,12 +189,24 @@ class Engine:
             with _without_values(Path(source)):
                 names, relation = open_file(cursor, Path(source), columns)
                 return names, nw.from_native(relation)
-        opened = nw.from_native(source).lazy()
-        return opened.collect_schema().names(), opened
+        with _without_values():
+            if is_dataset(source):
+                return source.schema.names, nw.from_native(cursor.from_arrow(source))
+            opened = _native(source).lazy()
+            return opened.collect_schema().names(), opened
 
 
 def _is_native(source: Countable) -> bool:
-    return not (isinstance(source, Table | pa.Table) or is_path(source))
+    return not (isinstance(source, Table | pa.Table) or is_path(source) or is_dataset(source))
+
+
+def _native(source: Any) -> Any:
+    try:
+        return nw.from_native(source)
+    except TypeError:
+        pass
+    allowed = "a table, a path, or a frame that Narwhals accepts (pandas, polars, DuckDB, Ibis, PySpark, pyarrow)"
+    raise InvalidParameterError("source", f"got an object of type {type(source).__name__}", allowed=allowed)
 
 
 def _from_arrow(cursor: duckdb.DuckDBPyConnection, arrays: list[Any]) -> nw.LazyFrame[Any]:
@@ -217,12 +239,21 @@ def _without_values(path: Path | None = None) -> Iterator[None]:
     except duckdb.ConnectionException:
         problem = "the counting engine is closed"
         raise InputError(problem, path=path, hint="use the engine inside its with block") from None
+    except _errors_of_other_engines() as error:
+        problem = f"the table cannot be counted ({type(error).__name__})"
+        raise InputError(problem, path=path, hint="run the query by itself to see why") from None
     except (duckdb.Error, pa.ArrowException) as error:
         found = re.search(r"CSV Error on Line: (\d+)", str(error))
         line = int(found.group(1)) if found else None
         problem = f"the table cannot be counted ({type(error).__name__})"
         hint = "check that every line has all fields, in UTF-8, and that no column mixes types"
         raise InputError(problem, path=path, line=line, hint=hint) from None
+
+
+def _errors_of_other_engines() -> tuple[type[BaseException], ...]:
+    """Errors of those engines that are loaded: no other can have raised one."""
+    loaded = ((sys.modules.get(module), names) for module, names in _OTHER_ENGINES.items())
+    return tuple(getattr(module, name) for module, names in loaded for name in names if hasattr(module, name))
 
 
 _default: Engine | None = None

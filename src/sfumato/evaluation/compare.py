@@ -73,6 +73,8 @@ def compare(
     evaluation_scores([0.0], [0.0], [0], weights)
     folder = RunFolder(Path(run_folder), table_fingerprint(table), measuring)
     folder.prepare()
+    if fresh:
+        folder.scores.clear()
     points = _without_doubles([Point(ORIGINAL), *grid.points])
     pending = [point for point in points if fresh or not folder.is_finished(point, timeout)]
     n_done = len(points) - len(pending)

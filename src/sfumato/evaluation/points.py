@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from sfumato.attack.kept_scores import KeptScores
 from sfumato.attack.risk import risk_of
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SfumatoError
 from sfumato.evaluation.classifiers import checked_classifiers
@@ -69,11 +70,14 @@ class Measuring:
         return {**asdict(self), "classifiers": list(self.classifiers)}
 
 
-def measure_point(table: AnyTable, point: Point, measuring: Measuring) -> dict[str, Any]:
+def measure_point(
+    table: AnyTable, point: Point, measuring: Measuring, kept: KeptScores | None = None
+) -> dict[str, Any]:
     """Release, audit, attack and cross-validate; what goes wrong is part of the result and not raised.
 
     In the cross-validation the mechanism is fitted on the training rows of each fold alone, so that the same k is
     harder to reach there than on all rows. Where it cannot be reached there, the release stands without utility.
+    ``kept`` are the attackers' scores with the original from other points, see :func:`sfumato.attack.risk.risk_of`.
 
     Returns
     -------
@@ -94,7 +98,7 @@ def measure_point(table: AnyTable, point: Point, measuring: Measuring) -> dict[s
     started, cpu_started = time.perf_counter(), time.process_time()
     found = unmeasured(point, Status.FAILED)
     with _outcome_in(found):
-        _release_and_attack(found, table, point, measuring.seed)
+        _release_and_attack(found, table, point, measuring.seed, kept)
     if found["risk"] is not None:
         with _outcome_in(found, "on the training rows of a fold: "):
             mechanism = None if point.mechanism == ORIGINAL else build_mechanism(point.mechanism, point.parameters)
@@ -145,10 +149,13 @@ def _outcome_in(found: dict[str, Any], place: str = "") -> Iterator[None]:
         found |= {"reason": f"{place}{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"}
 
 
-def _release_and_attack(found: dict[str, Any], table: AnyTable, point: Point, seed: int) -> None:
+def _release_and_attack(
+    found: dict[str, Any], table: AnyTable, point: Point, seed: int, kept: KeptScores | None
+) -> None:
     inputs = _input_columns(table)
     if point.mechanism == ORIGINAL:
-        found |= {"n_columns": len(inputs), "n_rows": table.n_rows, "risk": risk_of(table, table, seed=seed)}
+        found |= {"n_columns": len(inputs), "n_rows": table.n_rows}
+        found["risk"] = risk_of(table, table, seed=seed, kept=kept)
         return
     release = make_release(table, build_mechanism(point.mechanism, point.parameters))
     found |= {
@@ -156,7 +163,7 @@ def _release_and_attack(found: dict[str, Any], table: AnyTable, point: Point, se
         "n_columns": len(_source_columns(release.manifest) & inputs),
         "n_rows": release.table.n_rows,
     }
-    found["risk"] = risk_of(table, release.table, release.manifest, seed=seed)
+    found["risk"] = risk_of(table, release.table, release.manifest, seed=seed, kept=kept)
 
 
 def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:

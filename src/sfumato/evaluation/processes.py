@@ -88,7 +88,7 @@ def _measure_and_save(table: AnyTable, point: Point, folder: RunFolder) -> None:
     """Measure one point, in a process that nobody interrupts and that ends when its parent does."""
     stand_alone()
     warnings.simplefilter("ignore")
-    folder.save(point, measure_point(table, point, folder.measuring))
+    folder.save(point, measure_point(table, point, folder.measuring, folder.scores))
 
 
 def _wait(running: Sequence[_Running], timeout: float | None) -> None:

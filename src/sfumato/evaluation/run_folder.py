@@ -1,4 +1,7 @@
-"""Run folder: one JSON file for every finished point, so that a comparison that was ended goes on where it was."""
+"""Run folder: one JSON file for every finished point, so that a comparison that was ended goes on where it was.
+
+What attackers score with the original is the same for many points, and has files of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
 
 RESULT_VERSION = 2
+_SCORES = ".scores"
 _NUMBER = (int, float)
 _FIELDS: Mapping[str, tuple[type, ...]] = {
     "status": (str,),
@@ -142,6 +146,11 @@ class RunFolder:
         found |= {"mechanism": point.mechanism, "parameters": dict(point.parameters)}
         return found if _is_whole(found, self.measuring) else None
 
+    @property
+    def scores(self) -> ScoresInFolder:
+        """Scores of attackers with the original, which all points share."""
+        return ScoresInFolder(self.path)
+
     def is_finished(self, point: Point, timeout: float | None) -> bool:
         """Whether a point need not be tried again: it is done, cannot be met, or needs more time than there is."""
         found = self.load(point)
@@ -155,6 +164,39 @@ class RunFolder:
         """Write a result, whole or not at all."""
         content = json.dumps({"key": self.key(point), **result}, indent=1, allow_nan=False)
         write_atomically(self.path_of(point), content.encode() + b"\n", force=True)
+
+
+@dataclass(frozen=True)
+class ScoresInFolder:
+    """Scores of attackers with the original, one file each; see :mod:`sfumato.attack.kept_scores`."""
+
+    path: Path
+
+    def load(self, key: str) -> Any:
+        """Read what was kept, or ``None`` if there is nothing, or the file is not one of ours."""
+        try:
+            found = json.loads(self._path_of(key).read_bytes(), parse_constant=_no_number)
+        except (OSError, ValueError, RecursionError):
+            return None
+        return found if isinstance(found, dict) and found.get("key") == self._whole(key) else None
+
+    def save(self, key: str, entry: Mapping[str, Any]) -> None:
+        """Write an entry, whole or not at all."""
+        content = json.dumps({"key": self._whole(key), **entry}, indent=1, allow_nan=False)
+        write_atomically(self._path_of(key), content.encode() + b"\n", force=True)
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        with explained_writing(self.path):
+            for path in self.path.glob(f"*{_SCORES}"):
+                path.unlink(missing_ok=True)
+
+    def _path_of(self, key: str) -> Path:
+        return self.path / f"{self._whole(key)[:16]}{_SCORES}"
+
+    @staticmethod
+    def _whole(key: str) -> str:
+        return hashlib.sha256(_line(key, {"result": RESULT_VERSION, "versions": tool_versions()})).hexdigest()
 
 
 def _with_contents(name: str, value: Any) -> Any:

@@ -80,10 +80,7 @@ def propose_cells(
     original: LargeTable, mechanism: CellMechanism, memory: Memory, progress: Progress | None
 ) -> CellProposal:
     """Count the distinct rows of a large file, let a mechanism release them, and measure what it promises on them."""
-    names = mechanism.counted_columns(original.schema)
-    if not original.schema.names(Role.QUASI_IDENTIFIER):
-        problem = "the table has no quasi-identifier to coarsen"
-        raise SchemaError(problem, hint="give a column the role quasi-identifier")
+    names = columns_to_count(mechanism, original.schema)
     cells = count_blocks(
         original,
         names,
@@ -91,6 +88,22 @@ def propose_cells(
         most_cells=memory.most_cells(len(names)),
         told=telling(progress, original.n_rows, "rows counted"),
     )
+    release, is_released = release_of_cells(mechanism, cells, original.schema, progress)
+    return CellProposal(original, release, cells, is_released)
+
+
+def columns_to_count(mechanism: CellMechanism, schema: Schema) -> tuple[str, ...]:
+    """Columns that have to be counted together; refuses a table without a quasi-identifier."""
+    if not schema.names(Role.QUASI_IDENTIFIER):
+        problem = "the table has no quasi-identifier to coarsen"
+        raise SchemaError(problem, hint="give a column the role quasi-identifier")
+    return mechanism.counted_columns(schema)
+
+
+def release_of_cells(
+    mechanism: CellMechanism, cells: CountedTable, schema: Schema, progress: Progress | None
+) -> tuple[Release, NDArray[np.bool_]]:
+    """Let a mechanism release distinct rows, measure what it promises on them, and describe all columns."""
     give_back()
     release, is_released = mechanism.release_cells(cells, progress=progress)
     give_back()
@@ -98,5 +111,4 @@ def propose_cells(
         {**entry, "audited": measured_level(promised, release.table)}
         for entry, promised in zip(release.manifest.guarantees, release.manifest.promised(), strict=True)
     ]
-    completed = with_all_columns(release, original.schema).with_manifest(guarantees=tuple(guarantees))
-    return CellProposal(original, completed, cells, is_released)
+    return with_all_columns(release, schema).with_manifest(guarantees=tuple(guarantees)), is_released

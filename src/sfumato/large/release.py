@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,8 +13,11 @@ from sfumato.audit.large import audit_large
 from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
 from sfumato.large.cells import CellMechanism, propose_cells
+from sfumato.large.features import PatternMechanism, propose_features
+from sfumato.large.fitted import FittedMechanism, propose_fitted
 from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import Proposal, telling
+from sfumato.large.sampled import SampleMechanism, propose_sampled
 from sfumato.manifest import Manifest
 from sfumato.mechanisms import registered_mechanisms
 from sfumato.publishing import Published, staged_files
@@ -24,7 +28,12 @@ from sfumato.table.large import LargeTable
 from sfumato.table.write import BLOCK_FORMATS
 
 Propose = Callable[[LargeTable, Any, Memory, Progress | None], Proposal]
-_WAYS: tuple[tuple[type, Propose], ...] = ((CellMechanism, propose_cells),)
+_WAYS: tuple[tuple[type, Propose], ...] = (
+    (FittedMechanism, propose_fitted),
+    (CellMechanism, propose_cells),
+    (SampleMechanism, propose_sampled),
+    (PatternMechanism, propose_features),
+)
 """What a mechanism can do without all rows in memory, and how a release comes of it."""
 
 
@@ -75,10 +84,17 @@ def publish_large(
     As :func:`sfumato.publishing.publish`, with the rows never held in memory: the table of the release that is returned
     describes each column by itself, with its distinct values and their counts.
     """
+    with staged_large(proposal, path, memory, force=force, progress=progress) as appear:
+        return appear()
+
+
+@contextmanager
+def staged_large(
+    proposal: Proposal, path: str | Path, memory: Memory, *, force: bool = False, progress: Progress | None = None
+) -> Iterator[Callable[[], Published]]:
+    """:func:`publish_large` in two steps, as :func:`sfumato.publishing.staged`, for those who wait in between."""
     original = proposal.original
-    if writable_format_of(path) not in BLOCK_FORMATS:
-        allowed = f"a file of one of the formats that are written row by row ({', '.join(BLOCK_FORMATS)})"
-        raise InvalidParameterError("output with --memory", "got another", allowed=allowed)
+    check_output_format(path)
 
     def write(file: BinaryIO, output_format: str) -> None:
         proposal.write(file, output_format, telling(progress, original.n_rows, "rows written"))
@@ -101,8 +117,19 @@ def publish_large(
         )
 
     with staged_files(proposal.release, path, original.source, write, audit, force=force) as appear:
-        published = appear()
-    return replace(published, release=replace(published.release, table=outlines[0]))
+
+        def appear_described() -> Published:
+            published = appear()
+            return replace(published, release=replace(published.release, table=outlines[0]))
+
+        yield appear_described
+
+
+def check_output_format(path: str | Path) -> None:
+    """Refuse an output of a format that is not written row by row."""
+    if writable_format_of(path) not in BLOCK_FORMATS:
+        allowed = f"a file of one of the formats that are written row by row ({', '.join(BLOCK_FORMATS)})"
+        raise InvalidParameterError("output with --memory", "got another", allowed=allowed)
 
 
 def audit_large_file(

@@ -6,6 +6,7 @@ that a split is judged from cumulative sums and a node without touching its rows
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -110,16 +111,17 @@ class Variance:
         """Squares are not."""
         return False
 
-    def statistics(self, target: ArrayLike) -> Numbers:
+    def statistics(self, target: ArrayLike, weights: NDArray[np.int64] | None = None) -> Numbers:
         """Return 1, the number and its square; centred first, so that large numbers lose no digits.
 
-        Numbers whose squares a double cannot hold are first divided by a power of two near the largest.
+        Numbers whose squares a double cannot hold are first divided by a power of two near the largest. The centre is
+        the mean, with ``weights`` where numbers occur several times.
         """
         numbers = np.asarray(target, dtype=np.float64)
         exponent = int(np.frexp(np.abs(numbers).max(initial=0.0))[1])
         if abs(exponent) > LARGEST_EXPONENT:
             numbers = np.ldexp(numbers, -exponent)
-        centred = numbers - (numbers.mean() if len(numbers) else 0.0)
+        centred = numbers - (np.average(numbers, weights=weights) if len(numbers) else 0.0)
         return np.column_stack([np.ones(len(numbers)), centred, centred**2])
 
     def weight(self, sums: Numbers) -> Numbers:
@@ -156,7 +158,13 @@ class Several:
     @classmethod
     def of(cls, parts: tuple[Criterion, ...], targets: tuple[ArrayLike, ...]) -> Several:
         """Measure the parts on the whole table."""
-        totals = [part.statistics(target).sum(axis=0) for part, target in zip(parts, targets, strict=True)]
+        return cls.of_totals(
+            parts, [p.statistics(target).sum(axis=0) for p, target in zip(parts, targets, strict=True)]
+        )
+
+    @classmethod
+    def of_totals(cls, parts: tuple[Criterion, ...], totals: Sequence[Numbers]) -> Several:
+        """Measure the parts by their statistics of the whole table."""
         impurities = tuple(float(part.impurity(total)) for part, total in zip(parts, totals, strict=True))
         return cls(parts, impurities, tuple(float(p.error(total)) for p, total in zip(parts, totals, strict=True)))
 

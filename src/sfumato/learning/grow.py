@@ -81,7 +81,7 @@ def grow(
     rows = np.flatnonzero(weights > 0)
     entries = Entries(rows, np.zeros(len(rows), dtype=np.int64), np.ones(len(rows)))
     whole = Tally.from_statistics(statistics)
-    nodes = _Nodes(statistics[rows].sum(axis=0, keepdims=True))
+    nodes = _Nodes((statistics if len(rows) == len(statistics) else statistics[rows]).sum(axis=0, keepdims=True))
     stop = _Stop(criterion, min_leaf, NO_GAIN * float(criterion.impurity(nodes.totals)[0]))
     is_counted = _is_counted(columns, float(criterion.weight(nodes.totals)[0]))
     while max_depth is None or nodes.depth < max_depth:

@@ -104,11 +104,12 @@ class Tree:
     @cached_property
     def heaviest_child(self) -> Ids:
         """Child with the most weight (the first of several), -1 for a leaf: where rows with a missing value go."""
-        order = np.lexsort((np.arange(self.n_nodes), -self.weights, self.parent))
-        parents = self.parent[order]
-        is_first = np.concatenate([[True], parents[1:] != parents[:-1]]) & (parents >= 0)
+        place = np.arange(self.n_nodes) - self.first_child[self.parent]
+        is_child = (self.parent >= 0) & (place >= 0) & (place < self.n_children[self.parent])
+        children = np.flatnonzero(is_child)  # nodes of a branch that was replaced are children of none
+        order = children[np.lexsort((children, -self.weights[children], self.parent[children]))]
         heaviest = np.full(self.n_nodes, LEAF, dtype=np.int32)
-        heaviest[parents[is_first]] = order[is_first]
+        heaviest[self.parent[order[::-1]]] = order[::-1]  # the heaviest, which comes first, is written last
         return heaviest
 
     def children(self, node: int) -> NDArray[np.intp]:

@@ -6,15 +6,17 @@ from bisect import bisect_left
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from sfumato.counting.bitsets import all_included, distinct_rows, packed_patterns
 
 
-def containment_level(matrix: sp.spmatrix) -> int:
+def containment_level(matrix: sp.spmatrix, row_counts: NDArray[np.int64] | None = None) -> int:
     """Largest k for which every row is k-anonymous by containment.
 
     :math:`AC(D)` of [kAC17]_, Definitions 4-6: each row's set of ones must be included in that of at least k - 1
-    other rows. Higher is safer. No columns give the number of rows, no rows give 0.
+    other rows. Higher is safer. No columns give the number of rows, no rows give 0. ``row_counts``: how many rows each
+    row of the matrix stands for.
 
     Notes
     -----
@@ -30,8 +32,8 @@ def containment_level(matrix: sp.spmatrix) -> int:
     """
     if matrix.shape[0] == 0:
         return 0
-    distinct = distinct_rows(matrix)
-    words = packed_patterns(sp.csr_matrix(matrix)[distinct.representatives])
+    distinct = distinct_rows(matrix, row_counts)
+    words = packed_patterns(matrix, distinct.representatives)
     levels = np.unique(distinct.counts).tolist()
 
     def holds(level: int) -> bool:

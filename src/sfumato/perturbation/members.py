@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.contract import Progress
 from sfumato.counting.bitsets import distinct_rows
-
-Bits = NDArray[np.int32]
+from sfumato.perturbation.patterns import MOST_ADDED, Cluster, ones_of, patterns_of
 
 _REPORT_EVERY = 256
 
@@ -49,7 +47,8 @@ def k_member_clusters(
     Notes
     -----
     Equal rows are handled together, so the time is O(distinct rows × ones of the distinct rows) at worst, less when
-    rows repeat. Distinct rows are looked at in the order of their bits, whatever the order of the rows.
+    rows repeat: the row farthest from another one stays so until all its equals are taken. Distinct rows are looked at
+    in the order of their bits, whatever the order of the rows.
 
     **Deviations.** [Byun07]_ does not say how ties are broken: a row equal to the one taken last goes first, then the
     row that comes first by its bits. It takes the leftover rows in random order; here they come in the order of their
@@ -75,105 +74,87 @@ def _sorted_patterns(matrix: sp.csc_matrix) -> tuple[sp.csr_matrix, NDArray[np.i
     distinct = distinct_rows(matrix)
     patterns = sp.csr_matrix(matrix, dtype=np.int32)[distinct.representatives]
     patterns.sort_indices()
-    order = np.array(sorted(range(patterns.shape[0]), key=lambda i: _bits(patterns, i).tolist()), dtype=np.intp)
+    order = np.array(sorted(range(patterns.shape[0]), key=lambda i: ones_of(patterns, i).tolist()), dtype=np.intp)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return patterns[order], distinct.counts[order], rank[distinct.inverse]
 
 
-def _bits(patterns: sp.csr_matrix, i: int) -> Bits:
-    found: Bits = patterns.indices[patterns.indptr[i] : patterns.indptr[i + 1]]
-    return found
-
-
-@dataclass
-class _Cluster:
-    """Which patterns a cluster holds and how often, the bits that all its members have, and those that any has."""
-
-    members: list[tuple[int, int]]
-    common: Bits
-    union: Bits
-
-    def take(self, pattern: int, n: int, bits: Bits) -> None:
-        self.members.append((pattern, n))
-        self.common = np.intersect1d(self.common, bits, assume_unique=True)
-        self.union = np.union1d(self.union, bits)
-
-
 class _Search:
-    """Patterns with the rows that are still in no cluster.
-
-    A row with the bits x adds ``|x - union| + |common - x|`` disagreeing bits to a cluster: with a weight of 1 for the
-    bits of the union and 2 for the common ones that is ``|x| + |common| - weight of x``.
-    """
+    """Patterns with the rows that are still in no cluster."""
 
     def __init__(self, patterns: sp.csr_matrix, counts: NDArray[np.int64], k: int) -> None:
         self.k = k
-        self.patterns = patterns
         self.left = counts.copy()
-        self.clusters: list[_Cluster] = []
+        self.clusters: list[Cluster] = []
+        self._patterns = self._rows = patterns_of(patterns)
         self._alive = np.arange(len(counts))
-        self._rows, self._sizes = patterns, np.diff(patterns.indptr)
+        self._is_used, self._n_used = np.zeros(len(counts), dtype=np.bool_), 0
+        self._farthest: dict[int, int] = {}
 
     def keep_frequent(self) -> None:
         """Make a cluster of every pattern with at least k rows."""
         for pattern in np.flatnonzero(self.left >= self.k).tolist():
-            bits = _bits(self.patterns, pattern)
-            self.clusters.append(_Cluster([(pattern, int(self.left[pattern]))], bits, bits))
-            self.left[pattern] = 0
+            bits = self._patterns.bits(pattern)
+            self.clusters.append(Cluster([], bits, bits))
+            self._put(self.clusters[-1], pattern, int(self.left[pattern]))
 
     def farthest_from(self, pattern: int) -> int:
-        """Pattern with rows left that is farthest from a pattern in Hamming distance; the first of equals."""
-        self._forget_used()
-        weights = np.zeros(self.patterns.shape[1], dtype=np.int32)
-        weights[_bits(self.patterns, pattern)] = 2
-        distance = self._sizes - self._rows @ weights
-        distance[self.left[self._alive] == 0] = np.iinfo(distance.dtype).min
-        return int(self._alive[np.argmax(distance)])
+        """Pattern with rows left that is farthest from a pattern in Hamming distance; the first of equals.
+
+        It stays the farthest until it has no rows left, for the others only become fewer.
+        """
+        found = self._farthest.get(pattern)
+        if found is None or not self.left[found]:
+            self._forget_used()
+            bits = self._patterns.bits(pattern)
+            distance = self._rows.added(bits, bits)
+            distance[self._is_used] = -1
+            found = self._farthest[pattern] = int(self._alive[np.argmax(distance)])
+        return found
 
     def grow(self, seed: int) -> int:
         """Make a cluster of k rows around a pattern; returns the pattern that was taken last."""
-        bits = _bits(self.patterns, seed)
-        cluster = _Cluster([], bits, bits)
-        weights = np.zeros(self.patterns.shape[1], dtype=np.int32)
+        bits = self._patterns.bits(seed)
+        cluster = Cluster([], bits, bits)
         chosen, n_rows = seed, 0
         while True:
             n_taken = min(self.k - n_rows, int(self.left[chosen]))
-            cluster.take(chosen, n_taken, _bits(self.patterns, chosen))
-            self.left[chosen] -= n_taken
+            self._put(cluster, chosen, n_taken)
             n_rows += n_taken
             if n_rows == self.k:
                 self.clusters.append(cluster)
                 return chosen
-            weights[cluster.union] = 1
-            weights[cluster.common] = 2
-            added = self._sizes - self._rows @ weights
-            added[self.left[self._alive] == 0] = np.iinfo(added.dtype).max
+            added = self._rows.added(cluster.common, cluster.union)
+            added[self._is_used] = MOST_ADDED
             chosen = int(self._alive[np.argmin(added)])
 
     def place_leftovers(self) -> None:
         """Let each remaining row join the cluster to which it adds fewest disagreeing bits; the first of equals."""
         for pattern in np.flatnonzero(self.left).tolist():
-            bits = _bits(self.patterns, pattern)
-            has = np.zeros(self.patterns.shape[1], dtype=np.bool_)
-            has[bits] = True
-            added = [
-                len(bits) - has[cluster.union].sum() + len(cluster.common) - has[cluster.common].sum()
-                for cluster in self.clusters
-            ]
-            self.clusters[int(np.argmin(added))].take(pattern, int(self.left[pattern]), bits)
-            self.left[pattern] = 0
+            added = self._patterns.added_to(self.clusters, self._patterns.bits(pattern))
+            self._put(self.clusters[int(np.argmin(added))], pattern, int(self.left[pattern]))
+
+    def _put(self, cluster: Cluster, pattern: int, n: int) -> None:
+        if cluster.members:
+            bits = self._patterns.bits(pattern)
+            cluster.common = self._patterns.in_both(cluster.common, bits)
+            cluster.union = self._patterns.in_any(cluster.union, bits)
+        cluster.members.append((pattern, n))
+        self.left[pattern] -= n
+        if not self.left[pattern]:
+            self._is_used[np.searchsorted(self._alive, pattern)] = True
+            self._n_used += 1
 
     def _forget_used(self) -> None:
         """Look no longer at patterns without rows once they are half of all."""
-        still = self.left[self._alive] > 0
-        if 2 * int(still.sum()) <= len(still):
-            self._alive = self._alive[still]
-            self._rows = self.patterns[self._alive]
-            self._sizes = np.diff(self._rows.indptr)
+        if 2 * self._n_used >= len(self._alive):
+            self._alive = self._alive[~self._is_used]
+            self._is_used, self._n_used = np.zeros(len(self._alive), dtype=np.bool_), 0
+            self._rows = self._patterns.keep(self._alive)
 
 
-def _cluster_of_rows(clusters: Sequence[_Cluster], pattern_of_row: NDArray[np.intp]) -> NDArray[np.intp]:
+def _cluster_of_rows(clusters: Sequence[Cluster], pattern_of_row: NDArray[np.intp]) -> NDArray[np.intp]:
     """Cluster of each row; where equal rows went to several clusters, earlier rows go to earlier clusters."""
     taken = [(pattern, number, n) for number, c in enumerate(clusters) for pattern, n in c.members]
     taken.sort()

@@ -16,6 +16,7 @@ from sfumato.errors import SchemaError
 from sfumato.learning.tree import MISSING, TreeColumn
 from sfumato.schema import Column, Kind
 from sfumato.table.coding import CodedColumn, Table, parse_numbers
+from sfumato.table.weighted import WeightedColumn
 
 Codes = NDArray[np.int32]
 Places = NDArray[np.intp]
@@ -38,6 +39,8 @@ class Axis:
         that differ in more digits than a double has share a position and are apart all the same.
     described : Column or None
         How the schema describes it; tells how values of another table are placed.
+    weights : ndarray of int64 or None
+        Rows that each entry stands for, where these are distinct rows with their counts; ``None``: one each.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Axis:
     labels: tuple[str, ...]
     positions: Positions | None = None
     described: Column | None = None
+    weights: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         return f"Axis('{self.name}', {len(self.codes):,} rows, {self.n_values:,} values)"
@@ -124,7 +128,8 @@ def _axis(described: Column, column: CodedColumn) -> Axis:
         kept, recode = _in_order(described, known, positions)
         positions = positions[kept]
     codes = np.append(recode, MISSING)[np.where(column.codes == missing, len(labels), column.codes)]
-    return Axis(described.name, codes.astype(np.int32), tuple(labels[i] for i in kept), positions, described)
+    weights = column.weights if isinstance(column, WeightedColumn) and (column.weights != 1).any() else None
+    return Axis(described.name, codes.astype(np.int32), tuple(labels[i] for i in kept), positions, described, weights)
 
 
 def _labels(described: Column, known: pa.Array) -> list[str]:

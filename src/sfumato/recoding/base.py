@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -22,19 +22,32 @@ from sfumato.recoding.axes import Axis, align, axes_of
 from sfumato.recoding.cover import Cover, Generalized, generalize
 from sfumato.schema import Column, Kind, Role
 from sfumato.table.coding import Table
+from sfumato.table.weighted import CountedTable, WeightedColumn
 
 Ids = NDArray[np.int32]
+Counts = NDArray[np.int64]
 GENERALIZED = "generalized"
 """Rule of a recoding whose cells say themselves what they stand for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recoding:
-    """A table's quasi-identifiers, how its rows are covered, and the part that a new row falls into."""
+    """A table's quasi-identifiers, how its rows are covered, and the part that a new row falls into.
+
+    Parameters
+    ----------
+    axes, cover
+        Of the table's rows, or of its distinct rows.
+    part_of : callable
+        Gives the parts of new rows.
+    entry_of_row : ndarray of int or None
+        Which of the distinct rows each row of the table is; ``None``: axes and cover are of the rows themselves.
+    """
 
     axes: tuple[Axis, ...]
     cover: Cover
     part_of: Callable[[Sequence[Axis]], Ids]
+    entry_of_row: NDArray[np.intp] | None = None
 
     @cached_property
     def cells(self) -> tuple[Generalized, ...]:
@@ -44,14 +57,17 @@ class Recoding:
     @cached_property
     def certainty_penalty(self) -> float:
         """Global certainty penalty of the released rows (GCP)."""
-        penalties = np.column_stack([cells.penalties for cells in self.cells])
-        return generalized_certainty_penalty(penalties[self.cover.of_row])
+        return certainty_penalty_of(self.cells, self._rows_of_class)
 
     @cached_property
     def anonymity_level(self) -> int:
         """Size of the smallest class of rows with equal cells."""
-        alike = np.column_stack([cells.of_class for cells in self.cells])[self.cover.of_row]
-        return anonymity_level(np.unique(alike, axis=0, return_counts=True)[1])
+        return anonymity_level_of(self.cells, self._rows_of_class)
+
+    @cached_property
+    def _rows_of_class(self) -> Counts:
+        counts = np.bincount(self.cover.of_row, self.axes[0].weights, minlength=self.cover.parts.shape[0])
+        return counts.astype(np.int64)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,20 +84,37 @@ class Recoding:
 
     def recoded(self, table: Table) -> Table:
         """Put the released cells into the table that was covered."""
-        return _with_cells(table, self.axes, self.cells, self.cover.of_row)
+        of_row = self.cover.of_row if self.entry_of_row is None else self.cover.of_row[self.entry_of_row]
+        return with_cells(table, self.axes, self.cells, of_row)
 
     def generalized(self, table: Table) -> Table:
         """Give the rows of another table the cells of the parts that they fall into."""
         own = Cover.of_parts(self.cover)
         aligned = [align(axis, table[axis.name]) for axis in self.axes]
-        return _with_cells(table, self.axes, generalize(self.axes, own), self.part_of(aligned))
+        return with_cells(table, self.axes, generalize(self.axes, own), self.part_of(aligned))
 
 
-def _with_cells(table: Table, axes: Sequence[Axis], cells: Sequence[Generalized], of_row: Ids) -> Table:
+def certainty_penalty_of(cells: Sequence[Generalized], rows_of_class: Counts) -> float:
+    """Global certainty penalty (GCP) of classes with so many rows."""
+    return generalized_certainty_penalty(np.column_stack([own.penalties for own in cells]), rows_of_class)
+
+
+def anonymity_level_of(cells: Sequence[Generalized], rows_of_class: Counts) -> int:
+    """Rows of the smallest class, when those with equal cells are one."""
+    alike = np.column_stack([own.of_class for own in cells])
+    same = np.unique(alike, axis=0, return_inverse=True)[1]
+    return anonymity_level(np.bincount(same.reshape(-1), rows_of_class))
+
+
+def with_cells(table: Table, axes: Sequence[Axis], cells: Sequence[Generalized], of_row: Ids) -> Table:
+    """Put the cells of classes into a table whose rows, or distinct rows, are of these classes."""
     columns = dict(table.columns)
     schema = dict(table.schema.columns)
     for axis, generalized in zip(axes, cells, strict=True):
-        columns[axis.name] = generalized.column(of_row)
+        column = generalized.column(of_row)
+        if isinstance(table, CountedTable):
+            column = WeightedColumn(column.codes, column.values, table.row_counts)
+        columns[axis.name] = column
         schema[axis.name] = replace(schema[axis.name], kind=Kind.CATEGORICAL, domain=None, hierarchy=None)
     return replace(table, schema=replace(table.schema, columns=schema), columns=columns)
 
@@ -128,20 +161,30 @@ class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
         recoding = self.recode(table, progress=progress)
         recoded = recoding.recoded(table)
         released = recoded.keep(c.name for c in table.schema if c.role is not Role.IDENTIFIER)
+        utility = {
+            "global_certainty_penalty": recoding.certainty_penalty,
+            "n_classes_of_cells": int(recoding.cover.parts.shape[0]),
+        }
+        return self._drafted(table, released, recoding.axes, utility, recoding.anonymity_level)
+
+    def _drafted(
+        self,
+        table: Table,
+        released: Table,
+        axes: Sequence[Axis],
+        utility: Mapping[str, Any],
+        level: int,
+        seed: int | None = None,
+    ) -> Release:
         manifest = draft_manifest(
             table,
             released,
             mechanism=self.mechanism_name,
             parameters=self.parameters(),
             guarantees=self.guarantees(table),
-            evidence={
-                "utility": {
-                    "global_certainty_penalty": recoding.certainty_penalty,
-                    "n_classes_of_cells": int(recoding.cover.parts.shape[0]),
-                },
-                "risk": {"anonymity_level": recoding.anonymity_level},
-            },
-            recodings=[_described(axis) for axis in recoding.axes],
+            evidence={"utility": utility, "risk": {"anonymity_level": level}},
+            seed=seed,
+            recodings=[_described(axis) for axis in axes],
         )
         return Release(released, manifest)
 

@@ -36,11 +36,11 @@ def by_penalty(parts: SortedParts, scales: Scales, cuts: Cuts) -> Choice:
     """Choose the cut that lowers the certainty penalty on its own axis most, summed over the rows of the part."""
     widths = Widths(scales, parts)
     left, right = widths.of_sides(cuts)
-    n_left, n_right = _sizes_of_sides(parts, cuts)
+    n_left, n_right = parts.rows_of_sides(cuts)
     remaining = n_left * left + n_right * right
     best = _best_of_groups(cuts, -remaining)
     chosen = cuts.keep(best)
-    return _best_of_parts(parts, chosen, parts.sizes[chosen.part] * widths.of_parts(chosen) - remaining[best])
+    return _best_of_parts(parts, chosen, parts.n_rows[chosen.part] * widths.of_parts(chosen) - remaining[best])
 
 
 def by_width(parts: SortedParts, scales: Scales, cuts: Cuts) -> Choice:
@@ -48,7 +48,7 @@ def by_width(parts: SortedParts, scales: Scales, cuts: Cuts) -> Choice:
 
     Of two equally near cuts the one with fewer rows on the left; of equally wide axes the first.
     """
-    n_left, n_right = _sizes_of_sides(parts, cuts)
+    n_left, n_right = parts.rows_of_sides(cuts)
     nearest = cuts.keep(_best_of_groups(cuts, -np.abs(n_left - n_right)))
     return _best_of_parts(parts, nearest, Widths(scales, parts).of_parts(nearest))
 
@@ -71,10 +71,6 @@ def allowed_cuts(parts: SortedParts, cuts: Cuts, is_allowed: Constraint, sensiti
     for taken, left, right in _counts_of_sides(parts, cuts, sensitive, n_values):
         passes[taken] = is_allowed(left) & is_allowed(right)
     return cuts.keep(passes)
-
-
-def _sizes_of_sides(parts: SortedParts, cuts: Cuts) -> tuple[Indices, Indices]:
-    return cuts.index - parts.starts[cuts.part], parts.starts[cuts.part + 1] - cuts.index
 
 
 def _best_of_groups(cuts: Cuts, score: NDArray[np.float64] | Indices) -> Indices:

@@ -96,7 +96,8 @@ def mondrian_partition(
     Parameters
     ----------
     axes : sequence of Axis
-        At least one.
+        At least one. Entries may stand for several rows each, if groups are ``strict`` and nothing is asked of
+        sensitive values.
     k : int
         Fewest rows of a group, at least 1.
     strict : bool
@@ -147,13 +148,17 @@ def mondrian_partition(
     [0, 0, 1, 1, 1]
     """
     n_rows = _checked_rows(axes, k, split, statistics, criterion)
+    weights = axes[0].weights
+    if weights is not None and not (strict and is_allowed is None):
+        raise InvalidParameterError("axes", "entries stand for several rows", allowed="single rows, if not strict")
     labels = np.zeros(n_rows, dtype=np.int32) if sensitive is None else sensitive
-    _check_whole(n_rows, k, is_allowed, sensitive)
+    _check_whole(n_rows if weights is None else int(weights.sum()), k, is_allowed, sensitive)
     scales = Scales.of(axes)
-    parts = SortedParts.of(scales.values(axes), within)
+    parts = SortedParts.of(scales.values(axes), within, weights)
     kept = None if statistics is None else np.asfortranarray(statistics)  # read one statistic at a time
     rule = _Rule(k, strict, split, scales, kept, criterion, is_allowed, labels)
-    grown = _Growing(np.ones((n_rows, 1)) if kept is None else kept, parts.n_parts)
+    counted = np.ones((n_rows, 1)) if weights is None else weights[:, None].astype(np.float64)
+    grown = _Growing(counted if kept is None else kept, parts.n_parts)
     while parts.n_parts:
         choice = rule.choose(parts)
         grown.add_level(parts, choice)
@@ -223,7 +228,7 @@ class _Growing:
         self._parents.append(np.repeat(nodes[is_cut], 2))
         self._attributes.append(choice.axis)
         self._first_children.append(first_child)
-        self._sizes.append(parts.sizes)
+        self._sizes.append(parts.n_rows)
         rows, starts = parts.rows[0], parts.starts[:-1]
         self._sums.append(np.column_stack([np.add.reduceat(kept[rows], starts) for kept in self._statistics.T]))
 

@@ -13,7 +13,7 @@ from sfumato.recoding.base import Recoder, Recoding, check_choices, check_truth_
 from sfumato.recoding.constraints import constraint_of
 from sfumato.recoding.cover import Cover
 from sfumato.recoding.mondrian import SplitRule, mondrian_partition
-from sfumato.recoding.targets import CRITERIA, target_criterion
+from sfumato.recoding.targets import CRITERIA, Targets
 from sfumato.schema import Role
 from sfumato.table.coding import Table
 
@@ -97,8 +97,8 @@ class Mondrian(Recoder):
         diversity = self._diversity(table)
         criterion, statistics = None, None
         if self.split == "gain":
-            criterion, target = target_criterion(table, self.criterion)
-            statistics = criterion.statistics(target)
+            targets = Targets.of(table, self.criterion)
+            criterion, statistics = targets.criterion, targets.statistics_of(table)
         partition = mondrian_partition(
             axes,
             int(self.k),

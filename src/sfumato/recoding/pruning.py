@@ -86,17 +86,23 @@ def prune_by_error_risk(
     .. [ERP19] Yang, Wang, Hu, Li: A Decision Tree Approach for Assessing and Mitigating Background and Identity
        Disclosure Risks. ICIS 2019.
     """
-    _check(tree, k, rule)
+    if rule not in get_args(PruningRule):
+        raise InvalidParameterError("rule", f"got {rule!r}", allowed=" or ".join(get_args(PruningRule)))
     if rule == "lowest":
-        return _pruned(tree, _cut_lowest(tree, k))
+        return prune_lowest(tree, k)
+    _check(tree, k)
     return _pruned(tree, _cut_by_ratio(tree, error_risk(tree, columns, criterion), k))
 
 
-def _check(tree: Tree, k: int, rule: str) -> None:
+def prune_lowest(tree: Tree, k: int) -> PrunedTree:
+    """Prune by the rule ``"lowest"`` of :func:`prune_by_error_risk`, for which the weights of the nodes suffice."""
+    _check(tree, k)
+    return _pruned(tree, _cut_lowest(tree, k))
+
+
+def _check(tree: Tree, k: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise InvalidParameterError("k", f"got {k!r}", allowed="a whole number of at least 1")
-    if rule not in get_args(PruningRule):
-        raise InvalidParameterError("rule", f"got {rule!r}", allowed=" or ".join(get_args(PruningRule)))
     n_rows = int(tree.weights[0])
     if n_rows < k:
         raise PrivacyNotAchievableError(

@@ -101,7 +101,9 @@ class Scales:
 
 
 def _by_frequency(axis: Axis) -> Values:
-    counts = np.bincount(axis.codes[axis.codes != MISSING], minlength=axis.n_values)
+    is_known = axis.codes != MISSING
+    weights = None if axis.weights is None else axis.weights[is_known]
+    counts = np.bincount(axis.codes[is_known], weights, minlength=axis.n_values)
     rank = np.empty(axis.n_values, dtype=np.int32)
     rank[np.argsort(-counts, kind="stable")] = np.arange(axis.n_values)
     return rank

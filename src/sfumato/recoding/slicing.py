@@ -58,7 +58,9 @@ class ShareLimit:
 
     def __call__(self, counts: Counts) -> Flags:
         """Whether the most frequent value is rare enough in every block."""
-        return np.asarray(self.levels(counts) >= self.l)
+        sizes = np.add.reduceat(counts, self.block_starts, axis=1)
+        largest = np.maximum.reduceat(counts, self.block_starts, axis=1)
+        return np.asarray((largest * self.l <= sizes).all(axis=1))
 
     def levels(self, counts: Counts) -> Levels:
         """Smallest quotient of a block's rows and those with its most frequent value."""

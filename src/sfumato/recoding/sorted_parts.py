@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
 Indices = NDArray[np.intp]
+Weights = NDArray[np.signedinteger]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +56,22 @@ class SortedParts:
         Value of these rows on the axis.
     starts : ndarray of int64, shape (n_parts + 1,)
         Where each part begins; the last entry is ``n_places``.
+    weights : ndarray of int64 or int32 or None
+        How many rows each row counts as; ``None``: one.
     """
 
     rows: NDArray[np.int32]
     values: NDArray[np.int32]
     starts: Counts
+    weights: Weights | None = None
 
     @classmethod
-    def of(cls, values: Sequence[NDArray[np.int32]], part_of_row: NDArray[np.int32] | None = None) -> SortedParts:
+    def of(
+        cls,
+        values: Sequence[NDArray[np.int32]],
+        part_of_row: NDArray[np.int32] | None = None,
+        weights: Weights | None = None,
+    ) -> SortedParts:
         """Put all rows into one part, or into given ones numbered without gaps from 0.
 
         ``values`` holds the rows' values on each axis, numbered without gaps.
@@ -75,7 +84,9 @@ class SortedParts:
             rows = np.stack([order[np.argsort(part_of_row[order], kind="stable")] for order in rows])
             starts = np.concatenate([[0], np.cumsum(np.bincount(part_of_row))])
         ordered = np.stack([column[order] for column, order in zip(values, rows, strict=True)])
-        return cls(rows, ordered, starts)
+        if weights is not None and int(weights.sum()) <= np.iinfo(np.int32).max:
+            weights = weights.astype(np.int32)  # half the memory for sums along every axis
+        return cls(rows, ordered, starts, weights)
 
     @property
     def n_parts(self) -> int:
@@ -84,8 +95,31 @@ class SortedParts:
 
     @cached_property
     def sizes(self) -> Counts:
-        """Rows of each part."""
+        """Places of each part."""
         return np.diff(self.starts)
+
+    @cached_property
+    def n_rows(self) -> Counts:
+        """Rows of each part, by their weights."""
+        if self.weights is None:
+            return self.sizes
+        return np.asarray(np.add.reduceat(self.weights[self.rows[0]], self.starts[:-1], dtype=np.int64))
+
+    @cached_property
+    def _rows_up_to(self) -> Weights:
+        """Rows at the places up to each one along every axis."""
+        if self.weights is None:
+            raise AssertionError
+        return np.asarray(np.cumsum(self.weights[self.rows], axis=1, dtype=self.weights.dtype))
+
+    def rows_of_sides(self, cuts: Cuts) -> tuple[Counts, Counts]:
+        """Rows left and right of cuts."""
+        starts = self.starts[cuts.part]
+        if self.weights is None:
+            return cuts.index - starts, self.starts[cuts.part + 1] - cuts.index
+        before = np.where(starts > 0, self._rows_up_to[cuts.axis, starts - 1], 0)
+        n_left = (self._rows_up_to[cuts.axis, cuts.index - 1] - before).astype(np.int64)
+        return n_left, self.n_rows[cuts.part] - n_left
 
     @cached_property
     def part_of_place(self) -> Indices:
@@ -103,9 +137,9 @@ class SortedParts:
     def cuts_between_values(self, k: int) -> Cuts:
         """List the cuts that keep equal values together and leave at least k rows on both sides."""
         axis, index = np.nonzero(self.begins_value)
-        part = self.part_of_place[index]
-        is_large = (index - self.starts[part] >= k) & (self.starts[part + 1] - index >= k)
-        return Cuts(axis, part, index).keep(is_large)
+        cuts = Cuts(axis, self.part_of_place[index], index)
+        n_left, n_right = self.rows_of_sides(cuts)
+        return cuts.keep((n_left >= k) & (n_right >= k))
 
     def cuts_in_the_middle(self, k: int) -> Cuts:
         """List the cuts of every part into halves, on axes on which it has more than one value."""
@@ -133,7 +167,7 @@ class SortedParts:
         for before, after in zip((rows, values), divided, strict=True):
             after[:, ~right_half] = before[~is_right].reshape(n_axes, -1)
             after[:, right_half] = before[is_right].reshape(n_axes, -1)
-        return SortedParts(*divided, np.concatenate([[0], np.cumsum(sizes)]))
+        return SortedParts(*divided, np.concatenate([[0], np.cumsum(sizes)]), self.weights)
 
 
 def _runs(begins: Indices, ends: Counts) -> Indices:

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, combinations
+from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import GlobalAnonymity, Guarantee, KAnonymity, KKAnonymity
 from sfumato.learning.grow import grow
 from sfumato.learning.tree import LEAF, Tree, route
 from sfumato.recoding.axes import Axis
-from sfumato.recoding.base import Recoder, Recoding, check_choices, check_truth_value
+from sfumato.recoding.base import (
+    Recoder,
+    Recoding,
+    anonymity_level_of,
+    certainty_penalty_of,
+    check_choices,
+    check_truth_value,
+    with_cells,
+)
 from sfumato.recoding.pruning import prune_by_error_risk
 from sfumato.recoding.refine import RefinedTree, refine
-from sfumato.recoding.targets import CRITERIA, target_criterion
+from sfumato.recoding.sampled_tree import Block, CoveredGroups, SampledTree, ValueAxes
+from sfumato.recoding.targets import CRITERIA, Targets, named_targets
 from sfumato.recoding.tiered import tiered_cover, uniform_cover
-from sfumato.schema import Role
+from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
+from sfumato.table.weighted import CountedTable
 
 Ids = NDArray[np.int32]
 GENERALIZATIONS = ("tiered", "uniform")
 RULES = ("lowest", "literal")
+_LARGEST_KEY = 2**62
 
 
 class ErrorRiskTree(Recoder):
@@ -67,7 +78,8 @@ class ErrorRiskTree(Recoder):
 
     Notes
     -----
-    A row with a missing value goes to the heavier side of a split on it.
+    A row with a missing value goes to the heavier side of a split on it. The tree is grown on the distinct rows, each
+    with the number of rows that it stands for, so it needs no more of a file than these.
 
     **Deviations.** See ``docs/papers/tree.md``: which branches are pruned, which rows small leaves share, and the name
     of what results.
@@ -116,18 +128,108 @@ class ErrorRiskTree(Recoder):
         """Grow, prune and cover; keeps the tree in ``tree_``."""
         self._check_parameters()
         table = self._checked(table)
-        axes = self._axes(table)
+        if isinstance(table, CountedTable):
+            self._check_needs_no_rows()
+        targets = Targets.of(table, self.criterion, self.targets)
+        cells, cell_of_row = _distinct_rows(table, (*table.schema.names(Role.QUASI_IDENTIFIER), *targets.names))
+        axes = self._axes(cells)
+        tree = self._grown(axes, targets, targets.statistics_of(cells), progress)
         columns = [axis.as_tree_column() for axis in axes]
-        criterion, target = target_criterion(table, self.criterion, self.targets)
-        statistics = criterion.statistics(target)
-        tree = grow(
-            columns, statistics, criterion, min_leaf=int(self.min_samples_leaf), missing="heaviest", progress=progress
-        )
-        groups = prune_by_error_risk(tree, columns, criterion, int(self.k), rule=self.rule).group_of_leaf
+        groups = prune_by_error_risk(tree, columns, targets.criterion, int(self.k), rule=self.rule).group_of_leaf
         self.tree_, self.group_of_leaf_ = tree, groups
-        return self._covered(_Grouped(tree, groups, route(tree, columns)), axes, progress)
+        leaf_of_cell = route(tree, columns)
+        if self.generalization == "tiered":
+            return self._covered(_Grouped(tree, groups, leaf_of_cell[cell_of_row]), self._axes(table), None, progress)
+        return self._covered(_Grouped(tree, groups, leaf_of_cell), axes, cell_of_row, progress)
 
-    def _covered(self, grouped: _Grouped, axes: tuple[Axis, ...], progress: Progress | None) -> Recoding:
+    def counted_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns whose combinations decide the groups: what :meth:`release_cells` needs counted together.
+
+        Raises
+        ------
+        InvalidParameterError
+            If cells are tiered: which row lends is decided row by row.
+        """
+        self._check_parameters()
+        self._check_needs_no_rows()
+        targets = named_targets(self.targets) or schema.names(Role.TARGET)
+        return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *(schema[name].name for name in targets)]))
+
+    def counted_beside(self, schema: Schema) -> tuple[str, ...]:
+        """Columns that are counted with each quasi-identifier by itself: none."""
+        return ()
+
+    def release_cells(
+        self, cells: CountedTable, *, progress: Progress | None = None
+    ) -> tuple[Release, NDArray[np.bool_]]:
+        """Release distinct rows that were counted; says as well that all of them are released."""
+        return self.release(cells, progress=progress), np.ones(len(cells.row_counts), dtype=np.bool_)
+
+    def release_by_sample(
+        self,
+        whole: Table,
+        sample: Block,
+        blocks: Callable[[str], Iterable[Block]],
+        seed: int,
+        *,
+        progress: Progress | None = None,
+    ) -> tuple[Release, CoveredGroups]:
+        """Grow the tree on a sample, and prune it and cover its groups by all rows.
+
+        Parameters
+        ----------
+        whole : Table
+            Every column by itself, with all of its values.
+        sample : mapping of str to codes
+            Rows of the columns of :meth:`counted_columns`.
+        blocks : callable
+            Starts a pass over all rows of these columns; told what it is for.
+        seed : int
+            Of the sample, to be written down.
+
+        Returns
+        -------
+        release : Release
+            Its table holds the groups with their sizes.
+        groups : CoveredGroups
+            Tells the group of every row.
+        """
+        self._check_parameters()
+        self._check_needs_no_rows()
+        whole, k = self._checked(whole), int(self.k)
+        names, targets = whole.schema.names(Role.QUASI_IDENTIFIER), Targets.of(whole, self.criterion, self.targets)
+        values = ValueAxes.of_table(whole, names)
+        own = targets.statistics([sample[name] for name in targets.names])
+        grown = SampledTree(self._grown(values.of(sample), targets, own, progress), values)
+        pruned = grown.pruned(
+            blocks("rows counted in the tree"), targets, k, self.rule, sample, refined=bool(self.refine)
+        )
+        groups = pruned.covered(blocks("rows counted in groups"), k)
+        counted = replace(CountedTable.of(whole, (), (), groups.sizes), together=names)
+        released = with_cells(counted, values.axes, groups.cells, np.arange(len(groups.sizes), dtype=np.int32))
+        utility = {
+            "global_certainty_penalty": certainty_penalty_of(groups.cells, groups.sizes),
+            "n_classes_of_cells": len(groups.sizes),
+            "grown_on_rows": len(own),
+            "of_rows": whole.n_rows,
+        }
+        level = anonymity_level_of(groups.cells, groups.sizes)
+        return self._drafted(whole, released, values.axes, utility, level, seed), groups
+
+    def _grown(
+        self, axes: Sequence[Axis], targets: Targets, statistics: NDArray[np.float64], progress: Progress | None
+    ) -> Tree:
+        columns = [axis.as_tree_column() for axis in axes]
+        least = int(self.min_samples_leaf)
+        return grow(columns, statistics, targets.criterion, min_leaf=least, missing="heaviest", progress=progress)
+
+    def _covered(
+        self,
+        grouped: _Grouped,
+        axes: tuple[Axis, ...],
+        entry_of_row: NDArray[np.intp] | None,
+        progress: Progress | None,
+    ) -> Recoding:
         is_tiered, k = self.generalization == "tiered", int(self.k)
         find: Callable[[Sequence[Axis]], Ids] = grouped.leaves_of
         if self.refine:
@@ -140,7 +242,13 @@ class ErrorRiskTree(Recoder):
             cover = uniform_cover(grouped.leaf_of_row, grouped.group_of_leaf)
         part_of_leaf = np.full(grouped.tree.n_nodes, LEAF, dtype=np.int32)
         part_of_leaf[grouped.leaf_of_row] = cover.home
-        return Recoding(axes, cover, lambda new: part_of_leaf[find(new)])
+        return Recoding(axes, cover, lambda new: part_of_leaf[find(new)], entry_of_row)
+
+    def _check_needs_no_rows(self) -> None:
+        if self.generalization == "tiered":
+            allowed = "uniform for tables larger than memory; tiered cells share rows one by one"
+            hint = "choose generalization=uniform (-p generalization=uniform), or hold the table in memory"
+            raise InvalidParameterError("generalization", "got 'tiered'", allowed=allowed, hint=hint)
 
     def _check_parameters(self) -> None:
         check_choices(self, generalization=GENERALIZATIONS, rule=RULES, criterion=CRITERIA)
@@ -148,6 +256,24 @@ class ErrorRiskTree(Recoder):
         least = self.min_samples_leaf
         if isinstance(least, bool) or not isinstance(least, int | np.integer) or least < 1:
             raise InvalidParameterError("min_samples_leaf", f"got {least!r}", allowed="a whole number of at least 1")
+
+
+def _distinct_rows(table: Table, names: Sequence[str]) -> tuple[CountedTable, NDArray[np.intp]]:
+    """Distinct rows of some columns with their counts, and which one each row is."""
+    if isinstance(table, CountedTable):
+        return table, np.arange(len(table.row_counts))
+    columns = tuple(dict.fromkeys(names))
+    key, span = np.zeros(table.n_rows, dtype=np.int64), 1
+    for name in columns:
+        n_values = table[name].n_distinct
+        if span * n_values > _LARGEST_KEY:
+            found, key = np.unique(key, return_inverse=True)
+            span = len(found)
+        key = key * n_values + table[name].codes
+        span *= n_values
+    _, first, cell_of_row, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    codes = [table[name].codes[first] for name in columns]
+    return CountedTable.of(table.keep(columns), columns, codes, counts), cell_of_row
 
 
 @dataclass(frozen=True, eq=False, repr=False)

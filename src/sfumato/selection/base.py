@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sfumato.contract import Progress, Release
-from sfumato.counting.bitsets import ONES, distinct_rows, ones_by_class, revealing_items
+from sfumato.counting.bitsets import ONES, counted, distinct_rows, ones_by_class, ones_of_each, revealing_items
 from sfumato.errors import (
     ColumnNotFoundError,
     InvalidParameterError,
@@ -30,7 +30,7 @@ from sfumato.measures.containment import containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation, pairs_separated_by_each
 from sfumato.schema import Role
 from sfumato.selection.support import ChosenColumns
-from sfumato.table.binarize import BinarizePlan, binarize
+from sfumato.table.binarize import Binarization, BinarizePlan, binarize
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table
 
@@ -40,7 +40,8 @@ class Labelled:
     """A canonical binary matrix with its classes as codes: what a search works on.
 
     ``reveals`` says which values of each feature an attacker may know (see ``ProjectedRows``); None: the ones.
-    ``target`` and ``source`` are the names that messages use.
+    ``target`` and ``source`` are the names that messages use. ``row_counts`` says how many rows each row of the matrix
+    stands for; None: one.
     """
 
     matrix: sp.csc_matrix
@@ -49,11 +50,21 @@ class Labelled:
     reveals: NDArray[np.uint8] | None = None
     target: str | None = None
     source: str | None = None
+    row_counts: NDArray[np.int64] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.matrix.shape[0] if self.row_counts is None else self.row_counts.sum())
 
     @property
     def class_sizes(self) -> NDArray[np.int64]:
         """Number of rows of every class."""
-        return np.bincount(self.classes, minlength=self.n_classes).astype(np.int64)
+        return counted(self.classes, self.row_counts, self.n_classes)
+
+    def ones_by_class(self) -> NDArray[np.int64]:
+        """Count the ones of every feature in every class (classes × features)."""
+        return ones_by_class(self.matrix, self.classes, self.n_classes, self.row_counts)
 
 
 @dataclass(frozen=True)
@@ -79,8 +90,7 @@ class Selection:
 
 def weights_in_separation(data: Labelled) -> NDArray[np.int64]:
     """Pairs of rows of different classes that each feature separates: its weight in HamDist."""
-    ones = ones_by_class(data.matrix, data.classes, data.n_classes)
-    return pairs_separated_by_each(ones, data.class_sizes)
+    return pairs_separated_by_each(data.ones_by_class(), data.class_sizes)
 
 
 class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
@@ -134,7 +144,7 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
         return None
 
     def _fit(self, data: Labelled, progress: Progress | None) -> None:
-        self._check_parameters(data.matrix.shape[0])
+        self._check_parameters(data.n_rows)
         if data.n_classes < 2:
             where = "" if data.source is None else f" in {data.source}"
             problem = f"the target has one class only{where}; a selection for classification needs at least two"
@@ -151,13 +161,13 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
         """Measure the promised level on the selected features."""
         chosen = data.matrix[:, self.selected_columns_]
         if data.reveals is None:
-            return containment_level(chosen)
-        return containment_level(revealing_items(chosen, data.reveals[self.selected_columns_]))
+            return containment_level(chosen, data.row_counts)
+        return containment_level(revealing_items(chosen, data.reveals[self.selected_columns_]), data.row_counts)
 
     def _check_unique_fraction(self, data: Labelled) -> None:
         if self.max_unique_fraction is None:
             return
-        found = sample_unique_fraction(distinct_rows(data.matrix[:, self.selected_columns_]).counts)
+        found = sample_unique_fraction(distinct_rows(data.matrix[:, self.selected_columns_], data.row_counts).counts)
         if found > self.max_unique_fraction:
             promise = UniquePatterns(self.max_unique_fraction, tuple(map(str, self.selected_columns_)))
             raise PrivacyNotAchievableError(
@@ -181,6 +191,18 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
             If no feature can be released at this k.
         """
         binary = binarize(table, self._plan()) if isinstance(table, Table) else _without_identifiers(table)
+        return self._released(table, binary, progress)
+
+    def binarization(self, outline: Table) -> Binarization:
+        """Say what becomes of the columns of a large table; rows that are equal in it and in the target are alike."""
+        return Binarization.of(outline, self._plan())
+
+    def release_patterns(self, outline: Table, patterns: BinaryTable, *, progress: Progress | None = None) -> Release:
+        """Release the distinct rows of a large table as :meth:`release` does all rows; the table holds those."""
+        found = self._released(outline, patterns, progress)
+        return replace(found, table=found.table.to_table()) if isinstance(found.table, BinaryTable) else found
+
+    def _released(self, table: AnyTable, binary: BinaryTable, progress: Progress | None) -> Release:
         data = self._labelled(binary)
         self._fit(data, progress)
         if not len(self.selected_columns_):
@@ -194,7 +216,7 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
                 mechanism=self.mechanism_name,
                 parameters=self._parameters(),
                 guarantees=self._promises(data, released.feature_names),
-                evidence=_evidence(data, self.selected_columns_) | ({"search": self.search_} if self.search_ else {}),
+                evidence=self._evidence(data) | ({"search": self.search_} if self.search_ else {}),
             ),
         )
 
@@ -207,11 +229,12 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
             self._revealing(lambda: table.features),
             table.companions.schema.target,
             source.name if source else None,
+            table.row_counts,
         )
 
     def _nothing_found(self, data: Labelled) -> PrivacyNotAchievableError:
         """Say what can be had: with a feature that is common enough, another search finds it."""
-        best = int(np.diff(data.matrix.indptr).max(initial=0))
+        best = int(ones_of_each(data.matrix, data.row_counts).max(initial=0))
         promise = f"a release of at least one of {data.matrix.shape[1]:,} features at k = {self.k}"
         if best >= self.k:
             hint = "the first feature tried breaks k; on_infeasible=skip goes on with the next"
@@ -230,6 +253,35 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
             return [promise]
         return [promise, UniquePatterns(self.max_unique_fraction, names)]
 
+    def _evidence(self, data: Labelled) -> dict[str, Any]:
+        """Compute the utility kept (beside what all features have) and the risk left."""
+        sizes = data.class_sizes
+        chosen = self.selected_columns_
+        level = self.containment_level_
+        if data.reveals is not None:
+            level = containment_level(data.matrix[:, chosen], data.row_counts)
+        ones = data.ones_by_class()
+        everything = distinct_rows(data.matrix, data.row_counts)
+        kept = distinct_rows(data.matrix[:, chosen], data.row_counts)
+        return {
+            "utility": {
+                "n_features_offered": data.matrix.shape[1],
+                "n_features_released": len(chosen),
+                "hamming_separation": hamming_separation(ones[:, chosen], sizes),
+                "hamming_separation_of_all_features": hamming_separation(ones, sizes),
+                "distinguished_pairs_fraction": distinguished_pairs(group_classes(kept.inverse, data)),
+                "distinguished_pairs_fraction_of_all_features": distinguished_pairs(
+                    group_classes(everything.inverse, data)
+                ),
+            },
+            "risk": {
+                "containment_level": level,
+                "anonymity_level": anonymity_level(kept.counts),
+                "unique_pattern_fraction": sample_unique_fraction(kept.counts),
+                "unique_pattern_fraction_of_all_features": sample_unique_fraction(everything.counts),
+            },
+        }
+
     def _plan(self) -> BinarizePlan | None:
         plan = self.binarize
         return plan if plan is None or isinstance(plan, BinarizePlan) else BinarizePlan.from_dict(plan)
@@ -242,36 +294,10 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
         return parameters | {"binarize": "automatic" if self.binarize is None else "declared; see recodings"}
 
 
-def _evidence(data: Labelled, chosen: NDArray[np.intp]) -> dict[str, Any]:
-    """Compute the utility kept (beside what all features have) and the risk left."""
-    sizes = data.class_sizes
-    ones = ones_by_class(data.matrix, data.classes, data.n_classes)
-    everything = distinct_rows(data.matrix)
-    kept = distinct_rows(data.matrix[:, chosen])
-    return {
-        "utility": {
-            "n_features_offered": data.matrix.shape[1],
-            "n_features_released": len(chosen),
-            "hamming_separation": hamming_separation(ones[:, chosen], sizes),
-            "hamming_separation_of_all_features": hamming_separation(ones, sizes),
-            "distinguished_pairs_fraction": distinguished_pairs(group_classes(kept.inverse, data)),
-            "distinguished_pairs_fraction_of_all_features": distinguished_pairs(
-                group_classes(everything.inverse, data)
-            ),
-        },
-        "risk": {
-            "containment_level": containment_level(data.matrix[:, chosen]),
-            "anonymity_level": anonymity_level(kept.counts),
-            "unique_pattern_fraction": sample_unique_fraction(kept.counts),
-            "unique_pattern_fraction_of_all_features": sample_unique_fraction(everything.counts),
-        },
-    }
-
-
 def group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64]:
     """Class counts of every group of rows (groups × classes)."""
     n_groups = int(groups.max(initial=-1)) + 1
-    cells = np.bincount(groups * data.n_classes + data.classes, minlength=n_groups * data.n_classes)
+    cells = counted(groups * data.n_classes + data.classes, data.row_counts, n_groups * data.n_classes)
     return cells.reshape(n_groups, data.n_classes)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.errors import InvalidParameterError, SchemaError
 
 Codes = NDArray[np.intp]
+Counts = NDArray[np.int64]
 
 MAX_WRONG_ROWS = 0.01
 MAX_WRONG_OF_RARER = 0.1
@@ -47,19 +48,32 @@ def leaking_columns(columns: Mapping[str, ArrayLike], sensitive: ArrayLike) -> t
 
 def gives_away(column: Codes, sensitive: Codes) -> bool:
     """Whether codes from 0 equal or determine others, as :func:`leaking_columns` says."""
-    n_rows, n_values, n_wanted = len(column), int(column.max()) + 1, int(sensitive.max()) + 1
+    n_wanted = int(sensitive.max()) + 1
     pairs, counts = np.unique(column.astype(np.int64) * n_wanted + sensitive, return_counts=True)
-    if len(pairs) == n_values == n_wanted and not has_own_values(sensitive):
+    return pairs_give_away(pairs // n_wanted, pairs % n_wanted, counts)
+
+
+def pairs_give_away(column: Counts, sensitive: Counts, counts: Counts) -> bool:
+    """As :func:`gives_away`, from the distinct pairs of codes with the number of rows of each.
+
+    Examples
+    --------
+    >>> pairs_give_away(np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([50, 40, 60]))
+    True
+    """
+    n_rows, n_values, n_wanted = int(counts.sum()), int(column.max()) + 1, int(sensitive.max()) + 1
+    if len(counts) == n_values == n_wanted and n_wanted <= OWN_VALUE_FRACTION * n_rows:
         return True
     if LEAST_ROWS_PER_VALUE * n_values > n_rows:
         return False
-    most_frequent = int(np.bincount(sensitive).argmax())
+    by_sensitive = np.bincount(sensitive, weights=counts)
+    most_frequent = int(by_sensitive.argmax())
     right = np.zeros(n_values, dtype=np.int64)
-    np.maximum.at(right, pairs // n_wanted, counts)
-    stands_alone = np.bincount(column) == 1
-    right[column[stands_alone[column]]] = sensitive[stands_alone[column]] == most_frequent
+    np.maximum.at(right, column, counts)
+    stands_alone = (np.bincount(column, weights=counts) == 1)[column]
+    right[column[stands_alone]] = sensitive[stands_alone] == most_frequent
     n_wrong = n_rows - int(right.sum())
-    n_rarer = int((sensitive != most_frequent).sum())
+    n_rarer = n_rows - int(by_sensitive[most_frequent])
     return n_wrong <= min(MAX_WRONG_ROWS * n_rows, MAX_WRONG_OF_RARER * n_rarer)
 
 

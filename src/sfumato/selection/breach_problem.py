@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
 from sfumato.learning.columns import cells_by_name, numeric_column, tree_columns
 from sfumato.learning.tree import MISSING, TreeColumn
-from sfumato.schema import Kind, Role
+from sfumato.schema import Kind, Role, Schema
 from sfumato.selection.breach_leaks import leaking_columns, refuse_leaks, refuse_own_values
 from sfumato.selection.tradeoff import majority_fraction
 from sfumato.table.coding import CodedColumn, Table
@@ -44,6 +44,8 @@ class BreachProblem:
         Whether it comes from a data frame, whose columns have no roles.
     places : tuple of int
         Of the columns in the data frame.
+    leaks : tuple of str or None
+        Columns that give the sensitive one away, where they are known from more rows than these; None: to be found.
     """
 
     names: tuple[str, ...]
@@ -55,6 +57,7 @@ class BreachProblem:
     beside: Mapping[str, Codes] = field(default_factory=dict)
     is_frame: bool = False
     places: tuple[int, ...] = ()
+    leaks: tuple[str, ...] | None = None
 
     @property
     def majority_fraction(self) -> float:
@@ -78,40 +81,52 @@ class BreachProblem:
             raise SchemaError(problem, hint="choose another target column")
         majority_fraction(self.sensitive, self.sensitive_name)
         refuse_own_values(self.sensitive, self.sensitive_name)
+        leaks = leaking_columns(self.released_or_offered, self.sensitive) if self.leaks is None else self.leaks
+        refuse_leaks(leaks, self.sensitive_name, _LEAVE_OUT_OF_FRAME if self.is_frame else _LEAVE_OUT_OF_RELEASE)
+
+    @property
+    def released_or_offered(self) -> dict[str, NDArray[Any]]:
+        """Codes of the columns in which the sensitive one must not stand."""
         offered = {name: column.codes for name, column in zip(self.names, self.columns, strict=True)}
-        hint = _LEAVE_OUT_OF_FRAME if self.is_frame else _LEAVE_OUT_OF_RELEASE
-        refuse_leaks(leaking_columns({**self.beside, **offered}, self.sensitive), self.sensitive_name, hint)
+        return {**self.beside, **offered}
 
 
 def problem_of_table(table: Table, sensitive: str | None) -> BreachProblem:
     """Read columns by their roles; ``sensitive`` decides among several sensitive columns, or names the target."""
     schema = table.schema
-    if schema.target is None:
-        problem = "the table has no target, for which columns could be chosen"
-        raise SchemaError(problem, hint="give a column the role target")
-    wanted = _sensitive_name(table, schema.target, sensitive)
+    target = target_name(schema)
+    wanted = sensitive_name(schema, target, sensitive)
     beside = [name for name in schema.names(Role.OTHER, Role.TARGET) if name != wanted]
     names = schema.names(Role.QUASI_IDENTIFIER)
     return BreachProblem(
         names,
         tuple(_tree_column(table[name], schema[name].kind) for name in names),
-        table[schema.target].codes.astype(np.intp),
+        table[target].codes.astype(np.intp),
         table[wanted].codes.astype(np.intp),
         wanted,
-        wanted == schema.target,
+        wanted == target,
         {name: table[name].codes.astype(np.intp) for name in beside},
     )
 
 
-def _sensitive_name(table: Table, target: str, named: str | None) -> str:
-    known = (*table.schema.names(Role.SENSITIVE), target)
+def target_name(schema: Schema) -> str:
+    """Column that a recipient predicts."""
+    if schema.target is None:
+        problem = "the table has no target, for which columns could be chosen"
+        raise SchemaError(problem, hint="give a column the role target")
+    return schema.target
+
+
+def sensitive_name(schema: Schema, target: str, named: str | None) -> str:
+    """Column that an attacker wants: the sensitive one, or the one that is named among several."""
+    known = (*schema.names(Role.SENSITIVE), target)
     if named is None:
         if len(known) == 2:
             return known[0]
         problem = f"the table has {len(known) - 1} columns with that role"
         hint = "name one of them, or the target if that is what an attacker wants"
         raise InvalidParameterError("sensitive", problem, allowed="the name of a sensitive column", hint=hint)
-    if table.schema[named].name not in known:
+    if schema[named].name not in known:
         problem = "is neither a sensitive column nor the target"
         raise SchemaError(problem, column=named, hint=_LEAVE_OUT_OF_RELEASE)
     return named

@@ -15,7 +15,7 @@ from sfumato.estimated_guarantees import BreachBound, BreachMetric
 from sfumato.learning.columns import refuse_repeated_names
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
-from sfumato.schema import Kind, Role
+from sfumato.schema import Kind, Role, Schema
 from sfumato.selection.breach_evidence import (
     CONFIDENCE,
     choice_evidence,
@@ -32,8 +32,9 @@ from sfumato.selection.breach_learners import (
     needs_training,
 )
 from sfumato.selection.breach_parameters import EVEN, LISTS, MAX_LOSS, PARAMETERS, checked_rule, three_weights
-from sfumato.selection.breach_problem import BreachProblem, problem_of_frame, problem_of_table
+from sfumato.selection.breach_problem import BreachProblem, problem_of_frame, problem_of_table, target_name
 from sfumato.selection.breach_progress import TrainingCount
+from sfumato.selection.breach_sample import WholeFile, judged_on_all_rows, paired_columns, risk_on_sample
 from sfumato.selection.breach_search import ColumnSearch, Search, stability_evidence
 from sfumato.selection.judging import SubsetJudge
 from sfumato.selection.search_by_score import OrderStability, choices_from_random_orders
@@ -233,34 +234,58 @@ class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose columns have no roles for an attacker to learn from"
             raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
-        problem_found = problem_of_table(table, self.sensitive)
-        attacker = attacker_by_name(self.attacker)
-        self._fit(problem_found, progress)
-        names = problem_found.names
+        return self._release(table, None, progress)
+
+    def sampled_pairs(self, schema: Schema) -> tuple[tuple[str, ...], str]:
+        """Columns to count on all rows with another one, and that one, where columns are chosen on a sample."""
+        return paired_columns(schema, self.sensitive)
+
+    def release_sample(self, sample: Table, whole: WholeFile, *, progress: Progress | None = None) -> Release:
+        """Choose columns on a sample of rows; the table of the release describes them by themselves, on all rows."""
+        return self._release(sample, whole, progress)
+
+    def _release(self, rows: Table, whole: WholeFile | None, progress: Progress | None) -> Release:
+        original = rows if whole is None else whole.outline
+        problem, attacker = problem_of_table(rows, self.sensitive), attacker_by_name(self.attacker)
+        is_sample = whole is not None and rows.n_rows < original.n_rows
+        if whole is not None and is_sample:
+            problem = judged_on_all_rows(problem, target_name(rows.schema), whole, rows.n_rows)
+        self._fit(problem, progress)
+        names = problem.names
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
         self.offered_columns_ = np.arange(len(names), dtype=np.intp)
         self.selected_columns_ = np.array(self.chosen_.columns, dtype=np.intp)
         chosen = tuple(names[place] for place in self.chosen_.columns)
-        travelling = table.schema.names(Role.TARGET, Role.OTHER)
-        released = table.keep(name for name in table.schema.names() if name in chosen or name in travelling)
+        evidence = self._evidence(problem, rows, chosen)
+        if whole is not None and is_sample:
+            risk = {**evidence["risk"], "anonymity_level": whole.anonymity_level(chosen)}
+            evidence["risk"] = risk_on_sample(risk, problem, whole, rows.n_rows)
+        return self._drafted(original, problem, chosen, attacker, evidence)
+
+    def _drafted(
+        self, original: Table, problem: BreachProblem, chosen: tuple[str, ...], attacker: str, evidence: dict[str, Any]
+    ) -> Release:
+        schema = original.schema
+        travelling = schema.names(Role.TARGET, Role.OTHER)
+        released = original.keep(name for name in schema.names() if name in chosen or name in travelling)
         promise = BreachBound(
             float(self.max_breach_increase),
-            problem_found.sensitive_name,
+            problem.sensitive_name,
             chosen,
-            names,
+            problem.names,
             attacker,
             self.metric,
             CONFIDENCE,
-            tuple(name for name in names if table.schema[name].kind is Kind.NUMERIC),
+            tuple(name for name in problem.names if schema[name].kind is Kind.NUMERIC),
         )
         manifest = draft_manifest(
-            table,
+            original,
             released,
             mechanism=self.mechanism_name,
             parameters=self._parameters(),
             guarantees=[promise],
-            evidence=self._evidence(problem_found, released, chosen),
+            evidence=evidence,
             seed=int(self.random_state),
         )
         return Release(released, manifest)
@@ -275,10 +300,10 @@ class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  
         del given["n_workers"]
         return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
-    def _evidence(self, problem: BreachProblem, released: Table, chosen: Sequence[str]) -> dict[str, Any]:
+    def _evidence(self, problem: BreachProblem, rows: Table, chosen: Sequence[str]) -> dict[str, Any]:
         found = self.stability_
         stability = {} if found is None else {"stability": stability_evidence(found, self.chosen_, problem.names)}
-        _, class_sizes = np.unique(released.codes(chosen), axis=0, return_counts=True)
+        _, class_sizes = np.unique(rows.codes(chosen), axis=0, return_counts=True)
         return {
             "utility": {
                 "n_columns_offered": len(problem.columns),

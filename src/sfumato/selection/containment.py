@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, combinations
-from sfumato.counting.bitsets import ProjectedRows
+from sfumato.counting.projected_rows import ProjectedRows
 from sfumato.selection.base import ContainmentSelector, Labelled, Selection, Step, check_choice, revealing_codes
 from sfumato.selection.criteria import CRITERIA, Criterion, candidates
 from sfumato.table.binarize import BinarizePlan
@@ -105,7 +105,7 @@ class GreedyContainmentSelector(ContainmentSelector):
         return None if self.reveals == "ones" else revealing_codes(self.reveals, features())
 
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
-        rows = ProjectedRows(data.matrix, data.classes, data.n_classes, data.reveals)
+        rows = ProjectedRows(data.matrix, data.classes, data.n_classes, data.reveals, data.row_counts)
         stops = self.on_infeasible == "stop"
         ends_at_no_gain = stops and self.criterion == "distinguished_pairs"
         steps: list[Step] = []
@@ -133,7 +133,7 @@ class GreedyContainmentSelector(ContainmentSelector):
         if not rows.keeps_containment(feature, int(self.k)):
             return False
         limit = self.max_unique_fraction
-        return limit is None or rows.n_unique_with(feature) <= limit * rows.matrix.shape[0]
+        return limit is None or rows.n_unique_with(feature) <= limit * int(rows.class_counts.sum())
 
 
 MECHANISMS = (

@@ -8,7 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.counting.bitsets import ProjectedRows, ones_by_class
+from sfumato.counting.bitsets import ones_by_class
+from sfumato.counting.projected_rows import ProjectedRows
 from sfumato.measures.information import mutual_information_bits
 from sfumato.measures.separation import pairs_of_different_classes, pairs_separated_by_each, separated_pairs
 
@@ -55,9 +56,9 @@ def candidates(criterion: str, rows: ProjectedRows) -> Iterator[tuple[int, float
     if criterion == "distinguished_pairs":
         return ((feature, gain / pairs) for feature, gain in _by_falling_gains(rows))
     if criterion == "classification_metric":
-        n_rows = max(rows.matrix.shape[0], 1)
+        n_rows = max(int(rows.class_counts.sum()), 1)
         return ((feature, gain / n_rows) for feature, gain in _by_recounted_gains(rows, fewer_in_minority))
-    ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes)
+    ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes, rows.row_counts)
     gains = modular_gains(criterion, ones, rows.class_counts[0])
     scale = pairs if criterion == "hamming_separation" else 1
     order = np.argsort(-gains, kind="stable").tolist()
@@ -82,7 +83,7 @@ def _by_falling_gains(rows: ProjectedRows) -> Iterator[tuple[int, int]]:
     Gains only fall as features join (DistCnt is submodular), so an old gain bounds the present one and most features
     need not be looked at again: the lazy greedy of Minoux, in batches.
     """
-    ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes)
+    ones = ones_by_class(rows.matrix, rows.classes, rows.n_classes, rows.row_counts)
     bounds = pairs_separated_by_each(ones, rows.class_counts[0])
     known_at = np.zeros(len(bounds), dtype=np.intp)  # how many features had been chosen when a gain was computed
     while len(bounds):

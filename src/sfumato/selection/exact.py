@@ -17,7 +17,8 @@ from sfumato.selection.feasibility import maximal_sets_of
 from sfumato.selection.improvement import improved_columns, shared_by_rows
 from sfumato.selection.rating import PatternCounts
 from sfumato.selection.reduction import Counts, Reduced, reduce_table
-from sfumato.table.binarize import BinarizePlan
+from sfumato.table.binarize import Binarization, BinarizePlan
+from sfumato.table.coding import Table
 
 Features = tuple[int, ...]
 SetCriterion = Literal["hamming_separation", "distinguished_pairs"]
@@ -105,9 +106,16 @@ class ExactContainmentSelector(ContainmentSelector):
             allowed = "a whole number from 0 to 2**32 - 1"
             raise InvalidParameterError("random_state", f"got {seed!r}", allowed=allowed)
 
+    def binarization(self, outline: Table) -> Binarization:
+        """Refuse cross-validation, which needs the rows one by one; else as the other selectors."""
+        if self._validates:
+            problem = "got 'cross_validation', which needs all rows in memory"
+            raise InvalidParameterError("choose", problem, allowed="'criterion' for tables larger than memory")
+        return super().binarization(outline)
+
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
         budget, k = TimeBudget(self.time_budget), int(self.k)
-        reduced = reduce_table(data.matrix, k)
+        reduced = reduce_table(data.matrix, k, data.row_counts)
         search = _Candidates(data, reduced, k, self.criterion, int(self.random_state))
         listed = maximal_sets_of(reduced, k, _MOST_SETS[self.choose], budget.share(_LISTING_SHARE))
         sets = listed.sets if listed.complete else search.improved(budget.share(0.5 if self._validates else 1.0))
@@ -165,7 +173,8 @@ class _Candidates:
     @cached_property
     def patterns(self) -> PatternCounts:
         """Different rows with their counts."""
-        return PatternCounts(self.data.matrix, self.data.classes, self.data.n_classes, self.seed)
+        data = self.data
+        return PatternCounts(data.matrix, data.classes, data.n_classes, self.seed, data.row_counts)
 
     def worth(self, features: Sequence[int]) -> int:
         """Count the pairs of rows of different classes that a set separates, by the criterion."""

@@ -26,6 +26,7 @@ Columns = tuple[int, ...]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 LATTICE_COLUMNS = 24  # up to here all 2**d sets of columns are looked at
+_MOST_IN_INT32 = 2**31
 
 
 @dataclass(frozen=True)
@@ -122,10 +123,11 @@ class Lattice:
             pairs = values.reshape(-1, 2, 1 << bit)
             yield pairs[:, 0], pairs[:, 1]
 
-    def _supports(self, reduced: Reduced) -> NDArray[np.int32]:
+    def _supports(self, reduced: Reduced) -> NDArray[np.signedinteger]:
         """Support of every set: the sum of the counts of the rows' own sets over its supersets."""
         bits = 1 << np.arange(self.n_columns - 1, -1, -1, dtype=np.int64)
-        supports = np.zeros(1 << self.n_columns, dtype=np.int32)
+        whole = np.int32 if reduced.counts.sum() < _MOST_IN_INT32 else np.int64
+        supports: NDArray[np.signedinteger] = np.zeros(1 << self.n_columns, dtype=whole)
         supports[reduced.matrix.astype(np.int64) @ bits] = reduced.counts
         for without, with_bit in self._halves(supports):
             without += with_bit

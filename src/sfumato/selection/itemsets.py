@@ -51,6 +51,7 @@ def heaviest_itemsets(
     r: int = 1,
     time_budget: float = 30.0,
     progress: Progress | None = None,
+    row_counts: NDArray[np.int64] | None = None,
 ) -> FoundItemsets:
     """Find the r maximal frequent itemsets whose features weigh most.
 
@@ -65,6 +66,8 @@ def heaviest_itemsets(
     time_budget : float
         Seconds after which the best found so far is returned. Reading the table in, which is linear in its ones, is
         counted but not cut short.
+    row_counts : array of int or None
+        How many rows each row of the matrix stands for; None: one.
 
     Examples
     --------
@@ -74,7 +77,7 @@ def heaviest_itemsets(
     FoundItemsets(itemsets=[(0, 1, 4)], worths=[8], proven=True, bound=8, n_nodes=0)
     """
     budget = TimeBudget(time_budget)
-    transactions = Transactions.from_matrix(matrix, k)
+    transactions = Transactions.from_matrix(matrix, k, row_counts)
     search = ItemsetSearch(transactions, transactions.per_item(np.maximum(weights, 1)), r)
     bound, proven = _descend(search, budget, progress)
     return _answer(search, weights, bound, proven)
@@ -87,6 +90,7 @@ def largest_itemsets(
     r: int = 20,
     time_budget: float = 30.0,
     progress: Progress | None = None,
+    row_counts: NDArray[np.int64] | None = None,
 ) -> FoundItemsets:
     """Find the r maximal frequent itemsets with most features; of equally large ones, the heavier.
 
@@ -102,7 +106,7 @@ def largest_itemsets(
     [(0, 1, 4), (0, 3, 4), (0, 2, 4)]
     """
     budget = TimeBudget(time_budget)
-    transactions = Transactions.from_matrix(matrix, k)
+    transactions = Transactions.from_matrix(matrix, k, row_counts)
     total = int(tie_weights[transactions.features].sum()) + 1
     shift = max(0, (total * (len(transactions.features) + 1)).bit_length() - _EXACT_BITS)
     ties = tie_weights >> shift

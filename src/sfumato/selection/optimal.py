@@ -83,7 +83,7 @@ class OptimalContainmentSelector(ContainmentSelector):
 
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
         budget, k = TimeBudget(self.time_budget), int(self.k)
-        reduced = reduce_table(data.matrix, k)
+        reduced = reduce_table(data.matrix, k, data.row_counts)
         weights = reduced.weights(weights_in_separation(data))
         if reduced.n_columns <= LATTICE_COLUMNS:
             method, found = "all sets compared", heaviest_of_all(reduced, weights, k)

@@ -35,17 +35,25 @@ class PatternCounts:
         Class of each row, 0 .. n_classes - 1.
     random_state : int
         Decides which rows form a fold; the order of the rows does not.
+    row_counts : array of int or None
+        How many rows each row of the matrix stands for, which are then not dealt out into folds; None: one.
     """
 
     def __init__(
-        self, matrix: sp.csc_matrix, classes: NDArray[np.int32], n_classes: int, random_state: int = 0
+        self,
+        matrix: sp.csc_matrix,
+        classes: NDArray[np.int32],
+        n_classes: int,
+        random_state: int = 0,
+        row_counts: Counts | None = None,
     ) -> None:
         distinct = distinct_rows(matrix)
         self.patterns = sp.csr_matrix(matrix)[distinct.representatives]
-        self.n_folds = min(_FOLDS, int(np.bincount(classes, minlength=n_classes).min()))
+        smallest_class = int(np.bincount(classes, minlength=n_classes).min())
+        self.n_folds = min(_FOLDS, smallest_class) if row_counts is None else 0
         folds = _folds(self.patterns, distinct.inverse, classes, self.n_folds, random_state)
         self.counts = np.zeros((max(self.n_folds, 1), n_classes, len(distinct.counts)), dtype=np.int64)
-        np.add.at(self.counts, (folds, classes, distinct.inverse), 1)
+        np.add.at(self.counts, (folds, classes, distinct.inverse), 1 if row_counts is None else row_counts)
 
     def separated_pairs(self, features: Sequence[int]) -> int:
         """Count the pairs of rows of different classes that differ in one of these features (DistCnt)."""

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.counting.bitsets import distinct_rows
+from sfumato.counting.bitsets import distinct_rows, ones_of_each
 
 Counts = NDArray[np.int64]
 
@@ -72,8 +72,10 @@ class Reduced:
         return np.asarray(self.matrix.toarray(), dtype=np.float32)
 
 
-def reduce_table(matrix: sp.csc_matrix, k: int) -> Reduced:
+def reduce_table(matrix: sp.csc_matrix, k: int, row_counts: Counts | None = None) -> Reduced:
     """Settle what can be settled feature by feature, and merge what is equal.
+
+    ``row_counts``: how many rows each row of the matrix stands for; None: one.
 
     Examples
     --------
@@ -82,8 +84,8 @@ def reduce_table(matrix: sp.csc_matrix, k: int) -> Reduced:
     >>> left.members, left.free, left.counts.tolist()
     (((1,), (2,), (3,)), (0, 4), [1, 1, 3, 1])
     """
-    n_rows = matrix.shape[0]
-    support = np.diff(matrix.indptr)
+    n_rows = matrix.shape[0] if row_counts is None else row_counts.sum()
+    support = ones_of_each(matrix, row_counts)
     is_free = (support == 0) | (support == n_rows)
     is_open = (support >= k) & ~is_free
     features = np.flatnonzero(is_open)
@@ -92,7 +94,7 @@ def reduce_table(matrix: sp.csc_matrix, k: int) -> Reduced:
     members: list[list[int]] = [[] for _ in equal.counts]
     for feature, column in zip(features.tolist(), equal.inverse.tolist(), strict=True):
         members[column].append(feature)
-    rows, counts = _sorted_distinct_rows(sp.csr_matrix(part[:, equal.representatives]))
+    rows, counts = _sorted_distinct_rows(sp.csr_matrix(part[:, equal.representatives]), row_counts)
     return Reduced(
         rows,
         counts,
@@ -102,9 +104,9 @@ def reduce_table(matrix: sp.csc_matrix, k: int) -> Reduced:
     )
 
 
-def _sorted_distinct_rows(rows: sp.csr_matrix) -> tuple[sp.csc_matrix, Counts]:
+def _sorted_distinct_rows(rows: sp.csr_matrix, row_counts: Counts | None) -> tuple[sp.csc_matrix, Counts]:
     """Different rows that have ones, in an order that depends on nothing but themselves, and their counts."""
-    distinct = distinct_rows(rows)
+    distinct = distinct_rows(rows, row_counts)
     kept = rows[distinct.representatives]
     kept.sort_indices()
     raw = kept.indices.astype(">i4").tobytes()

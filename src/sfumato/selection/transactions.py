@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.counting.bitsets import Words, distinct_rows, pack_rows
+from sfumato.counting.bitsets import Words, counted, distinct_rows, ones_of_each, pack_rows
 
 Positions = NDArray[np.intp]
 Reals = NDArray[np.float64]
@@ -56,12 +56,18 @@ class Transactions:
     item_of_feature: Positions
 
     @classmethod
-    def from_matrix(cls, matrix: sp.csc_matrix, k: int) -> Transactions:
-        """Keep the features with at least k ones, and merge what is equal."""
-        features = np.flatnonzero(np.diff(matrix.indptr) >= k)
+    def from_matrix(cls, matrix: sp.csc_matrix, k: int, row_counts: NDArray[np.int64] | None = None) -> Transactions:
+        """Keep the features with at least k ones, and merge what is equal.
+
+        ``row_counts``: how many rows each row of the matrix stands for; None: one.
+        """
+        features = np.flatnonzero(ones_of_each(matrix, row_counts) >= k)
         by_row = sp.csr_matrix(matrix[:, features])
-        by_row = by_row[np.diff(by_row.indptr) > 0]
-        representatives, counts, _ = merge_equal_rows(by_row)
+        has_ones = np.diff(by_row.indptr) > 0
+        by_row = by_row[has_ones]
+        representatives, counts, inverse = merge_equal_rows(by_row)
+        if row_counts is not None:
+            counts = counted(inverse, row_counts[has_ones], len(counts))
         by_item = sp.csr_matrix(by_row[representatives].T)
         first_of_item, _, item_of_feature = merge_equal_rows(by_item)
         by_item = by_item[first_of_item]

@@ -2,119 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
+from sfumato.errors import ColumnNotFoundError, SchemaError
 from sfumato.schema import Role
+from sfumato.table.binarize_plan import BinarizePlan
 from sfumato.table.binary import MISSING, BinaryTable, Feature
-from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.feature_rules import (
-    AsIs,
-    Assignment,
-    CutPoints,
-    Drop,
-    EachValue,
-    OneOf,
-    QuantileBands,
-    Rule,
-    automatic,
-    is_dropped,
-)
-from sfumato.table.recipes import RECIPES
+from sfumato.table.coding import Table
+from sfumato.table.feature_rules import Assignment, Drop, automatic, is_dropped
+from sfumato.table.weighted import CountedTable, OpenColumn
 
-_WORDS: Mapping[str, Callable[[], Rule]] = {"values": EachValue, "as-is": AsIs, "drop": Drop}
-_MOST_BANDS = 100
-
-
-@dataclass(frozen=True)
-class BinarizePlan:
-    """What becomes of each quasi-identifier.
-
-    Parameters
-    ----------
-    columns : mapping of str to Rule
-        A rule for each listed column.
-    bands : int
-        Number of quantile bands for a numeric column that is not listed.
-    missing_features : bool
-        Whether a column with missing cells gets a feature ``<column> missing``; otherwise such a row has 0 in all the
-        column's features.
-    unlisted : {"automatic", "drop"}
-        Whether columns that are not listed follow the automatic rule or are left out.
-
-    Examples
-    --------
-    >>> plan = BinarizePlan.from_dict({"columns": {"age": {"cuts": [25, 35]}, "sex": "values"}})
-    >>> plan.columns["age"]
-    CutPoints(cuts=(25.0, 35.0))
-    >>> BinarizePlan.from_dict(plan.to_dict()) == plan
-    True
-    """
-
-    columns: Mapping[str, Rule] = field(default_factory=dict)
-    bands: int = 4
-    missing_features: bool = True
-    unlisted: Literal["automatic", "drop"] = "automatic"
-
-    def __post_init__(self) -> None:
-        _check_bands("bands", self.bands)
-        if not isinstance(self.missing_features, bool):
-            raise _invalid(self.missing_features, where="missing_features", allowed="true or false")
-        if self.unlisted not in ("automatic", "drop"):
-            raise _invalid(self.unlisted, where="unlisted", allowed="'automatic' or 'drop'")
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> BinarizePlan:
-        """Read the plan of a project file: ``{"recipe": name}`` or bands, missing_features, unlisted and columns.
-
-        A column's entry is ``"values"``, ``"as-is"``, ``"drop"``, ``{"cuts": [...]}``, ``{"bands": n}`` or
-        ``{"one_of": [...], "name": ...}``.
-
-        Raises
-        ------
-        InvalidParameterError
-            For an unknown key, recipe or rule, or a value of the wrong kind.
-        """
-        if not isinstance(data, Mapping):
-            raise _invalid(data, where="binarize", allowed="a table of settings")
-        if "recipe" in data:
-            return cls._recipe(data)
-        known = ("recipe", "bands", "columns", "missing_features", "unlisted")
-        _check_keys("binarize", data, known)
-        columns = data.get("columns", {})
-        if not isinstance(columns, Mapping):
-            raise _invalid(columns, where="binarize.columns", allowed="a table of column names and rules")
-        settings = {key: data[key] for key in ("bands", "missing_features", "unlisted") if key in data}
-        return cls({str(name): _rule(str(name), spec) for name, spec in columns.items()}, **settings)
-
-    @classmethod
-    def _recipe(cls, data: Mapping[str, Any]) -> BinarizePlan:
-        name = data["recipe"]
-        if name not in RECIPES:
-            raise _invalid(name, where="recipe", allowed=_one_of(RECIPES), hint=_nearest(name, RECIPES))
-        if len(data) > 1:
-            where, others = "binarize", ", ".join(str(key) for key in data if key != "recipe")
-            raise InvalidParameterError(where, f"got also {others}", allowed="a recipe alone, or settings without one")
-        return cls.from_dict(RECIPES[name])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data that :meth:`from_dict` reads back; a recipe is written out."""
-        columns = {name: rule.to_plan() for name, rule in self.columns.items()}
-        return {
-            "bands": self.bands,
-            "missing_features": self.missing_features,
-            "unlisted": self.unlisted,
-            "columns": columns,
-        }
+__all__ = ["Binarization", "BinarizePlan", "binarize"]
 
 
 def binarize(table: Table, plan: BinarizePlan | None = None) -> BinaryTable:
@@ -149,28 +53,84 @@ def binarize(table: Table, plan: BinarizePlan | None = None) -> BinaryTable:
     -----
     Time O(rows + distinct values) a column, plus a sort of the rows for columns with several features.
     """
-    plan = plan or BinarizePlan()
-    _check_listed(table, plan)
-    features: list[Feature] = []
-    indices: list[NDArray[np.int32]] = []
-    sizes: list[NDArray[np.int64]] = []
-    for name in table.schema.names(Role.QUASI_IDENTIFIER):
-        coded = table[name]
-        assignment = _assign(table, name, plan)
-        if assignment.features:
-            features.extend(assignment.features)
-            rows, n_ones = _rows_by_feature(coded, assignment)
-            indices.append(rows)
-            sizes.append(n_ones)
-    companions = table.keep(table.schema.names(Role.TARGET, Role.SENSITIVE, Role.OTHER))
-    _check_names(features, table.schema.names())
-    return BinaryTable(_matrix(indices, sizes, (table.n_rows, len(features))), tuple(features), companions)
+    return Binarization.of(table, plan).applied_to(table)
+
+
+@dataclass(frozen=True)
+class Binarization:
+    """What becomes of the quasi-identifiers of a table: for each the features, and which values have which.
+
+    It needs the distinct values of each column and their counts only. For a table that is larger than memory its
+    columns are turned into *places*: codes that say which of the column's features is 1, the last one that none is.
+    """
+
+    assignments: Mapping[str, Assignment]
+
+    @classmethod
+    def of(cls, table: Table, plan: BinarizePlan | None = None) -> Binarization:
+        """Find the features of a table; raises what :func:`binarize` does."""
+        plan = plan or BinarizePlan()
+        _check_listed(table, plan)
+        assignments = {name: _assign(table, name, plan) for name in table.schema.names(Role.QUASI_IDENTIFIER)}
+        _check_names([f for assignment in assignments.values() for f in assignment.features], table.schema.names())
+        return cls(assignments)
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """All features, in the order of their columns."""
+        return tuple(feature for assignment in self.assignments.values() for feature in assignment.features)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that have features."""
+        return tuple(name for name, assignment in self.assignments.items() if assignment.features)
+
+    def place(self, feature: Feature) -> int:
+        """Place of a feature among those of its column."""
+        return self.assignments[feature.column].features.index(feature)
+
+    def applied_to(self, table: Table) -> BinaryTable:
+        """Compute the features of the rows of a table that holds the values themselves."""
+        of_rows = [(a, a.of_value[table[name].codes]) for name, a in self.assignments.items() if a.features]
+        companions = table.keep(_companions(table))
+        return BinaryTable(_matrix(of_rows, table.n_rows), self.features, companions)
+
+    def places(self, outline: Table) -> Table:
+        """Replace the values of the columns that have features by places."""
+        columns = dict(outline.columns)
+        for name in self.columns:
+            assignment = self.assignments[name]
+            n_features = len(assignment.features)
+            of_value = np.where(assignment.of_value < 0, n_features, assignment.of_value).astype(np.int32)
+            values = pa.array(range(n_features + 1), pa.int32())
+            columns[name] = replace(columns[name], codes=of_value[columns[name].codes], values=values)
+        return replace(outline, columns=columns)
+
+    def applied_to_places(self, counted: CountedTable, outline: Table) -> BinaryTable:
+        """Compute the features of distinct rows of places, beside which columns of the outline travel along."""
+        of_rows = []
+        for name in self.columns:
+            assignment, codes = self.assignments[name], counted[name].codes
+            of_rows.append((assignment, np.where(codes == len(assignment.features), -1, codes)))
+        names = _companions(outline)
+        together = [name for name in counted.together if name in names]
+        codes_together = [counted[name].codes for name in together]
+        companions = CountedTable.of(outline.keep(names), together, codes_together, counted.row_counts)
+        return BinaryTable(_matrix(of_rows, len(counted.row_counts)), self.features, companions)
+
+
+def _companions(table: Table) -> tuple[str, ...]:
+    return table.schema.names(Role.TARGET, Role.SENSITIVE, Role.OTHER)
 
 
 def _assign(table: Table, name: str, plan: BinarizePlan) -> Assignment:
     column, coded = table.schema[name], table[name]
     is_left_out = plan.unlisted == "drop" or is_dropped(column)
     rule = plan.columns.get(name, Drop() if is_left_out else None)
+    if isinstance(coded, OpenColumn) and not isinstance(rule, Drop):
+        problem = f"has too many distinct values for a column with the role {column.role}"
+        hint = "round or group its values in the file first, or give it the role other or identifier"
+        raise SchemaError(problem, column=name, hint=hint)
     found = automatic(column, coded, plan.bands) if rule is None else rule.assign(column, coded)
     if isinstance(rule, Drop) or not plan.missing_features or coded.missing_code is None:
         return found
@@ -179,9 +139,10 @@ def _assign(table: Table, name: str, plan: BinarizePlan) -> Assignment:
     return Assignment((*found.features, Feature(f"{name} missing", name, MISSING)), of_value)
 
 
-def _rows_by_feature(coded: CodedColumn, assignment: Assignment) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _rows_by_feature(
+    of_row: NDArray[np.integer], assignment: Assignment
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Rows of each feature's ones, feature after feature, and how many each has."""
-    of_row = assignment.of_value[coded.codes]
     rows = np.flatnonzero(of_row >= 0).astype(np.int32)
     if len(assignment.features) == 1:
         return rows, np.array([len(rows)])
@@ -189,12 +150,13 @@ def _rows_by_feature(coded: CodedColumn, assignment: Assignment) -> tuple[NDArra
     return rows[order], np.bincount(of_row[rows], minlength=len(assignment.features))
 
 
-def _matrix(
-    indices: Sequence[NDArray[np.int32]], sizes: Sequence[NDArray[np.int64]], shape: tuple[int, int]
-) -> sp.csc_matrix:
-    rows = np.concatenate([np.zeros(0, dtype=np.int32), *indices])
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *sizes]))])
-    matrix = sp.csc_matrix((np.ones(len(rows), dtype=np.uint8), rows, indptr), shape=shape)
+def _matrix(of_rows: Sequence[tuple[Assignment, NDArray[np.integer]]], n_rows: int) -> sp.csc_matrix:
+    """Put the features of several columns side by side, given the place of each row's feature in each column."""
+    found = [_rows_by_feature(of_row, assignment) for assignment, of_row in of_rows]
+    rows = np.concatenate([np.zeros(0, dtype=np.int32), *(indices for indices, _ in found)])
+    sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(own for _, own in found)])
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    matrix = sp.csc_matrix((np.ones(len(rows), dtype=np.uint8), rows, indptr), shape=(n_rows, len(sizes)))
     matrix.has_canonical_format = True
     return matrix
 
@@ -223,80 +185,3 @@ def _check_names(features: Sequence[Feature], columns: Sequence[str]) -> None:
     if len({feature.name for feature in features}) != len(features):
         problem = "two features would have the same name"
         raise SchemaError(problem, hint="give the rules names")
-
-
-def _rule(column: str, spec: Any) -> Rule:
-    """Read one column's entry of a plan."""
-    where = f"binarize.columns.{column}"
-    if isinstance(spec, str) and spec in _WORDS:
-        return _WORDS[spec]()
-    forms = [key for key in ("cuts", "one_of", "bands") if isinstance(spec, Mapping) and key in spec]
-    if len(forms) != 1:
-        allowed = "'values', 'as-is', 'drop' or a table with exactly one of cuts, one_of and bands"
-        hint = _nearest(spec, _WORDS) if isinstance(spec, str) else ""
-        shown = repr(spec) if isinstance(spec, str) else _keys_of(spec)
-        raise InvalidParameterError(where, f"got {shown}", allowed=allowed, hint=hint)
-    _check_keys(where, spec, ("one_of", "name") if forms == ["one_of"] else tuple(forms))
-    if forms == ["cuts"]:
-        return CutPoints(_cuts(f"{where}.cuts", spec["cuts"]))
-    if forms == ["bands"]:
-        return QuantileBands(_check_bands(f"{where}.bands", spec["bands"]))
-    return _value_set(where, spec)
-
-
-def _cuts(where: str, given: Any) -> tuple[float, ...]:
-    allowed = "a list of one or more different finite numbers, from small to large"
-    if not isinstance(given, list | tuple) or not given:
-        raise _invalid(given, where=where, allowed=allowed)
-    if not all(isinstance(cut, int | float) and not isinstance(cut, bool) and math.isfinite(cut) for cut in given):
-        raise _invalid(given, where=where, allowed=allowed)
-    cuts = tuple(float(cut) for cut in given)
-    if any(low >= high for low, high in pairwise(cuts)):
-        raise _invalid(given, where=where, allowed=allowed)
-    return cuts
-
-
-def _value_set(where: str, spec: Mapping[str, Any]) -> OneOf:
-    given, name = spec["one_of"], spec.get("name")
-    if not isinstance(given, list | tuple) or not given or not all(isinstance(v, str | int | float) for v in given):
-        raise _invalid(given, where=f"{where}.one_of", allowed="a list of one or more values")
-    if name is not None and (not isinstance(name, str) or not name):
-        raise _invalid(name, where=f"{where}.name", allowed="a text")
-    return OneOf(tuple(dict.fromkeys(_text(value) for value in given)), name)
-
-
-def _text(value: str | float) -> str:
-    """Write a value of a project file as cells are written: 1.0 as 1, true as true."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _check_bands(where: str, given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or not 2 <= given <= _MOST_BANDS:
-        raise _invalid(given, where=where, allowed=f"a whole number from 2 to {_MOST_BANDS}")
-    return given
-
-
-def _check_keys(where: str, data: Mapping[str, Any], known: Sequence[str]) -> None:
-    for key in data:
-        if key not in known:
-            allowed = f"a table with the keys {', '.join(known)}"
-            raise InvalidParameterError(where, f"got also {key!r}", allowed=allowed, hint=_nearest(key, known))
-
-
-def _invalid(given: object, *, where: str, allowed: str, hint: str = "") -> InvalidParameterError:
-    return InvalidParameterError(where, f"got {given!r}", allowed=allowed, hint=hint)
-
-
-def _nearest(given: object, known: Iterable[str]) -> str:
-    nearest = difflib.get_close_matches(str(given), list(known), n=1)
-    return f"did you mean '{nearest[0]}'?" if nearest else ""
-
-
-def _one_of(known: Iterable[str]) -> str:
-    return "one of " + ", ".join(f"'{name}'" for name in known)
-
-
-def _keys_of(spec: Any) -> str:
-    return f"a table with {', '.join(map(str, spec)) or 'no keys'}" if isinstance(spec, Mapping) else repr(spec)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ColumnNotFoundError, NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, Source, Table
+from sfumato.table.weighted import CountedTable, WeightedColumn
 
 AS_IS, ONE_OF, INTERVAL, MISSING = "as-is", "one-of", "interval", "missing"
 
@@ -49,7 +50,8 @@ class Feature:
 class BinaryTable:
     """Features as a sparse 0/1 matrix (rows × features), with a table of the columns that travel along.
 
-    ``companions`` holds the target and every column that is released as it is; it may be empty of columns.
+    ``companions`` holds the target and every column that is released as it is; it may be empty of columns. Where it
+    is a :class:`~sfumato.table.weighted.CountedTable`, the rows of the matrix are its distinct rows.
     """
 
     matrix: sp.csc_matrix
@@ -57,7 +59,8 @@ class BinaryTable:
     companions: Table
 
     def __post_init__(self) -> None:
-        if self.matrix.shape != (self.companions.n_rows, len(self.features)):
+        n_entries = self.n_rows if self.row_counts is None else len(self.row_counts)
+        if self.matrix.shape != (n_entries, len(self.features)):
             problem = f"the matrix is {self.matrix.shape} for {len(self.features)} features"
             raise SchemaError(problem)
         names = self.feature_names + self.companions.schema.names()
@@ -75,6 +78,11 @@ class BinaryTable:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.companions.n_rows
+
+    @property
+    def row_counts(self) -> NDArray[np.int64] | None:
+        """Rows that each row of the matrix stands for; ``None``: each for itself."""
+        return self.companions.row_counts if isinstance(self.companions, CountedTable) else None
 
     @property
     def source(self) -> Source | None:
@@ -112,18 +120,26 @@ class BinaryTable:
         zero, one = zero_one[:1], zero_one[1:]
         columns: dict[str, CodedColumn] = {}
         described: list[Column] = []
+        n_entries = self.matrix.shape[0]
         for i, feature in enumerate(self.features):
-            codes = np.zeros(self.n_rows, dtype=np.int32)
+            codes = np.zeros(n_entries, dtype=np.int32)
             ones = self.matrix.indices[self.matrix.indptr[i] : self.matrix.indptr[i + 1]]
-            if 0 < len(ones) < self.n_rows:
+            if 0 < len(ones) < n_entries:
                 codes[ones] = 1
-                columns[feature.name] = CodedColumn(codes, zero_one)
+                columns[feature.name] = self._column(codes, zero_one)
             else:
-                columns[feature.name] = CodedColumn(codes, one if len(ones) else zero)
+                columns[feature.name] = self._column(codes, one if len(ones) else zero)
             described.append(Column(feature.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL))
         columns |= self.companions.columns
         schema = Schema.of([*described, *self.companions.schema], self.companions.schema.missing)
-        return replace(self.companions, schema=schema, columns=columns)
+        if not isinstance(self.companions, CountedTable):
+            return replace(self.companions, schema=schema, columns=columns)
+        together = (*self.feature_names, *self.companions.together)
+        return replace(self.companions, schema=schema, columns=columns, together=together)
+
+    def _column(self, codes: NDArray[np.int32], values: pa.Array) -> CodedColumn:
+        counts = self.row_counts
+        return CodedColumn(codes, values) if counts is None else WeightedColumn(codes, values, counts)
 
 
 def as_binary_matrix(X: Any, names: Sequence[str] | None = None) -> sp.csc_matrix:

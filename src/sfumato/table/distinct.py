@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sfumato.schema import Kind
 from sfumato.table.cells import ColumnCoder, are_midnights, clean_values, plain_array, without_tokens
-from sfumato.table.coding import Codes
+from sfumato.table.coding import Codes, parse_numbers
 from sfumato.table.kinds import guess_kind
 from sfumato.table.weighted import Counts, OpenColumn, WeightedColumn
 
@@ -52,6 +52,7 @@ class DistinctValues:
         self._n_known = self._n_pending = 0
         self.is_open = False
         self._kinds: set[Kind] = set()
+        self._are_numbers = True
         self._are_midnights: set[bool] = set()
         self._n_rows = self._n_missing = 0
 
@@ -84,7 +85,9 @@ class DistinctValues:
             cleaned = clean_values(values, self._tokens)
             self._n_missing += int(counts[cleaned.is_null().to_numpy(zero_copy_only=False)].sum())
             if cleaned.null_count < len(cleaned):
-                self._kinds.add(guess_kind(cleaned))
+                kind = guess_kind(cleaned)
+                self._kinds.add(kind)
+                self._are_numbers &= kind is Kind.NUMERIC or _are_numbers(cleaned)
             if values.null_count < len(values):
                 self._are_midnights.add(are_midnights(values))
         self._values, self._counts = [self._values[0].slice(0, 0)], [np.zeros(0, dtype=np.int64)]
@@ -96,6 +99,9 @@ class DistinctValues:
         """
         if self.is_open:
             kind = next(iter(self._kinds)) if len(self._kinds) == 1 else Kind.CATEGORICAL
+            schema = coder.rules.schema
+            if self._are_numbers and schema is not None and name in schema and schema[name].kind is Kind.NUMERIC:
+                kind = Kind.NUMERIC  # declared so, and not guessed: an infinite number, or one with leading zeros
             stored = self._values[0]
             read = pc.cast(stored, pa.date32()) if self._are_midnights == {True} else stored
             return stored, OpenColumn(np.zeros(0, dtype=np.int32), read, self._n_rows, self._n_missing, kind), kind
@@ -103,6 +109,14 @@ class DistinctValues:
         (stored,), (counts,) = self._values, self._counts
         coded, kind = coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored)
         return stored, WeightedColumn(coded.codes, coded.values, counts), kind
+
+
+def _are_numbers(values: pa.Array) -> bool:
+    try:
+        parse_numbers(values)
+    except ValueError:
+        return False
+    return True
 
 
 def open_cells(codes: Codes, values: pa.Array, column: OpenColumn, tokens: Sequence[str]) -> pa.Array:

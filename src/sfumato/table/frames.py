@@ -1,16 +1,17 @@
-"""Tables that are in memory already: pandas, polars, pyarrow, numpy, scipy.sparse, and whatever exports Arrow."""
+"""Tables of other libraries, taken as they are: data frames, lazy queries, database tables, arrays and matrices."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import InputError, InvalidParameterError
+from sfumato.errors import InputError, InvalidParameterError, SfumatoError
 from sfumato.schema import Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.cells import CellRules, ColumnCoder, check_names
@@ -20,8 +21,8 @@ from sfumato.table.parsed import Parsed
 from sfumato.table.write import write_table
 
 ALLOWED = (
-    "a path, a pandas or polars frame, a pyarrow table, a 2-D numpy array, a scipy.sparse matrix, "
-    "or an object with __arrow_c_stream__"
+    "a path, a pandas, polars, PySpark or Narwhals frame, a DuckDB relation, an Ibis table, a pyarrow table or "
+    "dataset, a 2-D numpy array, a scipy.sparse matrix, or an object with __arrow_c_stream__"
 )
 
 _PLAIN_ENOUGH = (pa.types.is_large_string, pa.types.is_string, pa.types.is_integer, pa.types.is_floating)
@@ -29,13 +30,49 @@ _PLAIN_ENOUGH = (pa.types.is_large_string, pa.types.is_string, pa.types.is_integ
 
 def source_name(frame: Any) -> str:
     """Name the library an object comes from, in angle brackets."""
-    return f"<{type(frame).__module__.partition('.')[0]}>"
+    return f"<{library_of(frame)}>"
+
+
+def library_of(frame: Any) -> str:
+    """Name of the library whose object this is."""
+    return type(frame).__module__.partition(".")[0].lstrip("_")
+
+
+def native_frame(frame: Any) -> Any:
+    """Return the frame inside a Narwhals frame, and any other object as it is."""
+    return frame.to_native() if library_of(frame) == "narwhals" and hasattr(frame, "to_native") else frame
+
+
+def is_lazy_polars(frame: Any) -> bool:
+    """Whether an object is a query of polars that was not run yet."""
+    return library_of(frame) == "polars" and type(frame).__name__ == "LazyFrame"
+
+
+def is_relation(frame: Any) -> bool:
+    """Whether an object is a query or a table of DuckDB."""
+    return library_of(frame) == "duckdb" and hasattr(frame, "project")
+
+
+def is_dataset(frame: Any) -> bool:
+    """Whether an object is a pyarrow dataset: many files that are read as one table."""
+    return library_of(frame) == "pyarrow" and hasattr(frame, "get_fragments")
+
+
+@contextmanager
+def explained(place: str, problem: str = "cannot be turned into an Arrow table", hint: str = "") -> Iterator[None]:
+    """Say in one line, without a cell, that another library could not give its rows."""
+    try:
+        yield
+    except (MemoryError, SfumatoError):
+        raise
+    except Exception:  # whatever the other library raises; its message may quote cells
+        raise InputError(problem, path=place, hint=hint) from None
 
 
 def parse_frame(frame: Any, coder: ColumnCoder) -> Parsed:
     """Code the columns of a frame; its index, if it has one, is not a column."""
     place = source_name(frame)
-    names, arrays = _columns(frame, coder, place)
+    names, arrays = frame_columns(frame, coder)
     columns, kinds = {}, {}
     n_rows = 0
     for name, array in zip(names, arrays, strict=True):
@@ -61,7 +98,7 @@ def binary_from_sparse(matrix: Any, rules: CellRules) -> BinaryTable:
 
 def with_content_hash(table: Table | BinaryTable, name: str) -> Table | BinaryTable:
     """Give a table from memory a source whose SHA-256 is that of the table written as CSV."""
-    digest = _Digest()
+    digest = ContentDigest()
     write_table(table, digest, "csv")  # type: ignore[arg-type]
     source = Source(name, digest.hexdigest())
     if isinstance(table, BinaryTable):
@@ -69,7 +106,7 @@ def with_content_hash(table: Table | BinaryTable, name: str) -> Table | BinaryTa
     return replace(table, source=source)
 
 
-class _Digest:
+class ContentDigest:
     """A file that only hashes what is written to it."""
 
     def __init__(self) -> None:
@@ -85,9 +122,10 @@ class _Digest:
         return self._digest.hexdigest()
 
 
-def _columns(frame: Any, coder: ColumnCoder, place: str) -> tuple[list[str], Iterator[pa.Array | pa.ChunkedArray]]:
-    library, type_name = place.strip("<>"), type(frame).__name__
-    if library == "pandas" and type_name == "DataFrame":
+def frame_columns(frame: Any, coder: ColumnCoder) -> tuple[list[str], Iterator[pa.Array | pa.ChunkedArray]]:
+    """Names and cells of the columns of a frame, all rows at once."""
+    place = source_name(frame)
+    if is_pandas(frame):
         if getattr(frame.columns, "nlevels", 1) > 1:
             problem = "has column names on several levels"
             raise InputError(problem, path=place, hint="join them into one")
@@ -99,8 +137,13 @@ def _columns(frame: Any, coder: ColumnCoder, place: str) -> tuple[list[str], Ite
             raise InputError(problem, path=place, hint="a table is a 2-D array of plain values")
         names = [f"x{i}" for i in range(frame.shape[1])]
         return names, (_array(frame[:, i], name, coder, place) for i, name in enumerate(names))
-    cells = _arrow(frame, library, type_name, place)
+    cells = _arrow(frame, place)
     return check_names(cells.column_names, place=place), iter(cells.columns)
+
+
+def is_pandas(frame: Any) -> bool:
+    """Whether an object is a data frame of pandas."""
+    return library_of(frame) == "pandas" and type(frame).__name__ == "DataFrame"
 
 
 def _array(cells: Any, name: str, coder: ColumnCoder, place: str) -> pa.Array | pa.ChunkedArray:
@@ -117,17 +160,23 @@ def _array(cells: Any, name: str, coder: ColumnCoder, place: str) -> pa.Array | 
         raise refuse_mixed(error, place=place, column=name) from None
 
 
-def _arrow(frame: Any, library: str, type_name: str, place: str) -> pa.Table:
+def _arrow(frame: Any, place: str) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
-    lazy = library == "polars" and type_name == "LazyFrame"
-    if not (lazy or hasattr(frame, "__arrow_c_stream__")):
-        problem = f"got an object of type {type_name}"
-        raise InvalidParameterError(name="source", problem=problem, allowed=ALLOWED)
-    try:
-        return pa.table(frame.collect() if lazy else frame)
-    except MemoryError:
-        raise
-    except Exception:  # whatever the other library raises; its message may quote cells
-        problem = "cannot be turned into an Arrow table"
-    raise InputError(problem, path=place)
+    with explained(place):
+        if is_lazy_polars(frame):
+            return pa.table(frame.collect())
+        if library_of(frame) == "pyspark" and hasattr(frame, "toArrow"):
+            return frame.toArrow()
+        if is_dataset(frame):
+            return frame.to_table()
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pa.table(frame)
+    raise not_a_table(frame)
+
+
+def not_a_table(frame: Any) -> InvalidParameterError:
+    """Refuse an object by its type."""
+    return InvalidParameterError(
+        name="source", problem=f"got an object of type {type(frame).__name__}", allowed=ALLOWED
+    )

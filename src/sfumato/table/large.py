@@ -1,4 +1,4 @@
-"""Files larger than memory: what their columns hold, found in one pass, and their rows in blocks as often as asked.
+"""Tables larger than memory: what their columns hold, found in one pass, and their rows in blocks as often as asked.
 
 Cells are understood exactly as :func:`sfumato.table.read.read_table` does: the same blanks, missing tokens, kinds and
 order of values, so that a block's codes are those that the whole table would have.
@@ -27,24 +27,31 @@ from sfumato.table.delimited import layout_of
 from sfumato.table.delimited_blocks import DelimitedBlocks
 from sfumato.table.distinct import DistinctValues, coded_block, open_cells
 from sfumato.table.formats import format_of
+from sfumato.table.frame_blocks import FrameBlocks
+from sfumato.table.frames import ContentDigest, native_frame, source_name
 from sfumato.table.parquet import ParquetBlocks
+from sfumato.table.parquet_folder import FolderBlocks, StoredParquet, is_folder
 from sfumato.table.read import DEFAULT_OPTIONS, ReadOptions, check_covers
 from sfumato.table.text import check_text
 from sfumato.table.weighted import OpenColumn
+from sfumato.table.write import BlockWriter
 
 FORMATS = ("csv", "tsv", "parquet")
 """Formats of files that can be read in blocks."""
 _PARQUET_MAGIC = b"PAR1"
 _BYTES_A_VALUE = 4000
 _SHARE_OF_VALUES = 16
+_HINT_FOR_FRAMES = "it must give the same rows in the same order every time: sort the query, or write it to a file"
 
 Block = Mapping[str, NDArray[np.int32] | pa.Array]
 Told = Callable[[int], None]
 """Called with the number of rows that were read so far."""
+Found = dict[str, tuple[pa.Array, Any, Kind]]
+"""Of each column the values as they are stored, the column that they make, and its kind."""
 
 
 class RawBlocks(Protocol):
-    """Cells of a file as they are stored."""
+    """Cells of a file or frame as they are stored."""
 
     @property
     def names(self) -> list[str]:
@@ -58,7 +65,7 @@ class RawBlocks(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class LargeTable:
-    """A file whose rows are read in blocks.
+    """A file or frame whose rows are read in blocks.
 
     Parameters
     ----------
@@ -66,14 +73,14 @@ class LargeTable:
         Every column by itself: its entries are the distinct values as they are stored, with their counts. A column
         with too many of them is an :class:`OpenColumn`.
     source : Source
-        Name, hash and format of the file.
+        Name, hash and format of the file; of a frame, library and hash of its content.
     """
 
     outline: Table
     source: Source
     _stored: Mapping[str, pa.Array]
     _blocks: RawBlocks
-    _hashed: StoredBytes
+    _refuse_if_changed: Callable[[], None]
 
     def __repr__(self) -> str:
         return f"LargeTable({self.n_rows:,} rows, {len(self.schema):,} columns)"
@@ -137,24 +144,25 @@ class LargeTable:
         return column.values.take(pa.array(read)) if as_cells else read
 
     def ensure_unchanged(self) -> None:
-        """Refuse a file whose bytes are others than when it was opened."""
-        self._hashed.ensure_unchanged()
+        """Refuse a file whose bytes, or a frame whose content, are others than when it was opened."""
+        self._refuse_if_changed()
 
 
 def open_large(
-    path: str | os.PathLike[str],
+    source: Any,
     *,
     memory: int,
     schema: Schema | None = None,
     options: ReadOptions = DEFAULT_OPTIONS,
     told: Told | None = None,
 ) -> LargeTable:
-    """Pass over a file once, and find out what its columns hold.
+    """Pass over a file or frame once, and find out what its columns hold.
 
     Parameters
     ----------
-    path : path
-        Of a CSV (TSV) file, also gzipped, or a Parquet file.
+    source : path or frame
+        A CSV (TSV) file, also gzipped, or a Parquet file; or a DuckDB relation, an Ibis table, a lazy polars frame, a
+        pyarrow dataset, or any frame that is in memory already.
     memory : int
         Bytes that may be used; a column whose distinct values take more than a share of it is not listed.
     schema, options
@@ -163,39 +171,80 @@ def open_large(
     Raises
     ------
     InputError, SchemaError
-        As reading the whole file does.
+        As reading the whole table does.
     InvalidParameterError
         If the file is of another format, or incomplete rows are to be left out.
     """
+    if isinstance(source, str | os.PathLike):
+        return _open_file(source, memory, schema, options, told)
+    return _open_frame(native_frame(source), memory, schema, options, told)
+
+
+def _open_file(
+    path: str | os.PathLike[str], memory: int, schema: Schema | None, options: ReadOptions, told: Told | None
+) -> LargeTable:
     name = _checked_format(path, options)
+    if name == "parquet" and is_folder(path):
+        folder = StoredParquet.of(path)
+        parts = FolderBlocks.of(folder)
+        found = _distinct(parts, _coder(str(path), schema, options), memory, told)
+        folder.ensure_unchanged()
+        source = Source(str(path), folder.sha256, name)
+        return _described(found, source, parts, folder.ensure_unchanged, schema, options)
     with open_stored(path, most_held=0) as stored:
         blocks = _raw_blocks(stored, Path(path), name, options)
-        names = check_names(blocks.names, place=stored.name)
-        rules = CellRules(schema, options.missing, options.mixed_as_text)
-        found = _distinct(blocks, names, rules, stored.name, memory, told)
+        found = _distinct(blocks, _coder(stored.name, schema, options), memory, told)
         stored.ensure_unchanged()
     source = Source(stored.name, stored.sha256, name)
-    outline = Table(
-        Schema.of(
-            (Column(n, Role.QUASI_IDENTIFIER, kind) for n, (_, _, kind) in found.items()),
-            options.missing if schema is None else schema.missing,
-        ),
-        {n: column for n, (_, column, _) in found.items()},
-        next(iter(found.values()))[1].n_rows,
-        source,
-    )
-    large = LargeTable(outline, source, {n: own for n, (own, _, _) in found.items()}, blocks, stored)
-    if schema is None:
-        return large
-    check_covers(schema, tuple(names), tuple(names), where=source.name)
-    return large.with_schema(schema.keep(names))
+    return _described(found, source, blocks, stored.ensure_unchanged, schema, options)
 
 
-def _distinct(
-    blocks: RawBlocks, names: list[str], rules: CellRules, place: str, memory: int, told: Told | None
-) -> dict[str, tuple[pa.Array, Any, Kind]]:
+def _open_frame(frame: Any, memory: int, schema: Schema | None, options: ReadOptions, told: Told | None) -> LargeTable:
+    """Open a frame, whose hash is that of the table written as CSV, as when it is read at once."""
+    _refuse_dropping(options)
+    coder = _coder(source_name(frame), schema, options)
+    blocks = FrameBlocks.of(frame, coder)
+    found = _distinct(blocks, coder, memory, told)
+
+    def refuse_if_changed() -> None:
+        if _content_hash(opened) != sha256:
+            raise _changed(opened.source.name, _HINT_FOR_FRAMES)
+
+    opened = _described(found, Source(blocks.place, ""), blocks, refuse_if_changed, schema, options)
+    sha256 = _content_hash(opened, told)
+    source = replace(opened.source, sha256=sha256)
+    return replace(opened, source=source, outline=replace(opened.outline, source=source))
+
+
+def _content_hash(large: LargeTable, told: Told | None = None) -> str:
+    """SHA-256 of a table written as CSV, by a pass over its rows, which must be those that were counted."""
+    digest = ContentDigest()
+    columns = large.outline.columns
+    counts = {name: np.zeros(len(column.values), dtype=np.int64) for name, column in columns.items()}
+    n_rows = 0
+    values = {name: column.values for name, column in columns.items()}
+    with BlockWriter(digest, "csv", large.schema, values) as writer:  # type: ignore[arg-type]
+        for block in large.blocks(tuple(columns), told=told):
+            writer.write(block)
+            n_rows += len(block[next(iter(columns))])
+            for name, codes in block.items():
+                if not large.is_open(name):
+                    counts[name] += np.bincount(codes, minlength=len(counts[name]))
+    is_same = all(large.is_open(name) or np.array_equal(counts[name], columns[name].counts) for name in columns)
+    if n_rows != large.n_rows or not is_same:
+        raise _changed(large.source.name, _HINT_FOR_FRAMES)
+    return digest.hexdigest()
+
+
+def _coder(place: str, schema: Schema | None, options: ReadOptions) -> ColumnCoder:
+    return ColumnCoder(CellRules(schema, options.missing, options.mixed_as_text), place)
+
+
+def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, told: Told | None) -> Found:
     most, most_bytes = memory // _BYTES_A_VALUE, memory // _SHARE_OF_VALUES
-    found = {name: DistinctValues(rules.tokens(name), most, most_bytes) for name in names}
+    place = str(coder.place)
+    names = check_names(blocks.names, place=place)
+    found = {name: DistinctValues(coder.rules.tokens(name), most, most_bytes) for name in names}
     n_read = 0
     for raw in blocks(range(len(names))):
         for name, cells in zip(names, raw, strict=True):
@@ -203,8 +252,33 @@ def _distinct(
         n_read += len(raw[0])
         if told is not None:
             told(n_read)
-    coder = ColumnCoder(rules, place)
     return {name: values.finished(name, coder) for name, values in found.items()}
+
+
+def _described(
+    found: Found,
+    source: Source,
+    blocks: RawBlocks,
+    refuse_if_changed: Callable[[], None],
+    schema: Schema | None,
+    options: ReadOptions,
+) -> LargeTable:
+    """Put the columns that were found together, and describe them as the schema does."""
+    names = tuple(found)
+    outline = Table(
+        Schema.of(
+            (Column(n, Role.QUASI_IDENTIFIER, kind) for n, (_, _, kind) in found.items()),
+            options.missing if schema is None else schema.missing,
+        ),
+        {n: column for n, (_, column, _) in found.items()},
+        found[names[0]][1].n_rows,
+        source,
+    )
+    large = LargeTable(outline, source, {n: own for n, (own, _, _) in found.items()}, blocks, refuse_if_changed)
+    if schema is None:
+        return large
+    check_covers(schema, names, names, where=source.name)
+    return large.with_schema(schema.keep(names))
 
 
 def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
@@ -215,10 +289,14 @@ def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
     if name not in FORMATS:
         hint = "leave --memory out, or convert the file"
         raise InvalidParameterError("DATA read in blocks", "got another format", allowed=allowed, hint=hint)
+    _refuse_dropping(options)
+    return name
+
+
+def _refuse_dropping(options: ReadOptions) -> None:
     if options.complete_rows_only:
         hint = "leave --memory out, or leave incomplete rows out of the file beforehand"
         raise InvalidParameterError("--drop-incomplete", "got --memory too", allowed="used without --memory", hint=hint)
-    return name
 
 
 def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions) -> RawBlocks:
@@ -235,5 +313,5 @@ def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions
     return ParquetBlocks.of(path, stored.name)
 
 
-def _changed(place: str) -> InputError:
-    return InputError("changed while it was being read", path=place, hint="read it again when nobody writes to it")
+def _changed(place: str, hint: str = "read it again when nobody writes to it") -> InputError:
+    return InputError("changed while it was being read", path=place, hint=hint)

@@ -104,9 +104,7 @@ def _explained(place: str) -> Iterator[None]:
         raise
     except Exception:  # many kinds of errors, whose messages may quote cells
         problem = "cannot be read as a Parquet file"
-    else:
-        return
-    raise InputError(problem, path=place, hint="is it complete?")
+        raise InputError(problem, path=place, hint="is it complete?") from None
 
 
 def write_parquet(table: Table, file: BinaryIO) -> None:

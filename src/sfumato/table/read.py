@@ -18,9 +18,10 @@ from sfumato.table.cells import CellRules, ColumnCoder
 from sfumato.table.coding import Source, Table
 from sfumato.table.delimited import parse_delimited
 from sfumato.table.formats import READABLE, check_format, format_of
-from sfumato.table.frames import binary_from_sparse, parse_frame, source_name, with_content_hash
+from sfumato.table.frames import binary_from_sparse, native_frame, parse_frame, source_name, with_content_hash
 from sfumato.table.libsvm import parse_libsvm
 from sfumato.table.parquet import parse_parquet
+from sfumato.table.parquet_folder import StoredParquet, is_folder, parse_folder
 from sfumato.table.parsed import Parsed
 from sfumato.table.spreadsheet import parse_spreadsheet
 from sfumato.table.text import check_text
@@ -76,8 +77,10 @@ def read_table(
 
     Parameters
     ----------
-    source : path, "-", pandas or polars frame, pyarrow Table, 2-D numpy array, scipy.sparse matrix, Table, BinaryTable
-        A libsvm file or sparse matrix gives a ``BinaryTable``, everything else a ``Table``.
+    source : path, "-", frame, 2-D numpy array, scipy.sparse matrix, Table, BinaryTable
+        A frame is one of pandas, polars (also lazy), PySpark or Narwhals, a DuckDB relation, an Ibis table, a pyarrow
+        table or dataset, or any object with ``__arrow_c_stream__``. A libsvm file or sparse matrix gives a
+        ``BinaryTable``, everything else a ``Table``.
     schema : Schema or None
         Has to describe every column (of a binary table: every column that is no feature), in any order.
 
@@ -100,6 +103,10 @@ def read_table(
 def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
     name = format_of(path).removesuffix(".gz") if options.format is None else check_format(options.format, READABLE)
     coder = ColumnCoder(CellRules(schema, options.missing, options.mixed_as_text))
+    if name == "parquet" and is_folder(path):
+        folder = StoredParquet.of(path)
+        coder.place = str(path)
+        return _table(parse_folder(folder, coder), Source(str(path), folder.sha256, name), schema, options)
     with open_stored(path) as stored:
         coder.place = stored.name
         if name == "libsvm":
@@ -126,6 +133,7 @@ def _parse(stored: StoredBytes, coder: ColumnCoder, name: str, options: ReadOpti
 
 def _read_memory(source: Any, schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
     rules = CellRules(schema, options.missing, options.mixed_as_text)
+    source = native_frame(source)
     name = source_name(source)
     table: Table | BinaryTable
     if sp.issparse(source):

@@ -255,3 +255,40 @@ def test_nothing_but_results_is_in_the_folder(folder):
 
     assert json.loads(folder.path_of(POINT).read_text())["key"] == folder.key(POINT)
     assert len(list(folder.path.iterdir())) == 1
+
+
+ENTRY = {"attacker": "c45", "scores": [0.1, 2 / 3]}
+
+
+def test_scores_of_attackers_come_back_as_they_were_saved(folder):
+    folder.scores.save("a", ENTRY)
+
+    assert folder.scores.load("a") == ENTRY | {"key": folder.scores.load("a")["key"]}
+    assert folder.scores.load("b") is None
+
+
+def test_scores_are_not_found_with_other_versions(folder, monkeypatch):
+    folder.scores.save("a", ENTRY)
+    monkeypatch.setattr(run_folder, "tool_versions", lambda: {"numpy": "0"})
+
+    assert folder.scores.load("a") is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"key": "a"}', "nothing", "[" * 100_000])
+def test_a_damaged_file_of_scores_holds_none(folder, content):
+    folder.scores.save("a", ENTRY)
+    (path,) = folder.path.iterdir()
+    path.write_text(content)
+
+    assert folder.scores.load("a") is None
+
+
+def test_clearing_scores_leaves_results_and_other_files(folder):
+    folder.save(POINT, done())
+    folder.scores.save("a", ENTRY)
+    (folder.path / "notes.txt").write_text("mine")
+
+    folder.scores.clear()
+
+    assert folder.scores.load("a") is None
+    assert {path.name for path in folder.path.iterdir()} == {folder.path_of(POINT).name, "notes.txt"}

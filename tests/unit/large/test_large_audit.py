@@ -190,9 +190,9 @@ def test_another_file_and_a_changed_manifest_are_found(files):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"guarantees": [{"kind": "containment", "k": 2, "columns": ["town"]}]},
+        {"guarantees": [{"kind": "bucket-size", "k": 2, "bucket": "town", "columns": ["town"]}]},
         {"perturbation": {"kind": "flipped", "n_cells_changed": 0}},
-        {"evidence": {"risk": {"containment_level": 3}}},
+        {"evidence": {"risk": {"smallest_bucket": 3}}},
     ],
 )
 def test_what_counts_cannot_show_is_refused(files, changes):
@@ -207,8 +207,27 @@ def test_what_counts_cannot_show_is_refused(files, changes):
     assert "NOT CHECKED out of core" in report.failures[0]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"guarantees": [{"kind": "containment", "k": 2, "columns": ["town"]}]},
+        {"evidence": {"risk": {"containment_level": 3}}},
+    ],
+)
+def test_containment_of_columns_that_are_not_zero_or_one_is_refused(files, changes):
+    """It cannot be measured, and does not pass for that."""
+    _, output, manifest_path = files
+    rewrite(output, released_cells(output), manifest_path, **changes)
+    manifest, entries = read_manifest(manifest_path)
+
+    report = audit_large(open_released(output, manifest, PLENTY), entries, memory=PLENTY)
+
+    assert not report.passed
+    assert any("holds something other than 0 and 1" in failure for failure in report.failures), report.failures
+
+
 def test_the_profile_of_a_file_is_that_of_the_table(tmp_path):
-    """But for containment, which counts do not show."""
+    """Which has no containment, for its columns are not 0/1."""
     pyarrow.parquet.write_table(original_cells(), tmp_path / "a.parquet")
     table, large = read_table(tmp_path / "a.parquet"), open_large(tmp_path / "a.parquet", memory=PLENTY)
     roles = ROLES | {"dose": Role.TARGET}

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.counting import blocks
+from sfumato.counting import blocks, cell_limits
 from sfumato.errors import AuditFailedError, InputError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.large.memory import Memory
 from sfumato.large.release import able_mechanisms, propose, publish_large
@@ -184,7 +184,16 @@ def test_the_release_does_not_depend_on_the_memory(source, tmp_path):
 def test_only_mechanisms_that_need_no_rows_can_do_it(source):
     """The others are refused, and those that can are named."""
     large = described(open_large(source, memory=MEMORY.n_bytes))
-    assert able_mechanisms() == ["gain-recoding", "global-recoding"]
+    assert able_mechanisms() == [
+        "breach-aware",
+        "error-risk-tree",
+        "exact-containment",
+        "gain-recoding",
+        "global-recoding",
+        "greedy-containment",
+        "maximal-containment",
+        "optimal-containment",
+    ]
     with pytest.raises(InvalidParameterError, match="gain-recoding, global-recoding"):
         propose(large, build_mechanism("mondrian", {}), MEMORY)
 
@@ -211,7 +220,10 @@ def test_a_quasi_identifier_with_too_many_values_is_refused(source):
 def test_a_target_with_very_many_values_is_refused(source):
     """Counts of its values with those of a quasi-identifier must fit."""
     large = described(open_large(source, memory=MEMORY.n_bytes))
-    with patch.object(blocks, "_MOST_PAIRS", 3), pytest.raises(SchemaError, match="to be counted with those of 'age'"):
+    with (
+        patch.object(cell_limits, "_MOST_PAIRS", 3),
+        pytest.raises(SchemaError, match="to be counted with those of 'age'"),
+    ):
         propose(large, GlobalRecoder(k=3), MEMORY)
 
 

@@ -1,0 +1,100 @@
+"""Promises that compare a release with its original, judged without either in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sfumato.audit import entropy
+from sfumato.audit.beside import Beside
+from sfumato.audit.breach import is_from_sample, sample_size
+from sfumato.audit.checks import AuditReport, Check
+from sfumato.audit.claims import Claims, Promise
+from sfumato.audit.columns import Columns
+from sfumato.audit.entropy import check_gain_promises
+from sfumato.audit.large_breach import check_large_breach, measure_large
+from sfumato.entropy_guarantees import PrivacyGain
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.estimated_guarantees import BreachBound
+from sfumato.guarantees import ROUNDING
+from sfumato.table.large import LargeTable, Told
+
+COMPARED = (BreachBound.kind, PrivacyGain.kind)
+"""Guarantees that are judged here, beside the original."""
+
+
+def judged_beside(
+    found: AuditReport,
+    claims: Claims,
+    released: LargeTable,
+    original: LargeTable | None,
+    *,
+    memory: int,
+    check_roles: bool,
+    told: Told | None = None,
+) -> AuditReport:
+    """Put what the two files together show in the place of what the release alone shows of such promises.
+
+    Without an original nothing changes: such a promise then was not checked, and the audit fails.
+    """
+    if original is None or not any(promise.guarantee.kind in COMPARED for promise in claims.promises):
+        return found
+    beside = Beside(Columns(released.outline), Columns(original.outline), claims)
+    checks = [*check_large_breach(claims, original, check_roles, memory, told)]
+    checks += check_gain_promises(claims, beside, check_roles)
+    levels = []
+    for promise, level in zip(claims.promises, found.levels, strict=True):
+        own = list(_check_level(promise, original, beside, told)) if promise.guarantee.kind in COMPARED else []
+        checks += own
+        levels.append(own[0].found if own else level)
+    anew = {check.name for check in checks}
+    kept = [check for check in found.checks if check.name not in anew]
+    return AuditReport((*kept, *checks), tuple(levels))
+
+
+def _check_level(promise: Promise, original: LargeTable, beside: Beside, told: Told | None) -> Iterator[Check]:
+    guarantee = promise.guarantee
+    name = f"{guarantee.kind}: level"
+    try:
+        if isinstance(guarantee, BreachBound):
+            promised, found = guarantee.max_breach_increase, measure_large(guarantee, original, told)
+        elif isinstance(guarantee, PrivacyGain):
+            promised, found = guarantee.min_privacy_gain, entropy.measure(guarantee, beside)
+        else:
+            raise AssertionError
+    except (SchemaError, InvalidParameterError) as exc:
+        yield Check(name, False, f"{guarantee.kind} cannot be measured: {exc}")
+        return
+    passed = guarantee.is_met_by(found)
+    said = f"{'holds' if passed else 'does not hold'}: promised {promised:g}, found {found:.6g}"
+    sampled = _sampled(guarantee, original)
+    said += f", estimated on the audit's own {sampled}" if sampled else ""
+    yield Check(name, passed, f"{guarantee.kind} {said}", promised, found)
+    yield _check_audited(promise, found, original, beside.claims)
+
+
+def _sampled(guarantee: object, original: LargeTable) -> str:
+    """Words on the sample on which a promise is judged; empty where all rows are."""
+    if not isinstance(guarantee, BreachBound):
+        return ""
+    size = sample_size(len(guarantee.baseline) + 1)
+    return f"sample of {size:,} of {original.n_rows:,} rows" if original.n_rows > size else ""
+
+
+def _check_audited(promise: Promise, found: float, original: LargeTable, claims: Claims) -> Check:
+    kind, stated = promise.guarantee.kind, promise.audited
+    name = f"{kind}: audited level"
+    if stated is None:
+        return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
+    said = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
+    if _sampled(promise.guarantee, original) and not is_from_sample(claims):
+        said += " on a sample; NOT CHECKED whether all rows give the level stated"
+        return Check(name, promise.guarantee.is_met_by(stated), said, stated, found)
+    return Check(name, abs(stated - found) <= ROUNDING, said, stated, found)
+
+
+def sampled_estimates(original: LargeTable | None, claims: Claims) -> list[str]:
+    """Say which promises were judged on a sample only."""
+    if original is None:
+        return []
+    found = [(promise.guarantee.kind, _sampled(promise.guarantee, original)) for promise in claims.promises]
+    return [f"{kind} on more than a {sampled}" for kind, sampled in found if sampled]

@@ -1,0 +1,216 @@
+"""``release`` and ``audit`` with ``--engine``: the rows stay on a Spark cluster."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.large import described_as, refuse_mixed_columns, refuse_open_guesses
+from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, with_given_roles
+
+if TYPE_CHECKING:
+    from sfumato.cluster.table import ClusterTable
+    from sfumato.contract import Release
+    from sfumato.large.memory import Memory
+    from sfumato.project import Project
+    from sfumato.publishing import Published
+    from sfumato.schema import Role
+    from sfumato.table.describe import ColumnGuess
+    from sfumato.table.read import ReadOptions
+
+DEFAULT_MEMORY = "1GB"
+ENGINE_HELP = "Work on a Spark cluster, spark://host:port (Parquet); --memory is then the driver's, default 1GB."
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What is to be released, from a project file or from flags."""
+
+    path: str
+    mechanism: Any
+    output: Path | None
+    options: ReadOptions
+    roles: dict[str, Role]
+    project: Project | None = None
+
+
+def release_on_cluster(
+    data: str | None,
+    project_path: Path,
+    settings: dict[str, Any],
+    engine: str,
+    memory_text: str | None,
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Have a cluster count a table, write the release and audit it."""
+    from sfumato.cli.summary import show_guesses
+    from sfumato.cluster.master import Master
+    from sfumato.cluster.proposal import check_able_on_cluster
+    from sfumato.cluster.release import propose_on_cluster, publish_on_cluster
+    from sfumato.cluster.session import spark_session
+    from sfumato.large.memory import Memory
+
+    memory = Memory.of(memory_text or DEFAULT_MEMORY)
+    Master.of(engine)
+    order = _order(data, project_path, settings)
+    check_able_on_cluster(order.mechanism)
+    _refuse_other_formats(order.path, order.options)
+    target = None if dry_run else _checked_target(order, force=force)
+    published: Published | None = None
+    bar, progress = progress_bar("connecting to the cluster")
+    with bar, spark_session(engine, memory=memory.n_bytes) as session:
+        progress(0, 0, "values are counted by the cluster")
+        original, guesses = _opened(session, order, memory)
+        show_guesses(guesses)
+        proposal = propose_on_cluster(original, order.mechanism, memory, progress=progress)
+        if order.project is not None:
+            proposal = replace(proposal, release=proposal.release.with_manifest(project_sha256=order.project.sha256))
+        if target is not None:
+            published = publish_on_cluster(proposal, target, memory, force=force, progress=progress)
+    _show(published.release if published else proposal.release, published, as_json)
+
+
+def _show(release: Release, published: Published | None, as_json: bool) -> None:
+    from sfumato.cli.summary import show_release
+
+    if as_json:
+        click.echo(release.manifest.to_json(), nl=False)
+    show_release(release)
+    if published is None:
+        click.echo("dry run: nothing was written; the promises were measured on the counts", err=True)
+    else:
+        click.echo(published.audit.checks[-1].message, err=True)
+        click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
+
+
+def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> _Order:
+    from sfumato.cli.release import merged_parameters, project_with_flags
+    from sfumato.mechanisms import build_mechanism
+    from sfumato.project import DEFAULT_MECHANISM
+
+    if data is None:
+        project = project_with_flags(project_path, settings)
+        mechanism = build_mechanism(str(project.mechanism), project.parameters)
+        return _Order(str(project.data_path), mechanism, project.output, project.options, {}, project)
+    mechanism = build_mechanism(settings["mechanism"] or DEFAULT_MECHANISM, merged_parameters({}, settings))
+    output = Path(settings["output"]) if settings["output"] else None
+    return _Order(data, mechanism, output, read_options(settings), given_roles(settings))
+
+
+def _refuse_other_formats(path: str, options: ReadOptions) -> None:
+    """Refuse what is no Parquet by its name, before a cluster is asked."""
+    from sfumato.errors import InvalidParameterError
+    from sfumato.table.formats import format_of
+
+    found = options.format or ("parquet" if Path(path).is_dir() else format_of(path))
+    if found != "parquet" or path == "-":
+        allowed = "a Parquet file or a folder of such, which driver and workers see under the same path"
+        raise InvalidParameterError("a table with --engine", "got another", allowed=allowed)
+
+
+def _checked_target(order: _Order, *, force: bool) -> Path:
+    from sfumato.cluster.folders import check_folder_targets
+    from sfumato.errors import InvalidParameterError
+    from sfumato.publishing import manifest_path_for
+    from sfumato.table.coding import Source
+
+    if order.output is None:
+        hint = "a name such as -o release.parquet; or try --dry-run"
+        raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
+    check_folder_targets(order.output, manifest_path_for(order.output), Source(order.path, ""), force=force)
+    return order.output
+
+
+def _opened(session: Any, order: _Order, memory: Memory) -> tuple[ClusterTable, list[ColumnGuess]]:
+    """Open a table as a project describes it, or with the roles that are given and the others guessed."""
+    from sfumato.cluster.table import open_cluster
+
+    if order.project is not None:
+        return _opened_project(session, order.project, memory), []
+    table = open_cluster(session, order.path, memory=memory.n_bytes, options=order.options)
+    refuse_open_guesses(table, order.roles)
+    refuse_mixed_columns(table)
+    described, guesses = apply_roles(table.outline, order.roles)
+    return described_as(table, described), guesses
+
+
+def _opened_project(session: Any, project: Project, memory: Memory) -> ClusterTable:
+    from sfumato.cluster.table import open_cluster
+
+    return project.opened_by(
+        lambda schema: open_cluster(
+            session, project.data_path, memory=memory.n_bytes, schema=schema, options=project.options
+        )
+    )
+
+
+def verify_on_cluster(
+    path: str,
+    manifest_path: Path,
+    original: str | None,
+    project: str | None,
+    options: ReadOptions,
+    roles: dict[str, Role],
+    engine: str,
+    memory_text: str | None,
+    as_json: bool,
+) -> None:
+    """Have a cluster audit a release, beside its original if that is given."""
+    from sfumato.cli.summary import show_checks
+    from sfumato.cluster.master import Master
+    from sfumato.cluster.release import audit_cluster_file
+    from sfumato.cluster.session import spark_session
+    from sfumato.large.memory import Memory
+    from sfumato.project import load_project
+
+    memory = Memory.of(memory_text or DEFAULT_MEMORY)
+    Master.of(engine)
+    described = load_project(project) if project else None
+    _refuse_other_formats(path, replace(options, format=None))
+    if described is not None:
+        _refuse_other_formats(str(described.data_path), described.options)
+    if original is not None:
+        _refuse_other_formats(original, options)
+    bar, _ = progress_bar("auditing on the cluster")
+    with bar, spark_session(engine, memory=memory.n_bytes) as session:
+        if described is not None:
+            opened: ClusterTable | None = _opened_project(session, described, memory)
+        else:
+            opened = _opened_original(session, original, manifest_path, options, roles, memory)
+        report = audit_cluster_file(
+            session, path, manifest_path, memory, original=opened, check_roles=bool(project or roles)
+        )
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), indent=2))
+    else:
+        show_checks(report)
+    report.raise_if_failed()
+
+
+def _opened_original(
+    session: Any,
+    path: str | None,
+    manifest_path: Path,
+    options: ReadOptions,
+    roles: dict[str, Role],
+    memory: Memory,
+) -> ClusterTable | None:
+    """Open the original as the manifest says, with the roles given."""
+    from sfumato.cluster.table import open_cluster
+    from sfumato.reaudit import original_by, read_manifest
+
+    if path is None:
+        return None
+    manifest, _ = read_manifest(manifest_path)
+    table = original_by(
+        manifest,
+        options,
+        lambda schema, read_as: open_cluster(session, path, memory=memory.n_bytes, schema=schema, options=read_as),
+    )
+    return described_as(table, with_given_roles(table.outline, roles))

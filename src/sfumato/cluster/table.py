@@ -1,0 +1,295 @@
+"""Tables on a Spark cluster: what their columns hold, counted there and understood here, and their rows as codes.
+
+Cells are understood exactly as :func:`sfumato.table.read.read_table` does. The driver sees distinct values and counts,
+never rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.cluster.frames import Frame, Session, exact_settings, looked_up, numbered_columns, url_of
+from sfumato.cluster.open_columns import clean_cell, says_of_cells
+from sfumato.cluster.watching import watching
+from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.cells import CellRules, ColumnCoder, check_names, plain_array
+from sfumato.table.coding import Source, Table, is_number_type, plain_type
+from sfumato.table.parquet_folder import StoredParquet
+from sfumato.table.read import DEFAULT_OPTIONS, ReadOptions, check_covers
+from sfumato.table.weighted import OpenColumn, WeightedColumn
+
+_BYTES_A_VALUE = 4000
+_SHARE_OF_VALUES = 16
+_COLUMNS_A_JOB = 16
+_FAR = 2
+_FRAME = "<pyspark>"
+
+
+@dataclass(frozen=True, repr=False)
+class ClusterTable:
+    """A table whose rows stay on a cluster.
+
+    Parameters
+    ----------
+    outline : Table
+        Every column by itself: its entries are the distinct values as they are stored, with their counts. A column
+        with too many of them is an :class:`OpenColumn`.
+    source : Source or None
+        Name, hash and format of the file or folder; ``None`` for a DataFrame of the user's.
+    session : SparkSession
+    """
+
+    outline: Table
+    source: Source | None
+    session: Session
+    _frame: Frame
+    _stored: Mapping[str, pa.Array]
+    _hashed: StoredParquet | None
+
+    def __repr__(self) -> str:
+        return f"ClusterTable({self.n_rows:,} rows, {len(self.schema):,} columns)"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.outline.n_rows
+
+    @property
+    def schema(self) -> Schema:
+        """Description of the columns."""
+        return self.outline.schema
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        return self.source.name if self.source is not None else _FRAME
+
+    def is_open(self, name: str) -> bool:
+        """Whether a column has too many distinct values to be listed."""
+        return isinstance(self.outline[name], OpenColumn)
+
+    def with_schema(self, schema: Schema) -> ClusterTable:
+        """Describe the same columns anew.
+
+        Raises
+        ------
+        InputError
+            If a column is declared numeric and some of its values are no numbers.
+        """
+        for column in schema:
+            coded = self.outline[column.name]
+            if isinstance(coded, OpenColumn) and column.kind is Kind.NUMERIC and coded.kind is not Kind.NUMERIC:
+                problem = "is declared numeric, but some of its values are not numbers"
+                raise InputError(problem, path=self.place, column=column.name)
+        return replace(self, outline=self.outline.with_schema(schema))
+
+    def rows(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Frame:
+        """Frame of some columns, named ``c0``, ``c1``, …, one row a row.
+
+        Parameters
+        ----------
+        wanted : sequence of name and Arrow array or None
+            What stands for each code of the column (numbers, labels); ``None`` gives the cells themselves. A cell that
+            the table did not hold when it was opened becomes null.
+        """
+        from pyspark.sql import functions as sf
+
+        places = {name: i for i, name in enumerate(self.schema.names())}
+        for name, _ in wanted:
+            if name not in places:
+                raise ColumnNotFoundError(name, places)
+        frame = self._frame.select(*(sf.col(f"c{places[n]}").alias(f"r{i}") for i, (n, _) in enumerate(wanted)))
+        cells = []
+        for i, (name, meant) in enumerate(wanted):
+            column = self.outline[name]
+            if isinstance(column, OpenColumn):
+                cells.append(self._open_cell(sf.col(f"r{i}"), name, column).alias(f"c{i}"))
+                continue
+            values = (column.values if meant is None else meant).take(pa.array(column.codes))
+            frame = looked_up(self.session, frame, f"r{i}", self._stored[name], values, f"c{i}")
+            cells.append(sf.col(f"c{i}"))
+        return frame.select(*cells)
+
+    def _open_cell(self, cell: Any, name: str, column: OpenColumn) -> Any:
+        return clean_cell(cell, self._stored[name].type, column.values.type, self.schema.missing_tokens(name))
+
+    def ensure_unchanged(self) -> None:
+        """Refuse a file whose bytes are others than when it was opened; nothing is known of a DataFrame."""
+        if self._hashed is not None:
+            self._hashed.ensure_unchanged()
+
+
+def open_cluster(
+    session: Session,
+    source: Any,
+    *,
+    memory: int,
+    schema: Schema | None = None,
+    options: ReadOptions = DEFAULT_OPTIONS,
+) -> ClusterTable:
+    """Let a cluster count the distinct values of every column, and find out what they mean.
+
+    Parameters
+    ----------
+    session : SparkSession
+    source : path or Spark DataFrame
+        A Parquet file or a folder of such that driver and workers see under the same path; or a frame of the session.
+    memory : int
+        Bytes that the driver may use; a column whose distinct values take more than a share of it is not listed.
+    schema, options
+        See :func:`sfumato.table.read.read_table`.
+
+    Raises
+    ------
+    InputError, SchemaError
+        As reading the whole table does.
+    InvalidParameterError
+        If the file is not to be read as Parquet, or incomplete rows are to be left out.
+    ClusterError
+        If the cluster cannot do it.
+    """
+    _check_options(options)
+    hashed = StoredParquet.of(source) if isinstance(source, str | os.PathLike) else None
+    if hashed is not None:
+        hashed.check_columns()
+    place = str(source) if hashed is not None else _FRAME
+    with watching(session), exact_settings(session):
+        frame = source if hashed is None else session.read.parquet(url_of(hashed.path, is_pattern=True))
+        names = check_names(frame.columns, place=place)
+        reader = _ColumnReader(
+            numbered_columns(frame), CellRules(schema, options.missing, options.mixed_as_text), place, memory
+        )
+        found = reader.read(names)
+    own = None if hashed is None else Source(place, hashed.sha256, "parquet")
+    outline = Table(
+        Schema.of(
+            (Column(n, Role.QUASI_IDENTIFIER, kind) for n, (_, _, kind) in found.items()),
+            options.missing if schema is None else schema.missing,
+        ),
+        {n: column for n, (_, column, _) in found.items()},
+        _n_rows([column for _, column, _ in found.values()], place),
+        own,
+    )
+    table = ClusterTable(
+        outline, own, session, reader.frame, {n: stored for n, (stored, _, _) in found.items()}, hashed
+    )
+    if schema is None:
+        return table
+    check_covers(schema, tuple(names), tuple(names), where=place)
+    return table.with_schema(schema.keep(names))
+
+
+class _ColumnReader:
+    """Reads the columns of a frame, some at a time."""
+
+    def __init__(self, frame: Frame, rules: CellRules, place: str, memory: int) -> None:
+        self.frame, self._rules, self._place = frame, rules, place
+        self._coder = ColumnCoder(rules, place)
+        self._most, self._most_bytes = memory // _BYTES_A_VALUE, memory // _SHARE_OF_VALUES
+
+    def read(self, names: Sequence[str]) -> dict[str, tuple[pa.Array, WeightedColumn | OpenColumn, Kind]]:
+        """Values as they are stored, the column that they make, and its kind."""
+        types = self.frame.limit(0).toArrow().schema.types
+        for name, data_type in zip(names, types, strict=True):
+            if plain_type(data_type) is None:
+                plain_array(pa.nulls(0, data_type), name, self._place)
+        found: dict[int, tuple[pa.Array, WeightedColumn | OpenColumn, Kind]] = {}
+        for first in range(0, len(names), _COLUMNS_A_JOB):
+            positions = range(first, min(first + _COLUMNS_A_JOB, len(names)))
+            long = self._far_too_long(positions)
+            for position in long:
+                nothing = plain_array(pa.nulls(0, types[position]), names[position], self._place)
+                found[position] = self._open(position, names[position], nothing)
+            listed = [position for position in positions if position not in long]
+            for position, (values, counts) in zip(listed, self._distinct(listed), strict=True):
+                found[position] = self._column(position, names[position], values, counts)
+        return {name: found[position] for position, name in enumerate(names)}
+
+    def _far_too_long(self, positions: Sequence[int]) -> set[int]:
+        """Columns that have far more distinct values than are listed: grouping them would move all rows.
+
+        The estimate errs by some percent, so that a column of half as many values is never among them.
+        """
+        from pyspark.sql import functions as sf
+
+        estimates = self.frame.agg(*(sf.approx_count_distinct(f"c{i}") for i in positions)).toArrow()
+        most = _FAR * self._most
+        return {i for i, estimate in zip(positions, estimates.columns, strict=True) if estimate[0].as_py() > most}
+
+    def _distinct(self, positions: Sequence[int]) -> Iterator[tuple[pa.ChunkedArray, pa.ChunkedArray]]:
+        """Distinct values of columns with their counts, in one job; no more than one above the limit."""
+        from pyspark.sql import functions as sf
+
+        keys = [f"c{i}" for i in positions]
+        types = [self.frame.schema[key].dataType for key in keys]
+        parts: list[Frame] = []
+        for i, key in enumerate(keys):
+            counted = self.frame.groupBy(key).agg(sf.count(sf.lit(1)).alias("n")).limit(self._most + 1)
+            own = [sf.lit(None).cast(of).alias(k) if k != key else sf.col(k) for k, of in zip(keys, types, strict=True)]
+            parts.append(counted.select(sf.lit(i).alias("i"), "n", *own))
+        if not parts:
+            return
+        found = reduce(lambda one, other: one.unionAll(other), parts).toArrow()
+        for i, key in enumerate(keys):
+            own_rows = found.filter(pc.equal(found.column("i"), i))
+            yield own_rows.column(key), own_rows.column("n")
+
+    def _column(
+        self, position: int, name: str, values: pa.ChunkedArray, counts: pa.ChunkedArray
+    ) -> tuple[pa.Array, WeightedColumn | OpenColumn, Kind]:
+        stored = plain_array(values, name, self._place)
+        if len(stored) > self._most or stored.nbytes > self._most_bytes:
+            return self._open(position, name, stored.slice(0, 0))
+        coded, kind = self._coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored)
+        return stored, WeightedColumn(coded.codes, coded.values, counts.to_numpy().astype(np.int64)), kind
+
+    def _open(self, position: int, name: str, nothing: pa.Array) -> tuple[pa.Array, OpenColumn, Kind]:
+        from pyspark.sql import functions as sf
+
+        cell, tokens = sf.col(f"c{position}"), self._rules.tokens(name)
+        read = clean_cell(cell, nothing.type, nothing.type, tokens)
+        said = says_of_cells(cell, read, nothing.type)
+        found = self.frame.agg(*(what.alias(key) for key, what in said.items())).toArrow().to_pylist()[0]
+        read_as = pc.cast(nothing, pa.date32()) if found.get("midnights") else nothing
+        kind = _kind(read_as, found)
+        return nothing, OpenColumn(np.zeros(0, dtype=np.int32), read_as, found["rows"], found["missing"], kind), kind
+
+
+def _kind(nothing: pa.Array, found: Mapping[str, Any]) -> Kind:
+    """Kind of a column whose values are not listed."""
+    if found.get("numbers") or (is_number_type(nothing.type) and not pa.types.is_boolean(nothing.type)):
+        return Kind.NUMERIC
+    is_moment = pa.types.is_date(nothing.type) or pa.types.is_timestamp(nothing.type)
+    return Kind.DATE if found.get("dates") or is_moment else Kind.CATEGORICAL
+
+
+def _n_rows(columns: Sequence[WeightedColumn | OpenColumn], place: str) -> int:
+    """Return the number of rows, the same for every column."""
+    found = {column.n_rows for column in columns}
+    if not found or found == {0}:
+        problem = "holds no data rows"
+        raise InputError(problem, path=place)
+    if len(found) > 1:
+        problem = "changed while it was being read"
+        raise InputError(problem, path=place, hint="take a frame that gives the same rows each time, or cache it")
+    return found.pop()
+
+
+def _check_options(options: ReadOptions) -> None:
+    if options.format not in (None, "parquet"):
+        hint = "convert the file to Parquet"
+        raise InvalidParameterError("DATA read by a cluster", "got another format", allowed="Parquet", hint=hint)
+    if options.complete_rows_only:
+        hint = "leave incomplete rows out of the file beforehand"
+        raise InvalidParameterError(
+            "--drop-incomplete", "got a cluster too", allowed="used without a cluster", hint=hint
+        )

@@ -1,0 +1,185 @@
+"""Folders of Parquet files that are one table together, as clusters write them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from sfumato.errors import InputError
+from sfumato.table.cells import ColumnCoder, check_names
+from sfumato.table.parquet import ParquetBlocks
+from sfumato.table.parsed import Parsed
+
+_HIDDEN = ("_", ".")
+
+
+@dataclass(frozen=True)
+class StoredParquet:
+    """A Parquet file, or a folder of such, with the hash that it had when it was opened.
+
+    Parameters
+    ----------
+    path : Path
+    sha256 : str
+        Of a file its SHA-256; of a folder see :func:`folder_sha256`.
+    """
+
+    path: Path
+    sha256: str
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> StoredParquet:
+        """Hash what stands at a path.
+
+        Raises
+        ------
+        InputError
+            If nothing is there, or it cannot be read.
+        """
+        return cls(Path(path), _sha256(Path(path)))
+
+    def ensure_unchanged(self) -> None:
+        """Refuse bytes that are others than when it was opened."""
+        if _sha256(self.path) != self.sha256:
+            problem = "changed while it was being read"
+            raise InputError(problem, path=self.path, hint="read it again when nobody writes to it")
+
+    def check_columns(self) -> None:
+        """Refuse files whose columns are not all the same: a cluster would take those that lack for missing cells."""
+        files = part_files(self.path) if self.path.is_dir() else [self.path]
+        first = _arrow_schema(files[0])
+        check_names(first.names, place=str(self.path))
+        for file in files[1:]:
+            if not _arrow_schema(file).equals(first):
+                problem = "its files do not have the same columns, in the same order and of the same types"
+                raise InputError(problem, path=self.path, hint="write them anew as one table")
+
+
+@dataclass(frozen=True, repr=False)
+class FolderBlocks:
+    """Rows of the files of a folder, one file after the other, block by block, as often as asked."""
+
+    files: tuple[ParquetBlocks, ...]
+
+    @classmethod
+    def of(cls, stored: StoredParquet) -> FolderBlocks:
+        """Look at the columns of a folder's files.
+
+        Raises
+        ------
+        InputError
+            If there are no rows, or the files have different columns.
+        """
+        stored.check_columns()
+        files = [path for path in part_files(stored.path) if _n_rows(path)]
+        if not files:
+            problem = "holds no data rows"
+            raise InputError(problem, path=stored.path)
+        return cls(tuple(ParquetBlocks.of(path, str(path)) for path in files))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns as they are stored."""
+        return self.files[0].names
+
+    def __call__(self, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Cells of some columns, block by block."""
+        for file in self.files:
+            yield from file(positions)
+
+
+def parse_folder(stored: StoredParquet, coder: ColumnCoder) -> Parsed:
+    """Parse all files of a folder as one table; columns keep their types."""
+    blocks = FolderBlocks.of(stored)
+    names = check_names(blocks.names, place=str(stored.path))
+    cells = zip(*blocks(range(len(names))), strict=True)
+    columns, kinds = {}, {}
+    for name, chunks in zip(names, cells, strict=True):
+        columns[name], kinds[name] = coder.code(name, pa.chunked_array([_plain(chunk) for chunk in chunks]))
+    stored.ensure_unchanged()
+    return Parsed(columns, kinds, columns[names[0]].n_rows)
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder stands at a path; no for what is no path."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def part_files(folder: Path) -> list[Path]:
+    """Files of a folder that hold rows, sorted by their names; those that begin with ``_`` or ``.`` do not.
+
+    Raises
+    ------
+    InputError
+        If there is none, or the folder cannot be read.
+    """
+    try:
+        found = sorted(_visible_files(folder), key=lambda path: path.relative_to(folder).as_posix())
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror})"
+        raise InputError(problem, path=folder) from None
+    if not found:
+        problem = "is a folder without Parquet files"
+        raise InputError(problem, path=folder)
+    return found
+
+
+def folder_sha256(folder: Path) -> str:
+    """SHA-256 over one line for each file: its own SHA-256, two blanks, its name in the folder; sorted by name.
+
+    In a folder without folders it is what ``sha256sum * | sha256sum`` gives.
+    """
+    digest = hashlib.sha256()
+    for path in part_files(folder):
+        digest.update(f"{_file_sha256(path)}  {path.relative_to(folder).as_posix()}\n".encode())
+    return digest.hexdigest()
+
+
+def _visible_files(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.name.startswith(_HIDDEN) and "=" not in path.name:
+            continue
+        if path.is_dir():
+            yield from _visible_files(path)
+        else:
+            yield path
+
+
+def _sha256(path: Path) -> str:
+    return folder_sha256(path) if path.is_dir() else _file_sha256(path)
+
+
+def _file_sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        problem = "does not exist"
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        problem = f"cannot be read ({error.strerror if isinstance(error, OSError) else 'not a path'})"
+    raise InputError(problem, path=path)
+
+
+def _plain(chunk: pa.Array) -> pa.Array:
+    return chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
+
+
+def _n_rows(path: Path) -> int:
+    return int(pyarrow.parquet.read_metadata(path).num_rows)
+
+
+def _arrow_schema(path: Path) -> pa.Schema:
+    try:
+        return pyarrow.parquet.read_schema(path).remove_metadata()
+    except (OSError, pa.ArrowException):
+        problem = "cannot be read as a Parquet file"
+    raise InputError(problem, path=path, hint="is it complete?")

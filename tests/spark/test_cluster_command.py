@@ -1,0 +1,108 @@
+"""``release`` and ``audit`` with ``--engine``, as a user types them, on the real cluster."""
+
+import contextlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.cli.main import run
+from sfumato.datasets.admissions import admissions
+from sfumato.table.write import write_table
+
+RECODING = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0.05"]
+COLUMNS = ["patient_id", "age", "sex", "insurance", "dialysis", "readmitted"]
+ROLES = [
+    "--identifiers=patient_id",
+    "--quasi-identifiers=age,sex,insurance",
+    "--sensitive=dialysis",
+    "--target=readmitted",
+]
+
+
+@pytest.fixture
+def engine(spark, cluster, tmp_path, monkeypatch):
+    """Make a working folder that holds the data; the options that name the cluster, where one session serves all."""
+    monkeypatch.chdir(tmp_path)
+    with Path("stays.parquet").open("wb") as file:
+        write_table(admissions(n_rows=600).keep(COLUMNS), file, "parquet")
+
+    @contextlib.contextmanager
+    def shared(master, *, memory):
+        assert (master, memory) == (cluster.url, 300 * 10**6)
+        yield spark
+
+    monkeypatch.setattr("sfumato.cluster.session.spark_session", shared)
+    return ["--engine", cluster.url, "--memory", "300MB"]
+
+
+def sorted_rows(table):
+    return sorted(map(repr, table.to_pylist()))
+
+
+def test_a_release_by_the_cluster_has_the_rows_of_one_in_memory(engine, capsys):
+    """With the same promises; its audit confirms it, and one after a change does not."""
+    assert run(["release", "stays.parquet", *RECODING, *ROLES, "-o", "memory.parquet"]) == 0
+    assert run(["release", "stays.parquet", *RECODING, *ROLES, *engine, "-o", "cluster.parquet"]) == 0
+    assert "wrote cluster.parquet and cluster.parquet.manifest.json" in capsys.readouterr().err
+    expected, found = pq.read_table("memory.parquet"), ds.dataset("cluster.parquet").to_table()
+    assert found.schema.remove_metadata() == expected.schema.remove_metadata()
+    assert sorted_rows(found) == sorted_rows(expected)
+    manifests = [json.loads(Path(f"{name}.parquet.manifest.json").read_text()) for name in ("memory", "cluster")]
+    assert manifests[0]["guarantees"] == manifests[1]["guarantees"]
+
+    audit = ["audit", "cluster.parquet", "--manifest", "cluster.parquet.manifest.json", *engine]
+    assert run([*audit, "--original", "stays.parquet", *ROLES, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["passed"]
+    part = next(Path("cluster.parquet").glob("*.parquet"))
+    pq.write_table(pq.read_table(part).slice(1), part)
+    assert run(audit) == 5
+    assert "FAIL" in capsys.readouterr().out
+
+
+def test_a_project_is_released_and_audited_by_the_cluster(engine, capsys):
+    assert run(["init", "stays.parquet"]) == 0
+    assert run(["release", *RECODING, "-k", "2", *engine, "-o", "cluster.parquet"]) == 0
+    written = json.loads(Path("cluster.parquet.manifest.json").read_text())
+    assert len(written["project_sha256"]) == 64
+
+    audit = ["audit", "cluster.parquet", "--manifest", "cluster.parquet.manifest.json", "--project", "sfumato.toml"]
+    capsys.readouterr()
+    assert run([*audit, *engine, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["passed"]
+    assert {"original's roles", "on a cluster"} <= {check["name"] for check in report["checks"]}
+
+
+def test_a_dry_run_writes_nothing_and_says_what_would_be(engine, capsys):
+    shutil.copytree(".", "folder.parquet")
+    before = sorted(os.listdir())
+    assert run(["release", "folder.parquet", *RECODING, "--dry-run", "--json", "-k", "2", *engine]) == 0
+
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["guarantees"]
+    assert "guessed" in shown.err
+    assert "dry run: nothing was written" in shown.err
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["-m", "mondrian"], 2, "global-recoding"),
+        ([*RECODING, "--drop-incomplete"], 2, "--drop-incomplete"),
+        ([*RECODING, "-k", "100000"], 4, "cannot be met"),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_refused(engine, arguments, code, words, capsys):
+    before = sorted(os.listdir())
+    assert run(["release", "stays.parquet", *ROLES, *arguments, *engine, "-o", "out.parquet"]) == code
+
+    shown = capsys.readouterr().err
+    assert words in shown
+    assert "Traceback" not in shown
+    assert sorted(os.listdir()) == before

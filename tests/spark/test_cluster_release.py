@@ -1,0 +1,512 @@
+"""Releases that a cluster writes are those made out of core, row for row, and its audit refuses all others."""
+
+import contextlib
+import datetime
+import decimal
+import json
+import os
+import shutil
+import signal
+import threading
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from sfumato.cluster import watching as watching_module
+from sfumato.cluster.counting import count_on_cluster
+from sfumato.cluster.proposal import ClusterProposal
+from sfumato.cluster.release import audit_cluster_file, propose_on_cluster, publish_on_cluster
+from sfumato.cluster.session import spark_session
+from sfumato.cluster.table import open_cluster
+from sfumato.counting.blocks import count_blocks
+from sfumato.errors import (
+    AuditFailedError,
+    ClusterError,
+    InputError,
+    InvalidParameterError,
+    OutputError,
+    SchemaError,
+)
+from sfumato.large.memory import Memory
+from sfumato.large.release import audit_large_file, propose, publish_large
+from sfumato.manifest import manifest_digest
+from sfumato.mechanisms import build_mechanism
+from sfumato.recoding.gain import GainRecoder
+from sfumato.recoding.global_recoding import GlobalRecoder
+from sfumato.schema import Role
+from sfumato.table.large import open_large
+from sfumato.table.parquet_folder import folder_sha256
+from sfumato.table.read import ReadOptions
+
+MEMORY = Memory.of("200MB")
+LITTLE = 4000 * 30
+ROLES = {
+    "id": Role.IDENTIFIER,
+    "age": Role.QUASI_IDENTIFIER,
+    "town.of birth": Role.QUASI_IDENTIFIER,
+    "Town.of birth": Role.OTHER,
+    "day": Role.QUASI_IDENTIFIER,
+    "illness": Role.SENSITIVE,
+    "ill": Role.TARGET,
+    "dose": Role.OTHER,
+    "seen": Role.OTHER,
+    "moment": Role.OTHER,
+    "midnight": Role.OTHER,
+    "price": Role.OTHER,
+    "small": Role.OTHER,
+}
+N_ROWS = 240
+
+
+def random_cells(seed, n_rows=N_ROWS):
+    random = np.random.default_rng(seed)
+
+    def pick(values, of=None):
+        return pa.array([values[i] for i in random.integers(0, len(values), n_rows)], of)
+
+    start = datetime.datetime(2020, 2, 28, 23)
+    hours = [None, *(start + datetime.timedelta(hours=i) for i in range(40))]
+    return pa.table(
+        {
+            "id": pa.array([f"p{i}" for i in range(n_rows)]),
+            "age": pick([17, 18, 18, 25, 40, 64, None], pa.int16()),
+            "town.of birth": pick(["Ulm", " Ulm", "Bonn", "Kiel\u00a0", "?", "a,b", "two\nlines", None]),
+            "Town.of birth": pick(["north", "south", ""]),
+            "day": pick([None, 0, 31, 400, 401], pa.int32()).cast(pa.date32()),
+            "illness": pick(["flu", "cold", "gout", "NA"]),
+            "ill": pick([True, False]),
+            "dose": pick([*np.round(np.linspace(-4, 4, 60), 3).tolist(), -0.0, 0.0, float("nan"), None]),
+            "seen": pick(hours, pa.timestamp("us")),
+            "moment": pick(hours, pa.timestamp("us", "UTC")),
+            "midnight": pick([start.replace(hour=0, day=day) for day in range(1, 29)], pa.timestamp("us")),
+            "price": pick([decimal.Decimal("1.50"), decimal.Decimal("-2.25"), None], pa.decimal128(7, 2)),
+            "small": pick([0.1, 0.5, None], pa.float32()),
+        }
+    )
+
+
+def write_folder(cells, folder, n_parts=4):
+    folder.mkdir()
+    length = -(-cells.num_rows // n_parts)
+    for i in range(n_parts):
+        pyarrow.parquet.write_table(cells.slice(i * length, length), folder / f"{i}.parquet")
+
+
+def described(table, roles=ROLES):
+    return table.with_schema(table.schema.with_roles({n: r for n, r in roles.items() if n in table.schema}))
+
+
+def sorted_rows(path):
+    rows = pyarrow.parquet.read_table(path).to_pylist()
+    return sorted((tuple(row.values()) for row in rows), key=repr)
+
+
+def plain_schema(path):
+    return pyarrow.parquet.read_table(path).schema.remove_metadata()
+
+
+def without_output(manifest_path, *more):
+    entries = json.loads(manifest_path.read_text())
+    for part, key in (("output", "sha256"), ("output", "name"), *more):
+        entries[part].pop(key)
+    del entries["digest"]
+    return entries
+
+
+def hierarchy(folder):
+    path = folder / "towns.csv"
+    path.write_text('Ulm;south;*\nBonn;west;*\nKiel;north;*\na,b;west;*\n"two\nlines";west;*\n', encoding="utf-8")
+    return {"town.of birth": str(path)}
+
+
+FEW = ["id", "age", "town.of birth", "illness", "ill", "dose"]
+ORDERS = {
+    "regrouped": (list(ROLES), GlobalRecoder, {"k": 3, "max_suppressed_fraction": 0.3}),
+    "close": (FEW, GlobalRecoder, {"k": 2, "t": 0.6, "max_suppressed_fraction": 0.5, "loss": "target_information"}),
+    "sliced": (FEW, GainRecoder, {"k": 5, "l": 2, "slicing": True, "threshold": 10.0, "max_suppressed_fraction": 0.2}),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_release_is_the_one_made_out_of_core(spark, tmp_path, order):
+    """The same manifest, types and rows, whatever order the rows come in; long columns too."""
+    names, build, parameters = ORDERS[order]
+    if order == "close":
+        parameters = parameters | {"hierarchies": hierarchy(tmp_path)}
+    source = tmp_path / "in [1]*.parquet"
+    pyarrow.parquet.write_table(random_cells(len(order)).select(names), source, row_group_size=50)
+    large = described(open_large(source, memory=MEMORY.n_bytes))
+    table = described(open_cluster(spark, source, memory=LITTLE if order == "sliced" else MEMORY.n_bytes))
+    assert table.is_open("dose") == (order == "sliced")
+
+    expected = publish_large(propose(large, build(**parameters), MEMORY), tmp_path / "expected.parquet", MEMORY)
+    proposal = propose_on_cluster(table, build(**parameters), MEMORY)
+    found = publish_on_cluster(proposal, tmp_path / "found.parquet", MEMORY)
+
+    assert without_output(found.manifest_path) == without_output(expected.manifest_path)
+    assert plain_schema(found.table_path) == plain_schema(expected.table_path)
+    assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
+    assert found.audit.levels == expected.audit.levels
+    assert found.release.manifest.suppressed_rows
+    assert "the order of the rows" in found.audit.checks[-1].message
+    assert found.release.manifest.output["sha256"] == folder_sha256(found.table_path)
+    assert all(name.startswith("part-") for name in files_in(found.table_path))
+    assert audit_large_file(found.table_path, found.manifest_path, MEMORY).passed
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_columns_and_counts_are_those_of_the_file(spark, tmp_path):
+    """Codes, values, kinds, counts and counts two by two; too many combinations are refused in the same words."""
+    cells = random_cells(9)
+    pyarrow.parquet.write_table(cells, tmp_path / "a.parquet")
+    write_folder(cells, tmp_path / "folder")
+    large = described(open_large(tmp_path / "a.parquet", memory=MEMORY.n_bytes))
+    table = described(open_cluster(spark, tmp_path / "a.parquet", memory=MEMORY.n_bytes))
+    names, beside = ["town.of birth", "age", "dose"], ["ill"]
+    expected = count_blocks(large, names, beside=beside, most_cells=10**6)
+    found = count_on_cluster(table, names, beside=beside, most_cells=10**6)
+
+    assert table.schema == large.schema
+    assert table.source == large.source
+    for name in large.schema.names():
+        assert table.outline[name].values.equals(large.outline[name].values)
+        assert table.outline[name].counts.tolist() == large.outline[name].counts.tolist()
+    for name in names:
+        assert found[name].codes.tobytes() == expected[name].codes.tobytes()
+    assert found.row_counts.tobytes() == expected.row_counts.tobytes()
+    assert {key: counts.tolist() for key, counts in found.pairs.items()} == {
+        key: counts.tolist() for key, counts in expected.pairs.items()
+    }
+    messages = []
+    for count, one in ((count_blocks, large), (count_on_cluster, table)):
+        with pytest.raises(InputError) as caught:
+            count(one, names, most_cells=20)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    little = open_cluster(spark, tmp_path / "folder", memory=LITTLE)
+    assert little.is_open("dose")
+    assert little.outline["dose"].n_missing == large.outline["dose"].n_missing
+    with pytest.raises(SchemaError, match="too many distinct values"):
+        count_on_cluster(little, ["dose"], most_cells=10)
+
+
+def test_long_columns_are_read_as_listed_ones_are(spark, tmp_path):
+    """The same kinds, types, missing values and cells, by Spark's expressions as by Arrow's."""
+    day = datetime.datetime(2020, 2, 28)
+    cells = pa.table(
+        {
+            "numbers as text": [" 1.5", "-2", "3e4", "+.5", "NA", None, "7."],
+            "codes": ["007", "12", "13", "?", None, "14", "15"],
+            "days as text": ["2020-02-29", "2021-01-01T10:00", "", "2021-01-02", None, "2021-01-03", "2021-01-04"],
+            "no days": ["2021-02-29", "2021-01-01", "2021-01-05", "2021-01-02", None, "2021-01-03", "2021-01-04"],
+            "words": ["a", "\u2003b\t", "c d ", "NA ", None, "?", "e"],
+            "whole": pa.array([1, 7, 3, None, 5, 6, 8], pa.int32()),
+            "parts": [0.25, -0.0, 7.0, float("nan"), None, float("inf"), 1e300],
+            "midnights": [*(day + datetime.timedelta(days=i) for i in range(6)), None],
+            "moments": [*(day + datetime.timedelta(hours=i) for i in range(6)), None],
+        }
+    )
+    pyarrow.parquet.write_table(cells, tmp_path / "a.parquet")
+    options = ReadOptions(missing=("", "?", "NA", "7", "2021-01-03"))
+    listed = open_large(tmp_path / "a.parquet", memory=MEMORY.n_bytes, options=options)
+    long = open_cluster(spark, tmp_path / "a.parquet", memory=4000 * 3, options=options)
+    names = listed.schema.names()
+    found = long.rows([(name, None) for name in names]).toArrow()
+    (block,) = listed.blocks(names, as_cells=names)
+
+    assert long.schema == listed.schema
+    for i, name in enumerate(names):
+        assert long.is_open(name)
+        assert long.outline[name].values.type == listed.outline[name].values.type
+        assert long.outline[name].n_missing == listed.outline[name].n_missing
+        assert found.column(i).to_pylist() == block[name].to_pylist()
+
+
+@pytest.fixture(scope="module")
+def released(shared_session, one_cluster, tmp_path_factory):
+    """Names of an original, its release and the manifest, with some rows suppressed."""
+    one_cluster.make_whole()
+    folder = tmp_path_factory.mktemp("released")
+    kept = ["id", "age", "town.of birth", "illness", "dose"]
+    pyarrow.parquet.write_table(random_cells(5, 160).select(kept), folder / "in.parquet")
+    table = described(open_cluster(shared_session.get(one_cluster.url), folder / "in.parquet", memory=LITTLE))
+    recoder = GlobalRecoder(k=4, max_suppressed_fraction=0.3)
+    published = publish_on_cluster(propose_on_cluster(table, recoder, MEMORY), folder / "out.parquet", MEMORY)
+    assert published.release.manifest.suppressed_rows
+    return folder / "in.parquet", published.table_path, published.manifest_path
+
+
+@pytest.fixture(scope="module")
+def original(released, shared_session, one_cluster):
+    """Open the original with its roles."""
+    return described(open_cluster(shared_session.get(one_cluster.url), released[0], memory=LITTLE))
+
+
+def copied(released, folder, change):
+    """Copy a release with other rows, and a manifest whose hash and number of rows fit."""
+    _, table_path, manifest_path = released
+    (folder / "out.parquet").mkdir()
+    cells = change(pyarrow.parquet.read_table(table_path))
+    pyarrow.parquet.write_table(cells, folder / "out.parquet" / "part-00000.parquet")
+    entries = json.loads(manifest_path.read_text())
+    entries["output"] |= {"sha256": folder_sha256(folder / "out.parquet"), "rows": cells.num_rows}
+    entries["digest"] = manifest_digest(entries)
+    (folder / "out.json").write_text(json.dumps(entries))
+    return folder / "out.parquet", folder / "out.json"
+
+
+def with_cell(cells, name, row, value):
+    column = cells.column(name).to_pylist()
+    column[row] = value
+    return cells.set_column(cells.column_names.index(name), name, pa.array(column, cells.schema.field(name).type))
+
+
+def first_pair(cells, name, *alike):
+    """Two rows that differ in a column and agree in others."""
+    rows = cells.to_pylist()
+    return next(
+        (i, j)
+        for i, one in enumerate(rows)
+        for j, other in enumerate(rows[:i])
+        if one[name] != other[name] and all(one[a] == other[a] for a in alike)
+    )
+
+
+def in_another_order(cells):
+    return cells.take(list(range(cells.num_rows))[::-1])
+
+
+def with_other_illness(cells):
+    i, j = first_pair(cells, "illness")
+    return with_cell(cells, "illness", i, cells.column("illness")[j].as_py())
+
+
+def with_other_dose(cells):
+    return with_cell(cells, "dose", 3, 17.25)
+
+
+def with_exchanged_doses(cells):
+    """Each column still holds what it did, in the same classes: only whole rows tell."""
+    i, j = first_pair(cells, "dose", "age", "town.of birth")
+    doses = cells.column("dose").to_pylist()
+    doses[i], doses[j] = doses[j], doses[i]
+    rows = {(one["illness"], one["dose"]) for k, one in enumerate(cells.to_pylist()) if k in (i, j)}
+    assert len(rows) == 2
+    return cells.set_column(cells.column_names.index("dose"), "dose", pa.array(doses))
+
+
+def with_a_doubled_row(cells):
+    return pa.concat_tables([cells, cells.slice(0, 1)])
+
+
+def with_a_row_for_another(cells):
+    return pa.concat_tables([cells.slice(1), cells.slice(1, 1)])
+
+
+def without_a_row(cells):
+    return cells.slice(1)
+
+
+def with_other_label(cells):
+    i, j = first_pair(cells, "age", "town.of birth")
+    return with_cell(cells, "age", i, cells.column("age")[j].as_py())
+
+
+def with_a_foreign_label(cells):
+    return with_cell(cells, "town.of birth", 0, "Rome")
+
+
+@pytest.mark.parametrize(
+    ("change", "is_refused"),
+    [
+        (in_another_order, False),
+        (with_other_illness, True),
+        (with_other_dose, True),
+        (with_exchanged_doses, True),
+        (with_a_doubled_row, True),
+        (with_a_row_for_another, True),
+        (without_a_row, True),
+        (with_other_label, True),
+        (with_a_foreign_label, True),
+    ],
+)
+def test_changed_rows_are_refused_beside_the_original(spark, released, original, tmp_path, change, is_refused):
+    """Every change but one of the order, which a cluster does not keep."""
+    path, manifest_path = copied(released, tmp_path, change)
+
+    report = audit_cluster_file(spark, path, manifest_path, MEMORY, original=original, check_roles=True)
+
+    failed = {check.name for check in report.checks if not check.passed}
+    assert bool(failed) == is_refused
+    assert not is_refused or "cells" in failed
+
+
+def test_a_standing_release_is_audited_and_replaced_only_by_force(spark, released, tmp_path):
+    """Without force it stays; with force the same rows stand there again, and nothing else is left."""
+    source, path, manifest_path = released
+    assert audit_cluster_file(spark, path, manifest_path, MEMORY).passed
+    other = tmp_path / "out.parquet"
+    shutil.copytree(path, other)
+    shutil.copy(manifest_path, tmp_path / "out.parquet.manifest.json")
+    table = described(open_cluster(spark, source, memory=LITTLE))
+    proposal = propose_on_cluster(table, GlobalRecoder(k=4, max_suppressed_fraction=0.3), MEMORY)
+    with pytest.raises(OutputError, match="exists already"):
+        publish_on_cluster(proposal, other, MEMORY)
+    found = publish_on_cluster(proposal, other, MEMORY, force=True)
+
+    assert without_output(found.manifest_path) == without_output(manifest_path)
+    assert sorted_rows(found.table_path) == sorted_rows(path)
+    assert files_in(tmp_path) == ["out.parquet", "out.parquet.manifest.json"]
+    (other / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="holds more than Parquet files"):
+        publish_on_cluster(proposal, other, MEMORY, force=True)
+    for name in (source, source / "x.parquet", source.parent):
+        if name.suffix == ".parquet":
+            with pytest.raises(OutputError):
+                publish_on_cluster(proposal, name, MEMORY, force=True)
+    with pytest.raises(InvalidParameterError, match=r"ends in \.parquet"):
+        publish_on_cluster(proposal, tmp_path / "out.csv", MEMORY)
+
+
+@pytest.fixture
+def small(spark):
+    """Propose a release of a frame of the user's, whose rows come in many parts."""
+    return small_proposal(spark)
+
+
+def small_proposal(session):
+    cells = random_cells(2, 60).select(["age", "town.of birth", "illness"])
+    frame = session.createDataFrame(cells).repartition(8)
+    table = described(open_cluster(session, frame, memory=MEMORY.n_bytes))
+    return propose_on_cluster(table, GlobalRecoder(k=2, max_suppressed_fraction=0.5), MEMORY)
+
+
+def test_a_frame_of_the_user_is_released_without_a_hash(small, tmp_path):
+    """Everything else is as for a file."""
+    cells = random_cells(2, 60).select(["age", "town.of birth", "illness"])
+    pyarrow.parquet.write_table(cells, tmp_path / "in.parquet")
+    large = described(open_large(tmp_path / "in.parquet", memory=MEMORY.n_bytes))
+    recoder = GlobalRecoder(k=2, max_suppressed_fraction=0.5)
+    expected = publish_large(propose(large, recoder, MEMORY), tmp_path / "expected.parquet", MEMORY)
+    found = publish_on_cluster(small, tmp_path / "found.parquet", MEMORY)
+
+    assert found.release.manifest.input["sha256"] is None
+    own = [("input", key) for key in ("name", "sha256", "format")]
+    assert without_output(found.manifest_path, *own) == without_output(expected.manifest_path, *own)
+    assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
+
+
+def test_other_rows_than_proposed_are_refused_and_leave_nothing(small, tmp_path):
+    """What is audited is what was written."""
+    rows = ClusterProposal.frame
+
+    def fewer(self):
+        return rows(self).limit(20)
+
+    with patch.object(ClusterProposal, "frame", fewer), pytest.raises(AuditFailedError):
+        publish_on_cluster(small, tmp_path / "out.parquet", MEMORY)
+
+    assert files_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("stage", ["written", "audited"])
+def test_an_interruption_leaves_nothing(small, tmp_path, stage):
+    def interrupt(done, total, what):
+        if f"rows are {stage}" in what:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        publish_on_cluster(small, tmp_path / "out.parquet", MEMORY, progress=interrupt)
+
+    assert files_in(tmp_path) == []
+
+
+def test_a_file_that_changes_is_refused(spark, tmp_path):
+    cells = random_cells(2, 60).select(["age", "illness"])
+    pyarrow.parquet.write_table(cells, tmp_path / "in.parquet")
+    table = described(open_cluster(spark, tmp_path / "in.parquet", memory=MEMORY.n_bytes))
+    proposal = propose_on_cluster(table, GlobalRecoder(k=2, max_suppressed_fraction=0.5), MEMORY)
+    pyarrow.parquet.write_table(cells.take(list(range(59, -1, -1))), tmp_path / "in.parquet")
+    with pytest.raises(InputError, match="changed while it was being read"):
+        publish_on_cluster(proposal, tmp_path / "out.parquet", MEMORY)
+
+    assert files_in(tmp_path) == ["in.parquet"]
+
+
+def test_what_a_cluster_cannot_do_is_refused_in_words(small):
+    with pytest.raises(InvalidParameterError, match="global-recoding or gain-recoding"):
+        propose_on_cluster(small.original, build_mechanism("mondrian", {}), MEMORY)
+    plain = small.original.with_schema(
+        small.original.schema.with_roles(dict.fromkeys(small.original.schema.names(), Role.OTHER))
+    )
+    with pytest.raises(SchemaError, match="no quasi-identifier"):
+        propose_on_cluster(plain, GlobalRecoder(k=2), MEMORY)
+
+
+@contextlib.contextmanager
+def slow_and_in_the_middle(session, act):
+    """Make writing slow, and do something when one part is written and another is being written."""
+    rows, over, done = ClusterProposal.frame, threading.Event(), threading.Event()
+    status = session.sparkContext.statusTracker()
+
+    def slow(self):
+        sleep = "java_method('java.lang.Thread', 'sleep', bigint(50 + 0 * coalesce(length(illness), 0)))"
+        return rows(self).where(f"{sleep} IS NULL OR illness IS NULL OR illness <> ''")
+
+    def wait_and_act():
+        while not over.wait(0.05):
+            stages = [status.getStageInfo(number) for number in status.getActiveStageIds()]
+            if any(stage and stage.numCompletedTasks and stage.numActiveTasks for stage in stages):
+                act()
+                done.set()
+                return
+
+    waiting = threading.Thread(target=wait_and_act)
+    with patch.object(ClusterProposal, "frame", slow):
+        waiting.start()
+        try:
+            yield done
+        finally:
+            over.set()
+            waiting.join()
+
+
+def test_ctrl_c_in_the_middle_leaves_nothing(small, spark, tmp_path):
+    with (
+        slow_and_in_the_middle(spark, lambda: os.kill(os.getpid(), signal.SIGINT)) as done,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        publish_on_cluster(small, tmp_path / "out.parquet", MEMORY)
+
+    assert done.is_set()
+    assert files_in(tmp_path) == []
+
+
+def test_a_killed_worker_changes_nothing(small, spark, cluster, tmp_path):
+    """Spark writes the lost parts again: the same rows as without the loss."""
+    expected = publish_on_cluster(small, tmp_path / "expected.parquet", MEMORY)
+    with slow_and_in_the_middle(spark, cluster.kill_worker) as done:
+        found = publish_on_cluster(small, tmp_path / "found.parquet", MEMORY)
+
+    assert done.is_set()
+    assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
+
+
+def test_a_killed_master_is_told_and_leaves_nothing(mortal_cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(watching_module, "MASTER_SECONDS", 1.0)
+    with spark_session(mortal_cluster.url) as session:
+        proposal = small_proposal(session)
+        with (
+            slow_and_in_the_middle(session, mortal_cluster.kill_master) as done,
+            pytest.raises(ClusterError, match="master was lost"),
+        ):
+            publish_on_cluster(proposal, tmp_path / "out.parquet", MEMORY)
+
+    assert done.is_set()
+    assert files_in(tmp_path) == []
