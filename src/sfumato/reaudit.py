@@ -16,6 +16,7 @@ from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 from sfumato.table.formats import WRITABLE
 from sfumato.table.large import LargeTable, Told, open_large
+from sfumato.table.parquet_folder import refuse_more_than_parts
 from sfumato.table.read import ReadOptions, read_table
 
 
@@ -60,6 +61,7 @@ def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:
 
 def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
     """Read a released file the way its manifest describes it: no column and no value is guessed."""
+    refuse_more_than_parts(path)
     columns = _released_columns(manifest)
     options = _released_options(manifest)
     tokens = manifest.missing_tokens
@@ -73,6 +75,7 @@ def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
 
 def open_released(path: str | Path, manifest: Manifest, memory: int, *, told: Told | None = None) -> LargeTable:
     """Open a released file that is larger than memory, the way its manifest describes it."""
+    refuse_more_than_parts(path)
     return released_by(
         manifest, lambda schema, options: open_large(path, memory=memory, schema=schema, options=options, told=told)
     )
@@ -81,9 +84,9 @@ def open_released(path: str | Path, manifest: Manifest, memory: int, *, told: To
 def released_by(manifest: Manifest, opened: Callable[[Schema | None, ReadOptions], Opened]) -> Opened:
     """Let a function open a release as its manifest describes it, or, if it is not that, as it is."""
     options = _released_options(manifest)
-    schema = Schema.of(_released_columns(manifest), manifest.missing_tokens)
+    columns, tokens = _released_columns(manifest), manifest.missing_tokens
     try:
-        return opened(schema, options)
+        return opened(Schema.of(columns, tokens), options)
     except (SchemaError, InputError):
         return opened(None, options)  # the audit says in which way it differs
 
@@ -110,6 +113,9 @@ def original_by(
 
 
 def _released_options(manifest: Manifest) -> ReadOptions:
+    if not isinstance(manifest.output, Mapping):
+        problem = "does not describe the released file"
+        raise ManifestError(problem)
     output_format = manifest.output.get("format")
     if output_format not in WRITABLE:
         problem = "names a format of the released file that this program does not know"

@@ -1,13 +1,11 @@
 """Releases that a cluster writes are those made out of core, row for row, and its audit refuses all others."""
 
-import contextlib
 import datetime
 import decimal
 import json
 import os
 import shutil
 import signal
-import threading
 from unittest.mock import patch
 
 import numpy as np
@@ -15,16 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from sfumato.cluster import watching as watching_module
 from sfumato.cluster.counting import count_on_cluster
 from sfumato.cluster.proposal import ClusterProposal
-from sfumato.cluster.release import audit_cluster_file, propose_on_cluster, publish_on_cluster
-from sfumato.cluster.session import spark_session
+from sfumato.cluster.release import audit_cluster_file, propose_on_cluster, publish_on_cluster, release_frame
 from sfumato.cluster.table import open_cluster
 from sfumato.counting.blocks import count_blocks
 from sfumato.errors import (
     AuditFailedError,
-    ClusterError,
     InputError,
     InvalidParameterError,
     OutputError,
@@ -40,6 +35,7 @@ from sfumato.schema import Role
 from sfumato.table.large import open_large
 from sfumato.table.parquet_folder import folder_sha256
 from sfumato.table.read import ReadOptions
+from spark.interference import in_the_middle, slow_writing
 
 MEMORY = Memory.of("200MB")
 LITTLE = 4000 * 30
@@ -363,6 +359,10 @@ def test_a_standing_release_is_audited_and_replaced_only_by_force(spark, release
     assert without_output(found.manifest_path) == without_output(manifest_path)
     assert sorted_rows(found.table_path) == sorted_rows(path)
     assert files_in(tmp_path) == ["out.parquet", "out.parquet.manifest.json"]
+    (other / ".git").mkdir()
+    with pytest.raises(OutputError, match="holds more than Parquet files"):
+        publish_on_cluster(proposal, other, MEMORY, force=True)
+    (other / ".git").rmdir()
     (other / "notes.txt").write_text("mine")
     with pytest.raises(OutputError, match="holds more than Parquet files"):
         publish_on_cluster(proposal, other, MEMORY, force=True)
@@ -377,13 +377,9 @@ def test_a_standing_release_is_audited_and_replaced_only_by_force(spark, release
 @pytest.fixture
 def small(spark):
     """Propose a release of a frame of the user's, whose rows come in many parts."""
-    return small_proposal(spark)
-
-
-def small_proposal(session):
     cells = random_cells(2, 60).select(["age", "town.of birth", "illness"])
-    frame = session.createDataFrame(cells).repartition(8)
-    table = described(open_cluster(session, frame, memory=MEMORY.n_bytes))
+    frame = spark.createDataFrame(cells).repartition(8)
+    table = described(open_cluster(spark, frame, memory=MEMORY.n_bytes))
     return propose_on_cluster(table, GlobalRecoder(k=2, max_suppressed_fraction=0.5), MEMORY)
 
 
@@ -400,6 +396,31 @@ def test_a_frame_of_the_user_is_released_without_a_hash(small, tmp_path):
     own = [("input", key) for key in ("name", "sha256", "format")]
     assert without_output(found.manifest_path, *own) == without_output(expected.manifest_path, *own)
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_force_does_not_replace_the_files_of_a_frame(spark, tmp_path, is_cached):
+    """Neither its folder, nor one around it, also if its rows are in the memory of the cluster."""
+    source = tmp_path / "all.parquet" / "ä %20 in.parquet"
+    source.parent.mkdir()
+    write_folder(random_cells(2, 60).select(["age", "illness"]), source, n_parts=2)
+    before = sorted_rows(source)
+    frame = spark.read.parquet(str(source)).where("age > 0")
+    if is_cached:
+        frame = frame.cache()
+        assert frame.count()
+    table = described(open_cluster(spark, frame, memory=MEMORY.n_bytes))
+    recoder = GlobalRecoder(k=2, max_suppressed_fraction=0.5)
+    proposal = propose_on_cluster(table, recoder, MEMORY)
+    for target in (source, source.parent, source / "0.parquet"):
+        with pytest.raises(OutputError, match="is the input, in it, or around it"):
+            publish_on_cluster(proposal, target, MEMORY, force=True)
+        with pytest.raises(OutputError, match="is the input, in it, or around it"):
+            release_frame(frame, recoder, target, force=True)
+    frame.unpersist()
+
+    assert sorted_rows(source) == before
+    assert files_in(tmp_path) == ["all.parquet"]
 
 
 def test_other_rows_than_proposed_are_refused_and_leave_nothing(small, tmp_path):
@@ -449,37 +470,10 @@ def test_what_a_cluster_cannot_do_is_refused_in_words(small):
         propose_on_cluster(plain, GlobalRecoder(k=2), MEMORY)
 
 
-@contextlib.contextmanager
-def slow_and_in_the_middle(session, act):
-    """Make writing slow, and do something when one part is written and another is being written."""
-    rows, over, done = ClusterProposal.frame, threading.Event(), threading.Event()
-    status = session.sparkContext.statusTracker()
-
-    def slow(self):
-        sleep = "java_method('java.lang.Thread', 'sleep', bigint(50 + 0 * coalesce(length(illness), 0)))"
-        return rows(self).where(f"{sleep} IS NULL OR illness IS NULL OR illness <> ''")
-
-    def wait_and_act():
-        while not over.wait(0.05):
-            stages = [status.getStageInfo(number) for number in status.getActiveStageIds()]
-            if any(stage and stage.numCompletedTasks and stage.numActiveTasks for stage in stages):
-                act()
-                done.set()
-                return
-
-    waiting = threading.Thread(target=wait_and_act)
-    with patch.object(ClusterProposal, "frame", slow):
-        waiting.start()
-        try:
-            yield done
-        finally:
-            over.set()
-            waiting.join()
-
-
 def test_ctrl_c_in_the_middle_leaves_nothing(small, spark, tmp_path):
     with (
-        slow_and_in_the_middle(spark, lambda: os.kill(os.getpid(), signal.SIGINT)) as done,
+        slow_writing(),
+        in_the_middle(spark, lambda: os.kill(os.getpid(), signal.SIGINT)) as done,
         pytest.raises(KeyboardInterrupt),
     ):
         publish_on_cluster(small, tmp_path / "out.parquet", MEMORY)
@@ -491,22 +485,8 @@ def test_ctrl_c_in_the_middle_leaves_nothing(small, spark, tmp_path):
 def test_a_killed_worker_changes_nothing(small, spark, cluster, tmp_path):
     """Spark writes the lost parts again: the same rows as without the loss."""
     expected = publish_on_cluster(small, tmp_path / "expected.parquet", MEMORY)
-    with slow_and_in_the_middle(spark, cluster.kill_worker) as done:
+    with slow_writing(), in_the_middle(spark, cluster.kill_worker) as done:
         found = publish_on_cluster(small, tmp_path / "found.parquet", MEMORY)
 
     assert done.is_set()
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
-
-
-def test_a_killed_master_is_told_and_leaves_nothing(mortal_cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(watching_module, "MASTER_SECONDS", 1.0)
-    with spark_session(mortal_cluster.url) as session:
-        proposal = small_proposal(session)
-        with (
-            slow_and_in_the_middle(session, mortal_cluster.kill_master) as done,
-            pytest.raises(ClusterError, match="master was lost"),
-        ):
-            publish_on_cluster(proposal, tmp_path / "out.parquet", MEMORY)
-
-    assert done.is_set()
-    assert files_in(tmp_path) == []

@@ -1,11 +1,12 @@
 """Killed workers, killed masters, and masters that are not there: the same result, or a clear error in seconds."""
 
-import contextlib
 import gc
 import os
+import shutil
 import signal
 import socket
-import threading
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,44 +16,25 @@ import pytest
 from sfumato.cluster import session as session_module
 from sfumato.cluster import watching as watching_module
 from sfumato.cluster.engine import SparkEngine
+from sfumato.cluster.release import propose_on_cluster, publish_on_cluster
 from sfumato.cluster.session import explained, spark_session
+from sfumato.cluster.table import open_cluster
 from sfumato.counting.cells import cell_table
 from sfumato.errors import ClusterError
+from sfumato.large.memory import Memory
+from sfumato.recoding.global_recoding import GlobalRecoder
+from spark.interference import in_the_middle, slow_writing
+from spark.loopback_cluster import ending_with_this_process, why_no_cluster
 
 N_ROWS, N_PARTS = 40, 10
+MEMORY = Memory.of("200MB")
 CANARY = "canary-4711"
 
 
-def slow_rows(spark, milliseconds):
+def slow_rows(spark, milliseconds, n_parts=N_PARTS):
     """Make a frame whose every row takes its time, on the worker that has it."""
     sleep = f"java_method('java.lang.Thread', 'sleep', bigint({milliseconds} + 0 * id)) AS nothing"
-    return spark.range(0, N_ROWS, 1, N_PARTS).selectExpr("id % 4 AS remainder", sleep).where("nothing IS NOT NULL")
-
-
-@contextlib.contextmanager
-def in_the_middle(spark, act):
-    """Do something as soon as a part of the work in the block is done and another part is being worked on."""
-    over, done = threading.Event(), threading.Event()
-    status = spark.sparkContext.statusTracker()
-
-    def is_in_the_middle():
-        stages = [status.getStageInfo(number) for number in status.getActiveStageIds()]
-        return any(stage and stage.numCompletedTasks and stage.numActiveTasks for stage in stages)
-
-    def wait_and_act():
-        while not over.wait(0.05):
-            if is_in_the_middle():
-                act()
-                done.set()
-                return
-
-    waiting = threading.Thread(target=wait_and_act)
-    waiting.start()
-    try:
-        yield done
-    finally:
-        over.set()
-        waiting.join()
+    return spark.range(0, N_ROWS, 1, n_parts).selectExpr("id % 4 AS remainder", sleep).where("nothing IS NOT NULL")
 
 
 def test_a_count_finishes_though_a_worker_is_killed(spark, cluster):
@@ -81,7 +63,7 @@ def test_ctrl_c_stops_the_jobs(spark, cluster):
         os.kill(os.getpid(), signal.SIGINT)
 
     with in_the_middle(spark, interrupt), pytest.raises(KeyboardInterrupt):
-        cell_table(slow_rows(spark, 1_500), ["remainder"], SparkEngine(spark))
+        cell_table(slow_rows(spark, 1_500, N_ROWS), ["remainder"], SparkEngine(spark))
 
     status = spark.sparkContext.statusTracker()
     for _ in range(100):
@@ -97,14 +79,30 @@ def test_a_second_session_in_the_same_process_is_refused(spark, cluster):
         pass
 
 
-def test_errors_of_spark_do_not_quote_rows(spark):
+@pytest.mark.parametrize("how", ["expression", "columns"])
+def test_errors_of_spark_do_not_quote_rows(spark, spark_logs, capfd, how):
+    """Neither does its log, which writes to the terminal by loggers of two names."""
+    texts = spark.createDataFrame(pa.table({"a": [CANARY]}))
+    numbers = texts.selectExpr("CAST(a AS INT) AS a") if how == "expression" else texts.select(texts.a.cast("int"))
     with pytest.raises(ClusterError) as caught, explained():
-        spark.createDataFrame(pa.table({"a": [CANARY]})).selectExpr("CAST(a AS INT) AS a").toArrow()
+        numbers.toArrow()
 
     assert CANARY not in str(caught.value)
     assert "CAST_INVALID_INPUT" in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+    assert not spark_logs
 
 
+def test_the_log_of_spark_speaks_again_afterwards(spark, spark_logs):
+    with explained():
+        pass
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        spark.sql("SELECT 1 / 0").collect()
+
+    assert ["DIVIDE_BY_ZERO" in message for message in spark_logs] == [True]
+
+
+@pytest.mark.deadly
 def test_nothing_is_left_of_a_session_whose_java_process_is_gone(spark, shared_session, capfd):
     """No folder, no process, no handler of Ctrl-C, and not a word on the terminal; the next session starts another."""
     process, folder = spark.sparkContext._gateway.proc, Path(spark.conf.get("spark.local.dir"))
@@ -168,12 +166,68 @@ def test_a_java_that_does_not_do_is_told(mortal_cluster, monkeypatch, tmp_path, 
     gc.collect()
 
 
-def test_a_count_ends_when_the_master_is_killed(spark, cluster, monkeypatch):
-    """Though the workers would finish it."""
+@pytest.mark.deadly
+def test_a_killed_master_is_told_and_leaves_nothing(spark, cluster, tmp_path, monkeypatch):
+    """A release ends, and so does a count that is asked for then, though the workers would finish it."""
     monkeypatch.setattr(watching_module, "MASTER_SECONDS", 1.0)
-    with in_the_middle(spark, cluster.kill_master) as killed, pytest.raises(ClusterError) as caught:
-        cell_table(slow_rows(spark, 1_500), ["remainder"], SparkEngine(spark))
-
+    cells = pa.table({"age": [20, 30, 40] * 20, "illness": ["flu", "cold"] * 30})
+    table = open_cluster(spark, spark.createDataFrame(cells).repartition(8), memory=MEMORY.n_bytes)
+    proposal = propose_on_cluster(table, GlobalRecoder(k=2), MEMORY)
+    with (
+        slow_writing(300),
+        in_the_middle(spark, cluster.kill_master) as killed,
+        pytest.raises(ClusterError, match="the Spark master was lost") as caught,
+    ):
+        publish_on_cluster(proposal, tmp_path / "out.parquet", MEMORY)
     assert killed.is_set()
     assert caught.value.master == cluster.url
-    assert "the Spark master was lost" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ClusterError, match="the Spark master was lost"):
+        cell_table(slow_rows(spark, 1_500, N_ROWS), ["remainder"], SparkEngine(spark))
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ("echo 'openjdk version \"17.0.9\" 2023-10-17' >&2", None),
+        ("echo 'java version \"21\" 2023-09-19 LTS' >&2", None),
+        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "JAVA 11 IS TOO OLD"),
+        ("echo 'java version \"1.8.0_202\"' >&2", "JAVA 8 IS TOO OLD"),
+        ("echo 'Error: could not find libjava.so' >&2; exit 1", "A JAVA THAT DOES NOT START"),
+        ("echo nothing", "A JAVA THAT DOES NOT START"),
+        (None, "NO JAVA"),
+    ],
+)
+def test_a_java_that_does_not_do_lets_these_tests_say_so(tmp_path, monkeypatch, says, told):
+    java = tmp_path / "bin" / "java"
+    if says is not None:
+        java.parent.mkdir()
+        java.write_text(f"#!/bin/sh\n{says}\n")
+        java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    reason = why_no_cluster()
+
+    assert reason is None if told is None else reason.startswith(f"{told}: the tests on a Spark cluster DID NOT RUN")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_of_the_cluster_outlives_these_tests(number):
+    """Also if they are ended from outside, before they can tidy up."""
+    start = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:]).pid, flush=True); input()"
+    command = ending_with_this_process([str(shutil.which("sleep")), "60"])
+    with subprocess.Popen(
+        [sys.executable, "-c", start, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        child = Path(f"/proc/{int(parent.stdout.readline())}")
+        for _ in range(200):
+            if (child / "cmdline").read_bytes().startswith(command[-2].encode()):
+                break
+            time.sleep(0.05)
+        parent.send_signal(number)
+    for _ in range(200):
+        if not child.exists() or (child / "stat").read_text().split()[2] == "Z":
+            return
+        time.sleep(0.05)
+    pytest.fail("it has outlived them")

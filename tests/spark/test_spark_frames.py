@@ -44,12 +44,14 @@ def test_a_frame_of_spark_is_counted_where_it_is(spark):
     [read_table, lambda frame: cell_table(frame, ["n"])],
     ids=["read", "counts"],
 )
-def test_what_fails_on_the_cluster_shows_no_cell(spark, use):
+def test_what_fails_on_the_cluster_shows_no_cell(spark, use, spark_logs, capfd):
     frame = spark.createDataFrame(pa.table({"a": ["1", CANARY]})).selectExpr("CAST(a AS INT) AS n")
     with pytest.raises(InputError) as caught:
         use(frame)
 
     assert CANARY not in "".join(traceback.format_exception(caught.value))
+    assert capfd.readouterr() == ("", "")
+    assert not spark_logs
 
 
 def test_one_machine_does_not_read_it_in_blocks(spark):

@@ -18,6 +18,8 @@ from sfumato.audit.rules import GENERALIZED
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Role
+from sfumato.table.coding import CodedColumn
+from sfumato.table.weighted import WeightedColumn
 
 PENALTY = "global_certainty_penalty"
 
@@ -37,6 +39,11 @@ class Beside:
         if not self.claims.drops_incomplete_rows:
             return np.arange(self.original.n_rows)
         return np.flatnonzero(~self.original.incomplete_rows())
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the original may be released."""
+        return len(self.rows) if self.claims.drops_incomplete_rows else self.original.n_rows
 
     @cached_property
     def generalized(self) -> dict[str, Column]:
@@ -76,11 +83,13 @@ class Beside:
         yield Check("what holds", True, said)
 
     def check_stated_penalty(self) -> Iterator[Check]:
-        """Compare the certainty penalty that the manifest states with that of the released cells."""
-        stated = self.claims.stated_utility.get(PENALTY)
-        if stated is None or not self.generalized or len(self.rows) != self.released.n_rows:
+        """Compare the certainty penalty that the manifest states with that of the released cells.
+
+        Counts of each column by itself are enough.
+        """
+        if PENALTY not in self.claims.stated_utility or not self.generalized or self.n_rows != self.released.n_rows:
             return
-        name = "utility: global certainty penalty"
+        name, stated = "utility: global certainty penalty", self.claims.stated_utility[PENALTY]
         if not is_number(stated):
             yield Check(name, False, "global certainty penalty: the manifest gives no number")
             return
@@ -98,5 +107,9 @@ class Beside:
             return None
         before, after = self.original.coded(column.name), self.released.coded(column.name)
         read = contained(after.values, before.values, column.kind, column.domain)
-        penalties = cell_penalties(read, before, column, self.rows)
-        return None if penalties is None or not len(after.codes) else float(penalties[after.codes].mean())
+        penalties = cell_penalties(read, before, column, self._codes_of_rows(before))
+        return None if penalties is None or not after.n_rows else float(penalties @ after.counts / after.n_rows)
+
+    def _codes_of_rows(self, column: CodedColumn) -> NDArray[np.int32]:
+        """Codes of the rows that may be released; all, where each stands for many rows."""
+        return column.codes if isinstance(column, WeightedColumn) else column.codes[self.rows]

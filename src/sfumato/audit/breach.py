@@ -22,7 +22,7 @@ Telling = Callable[[Sequence[str], str], list[str]]
 
 
 SAMPLE_ROWS = 200_000
-"""Rows on which the audit estimates out of core, and in memory where the manifest says that it rests on a sample."""
+"""Rows on which the audit estimates, in memory and out of core, whatever a manifest says of its own estimates."""
 _SAMPLE_CELLS = 20 * 10**6
 _SAMPLE_SEED = 20_190_711
 
@@ -30,7 +30,8 @@ _SAMPLE_SEED = 20_190_711
 def measure(guarantee: BreachBound, beside: Beside) -> float:
     """Lower end of the interval around the privacy breach increase, in percent.
 
-    Both sets of columns are taken from the original; that the release has the same cells is checked elsewhere.
+    Both sets of columns are taken from the original; that the release has the same cells is checked elsewhere. Of more
+    rows than :func:`sample_size` the audit draws its own sample, so that every audit of a release finds one level.
 
     Raises
     ------
@@ -40,15 +41,18 @@ def measure(guarantee: BreachBound, beside: Beside) -> float:
         If there is nothing to compare with: no released column, or an attacker who is never right.
     """
     columns = {name: beside.original.coded(name) for name in (*guarantee.baseline, guarantee.sensitive)}
-    if is_from_sample(beside.claims):
-        rows = beside.rows[sampled_rows(len(beside.rows), len(columns))]
-        return estimate(guarantee, {name: column.take(rows) for name, column in columns.items()}, np.arange(len(rows)))
-    return estimate(guarantee, columns, beside.rows)
+    if not sample_words(guarantee, len(beside.rows)):
+        return estimate(guarantee, columns, beside.rows)
+    rows = beside.rows[sampled_rows(len(beside.rows), len(columns))]
+    return estimate(guarantee, {name: column.take(rows) for name, column in columns.items()}, np.arange(len(rows)))
 
 
-def is_from_sample(claims: Claims) -> bool:
-    """Whether a manifest says that its estimates rest on a sample, so that the audit's own did so too."""
-    return "estimated_on_rows" in claims.stated_risk
+def sample_words(guarantee: object, n_rows: int) -> str:
+    """Words on the sample on which a promise is judged; empty where all rows are."""
+    if not isinstance(guarantee, BreachBound):
+        return ""
+    size = sample_size(len({*guarantee.baseline, guarantee.sensitive}))
+    return f"sample of {size:,} of {n_rows:,} rows" if n_rows > size else ""
 
 
 def sample_size(n_columns: int) -> int:

@@ -46,6 +46,10 @@ class RowsOnCluster(Protocol):
         """Frame of columns ``c0``, ``c1``, …: what an array has for the codes of the cells, or the cells themselves."""
         ...
 
+    def ensure_alone(self) -> None:
+        """Refuse a folder in which more stands than the files that were read."""
+        ...
+
     def ensure_unchanged(self) -> None:
         """Refuse a file that is another one now."""
         ...
@@ -74,8 +78,9 @@ def audit_cluster(
     Raises
     ------
     InputError
-        If a file changed while it was being read.
+        If a file changed while it was being read, or a released folder holds more than its part files.
     """
+    released.ensure_alone()
     claims = read_claims(manifest)
     names = [name for name in judged_together(claims) if name in released.outline.columns]
     beyond = list(beyond_counts(claims, ()))

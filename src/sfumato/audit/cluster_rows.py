@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.audit.cell_rules import CellRule, FittingRule
 from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims
+from sfumato.audit.count_matching import UnmatchedError
 from sfumato.audit.label_matching import TooManyLayersError, matched_rows
 
 if TYPE_CHECKING:
@@ -52,27 +53,35 @@ def check_whole_rows(
     released: RowsOnCluster, original: RowsOnCluster, rules: Sequence[CellRule], claims: Claims, most_cells: int
 ) -> Check:
     """Whether the released rows follow from as many rows of the original, all but those stated as suppressed."""
-    problems = [f"'{rule.name}' {problem}" for rule in rules if (problem := _problem(rule, released, original, claims))]
-    if not problems:
-        try:
-            if not _are_same(released, original, rules, claims.suppressed_rows, most_cells):
-                problems.append("released rows are not rows of the original")
-        except TooManyRowsError:
-            problems.append(
-                f"NOT CHECKED, because more than {most_cells:,} distinct rows do not fit in the memory given"
-            )
-        except TooManyLayersError:
-            problems.append("NOT CHECKED, because cells overlap in too many ways for a cluster (audit it in memory)")
-    more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
-    said = "; ".join(problems[:5]) + more
-    good = f"the cells of {len(rules):,} released columns follow from the original"
-    return Check("cells", not problems, f"cells do not follow from the original: {said}" if problems else good)
+    problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
+    if problems:
+        more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
+        return Check("cells", False, f"cells do not follow from the original: {'; '.join(problems[:5])}{more}")
+    long = [f"'{rule.name}' {problem}" for rule in rules if (problem := _too_long(rule, released, original, claims))]
+    if long:
+        return _not_checked("; ".join(long[:5]))
+    try:
+        are_same = _are_same(released, original, rules, claims.suppressed_rows, most_cells)
+    except TooManyRowsError:
+        return _not_checked(f"more than {most_cells:,} distinct rows do not fit in the memory given")
+    except TooManyLayersError:
+        return _not_checked("cells overlap in too many ways for a cluster (audit it in memory)")
+    except UnmatchedError:
+        return _not_checked("cells overlap, and counts do not tell which rows became which (audit it in memory)")
+    if are_same:
+        return Check("cells", True, f"the cells of {len(rules):,} released columns follow from the original")
+    said = "released rows are not rows of the original"
+    return Check("cells", False, f"cells do not follow from the original: {said}")
 
 
-def _problem(rule: CellRule, released: RowsOnCluster, original: RowsOnCluster, claims: Claims) -> str:
+def _not_checked(reason: str) -> Check:
+    return Check("cells", False, f"NOT CHECKED whether cells follow from the original, because {reason}")
+
+
+def _too_long(rule: CellRule, released: RowsOnCluster, original: RowsOnCluster, claims: Claims) -> str:
     """Say why a column cannot be compared."""
-    if rule.problem or not _is_open(rule, released, original):
-        return rule.problem
+    if not _is_open(rule, released, original):
+        return ""
     if rule.name in claims.recodings:
         return "has too many distinct values for its recoding to be checked on a cluster"
     types = released.outline[rule.name].values.type, original.outline[rule.column].values.type
@@ -90,15 +99,15 @@ def _are_same(
     exact = [rule for rule in rules if not isinstance(rule, FittingRule)]
     before: Wanted = [(rule.column, pa.array(rule.read.places, pa.int64())) for rule in fitting if rule.read]
     after: Wanted = [(rule.name, pa.array(np.arange(rule.read.n_cells), pa.int64())) for rule in fitting if rule.read]
-    n_left_out = n_suppressed
+    n_left_out, is_sure = n_suppressed, True
     numbers = None
     if fitting:
         places, n_before = grouped_rows(original.rows(before), len(before), most_cells)
         cells, n_after = grouped_rows(released.rows(after), len(after), most_cells)
         matched = matched_rows([rule.read for rule in fitting if rule.read], places, n_before, cells, n_after)
-        n_left_out -= int(n_before[matched < 0].sum())
-        kept = matched >= 0
-        numbers = [place[kept] for place in places], matched[kept], cells
+        kept, is_sure = matched.became >= 0, matched.is_sure
+        n_left_out -= int(n_before[~kept].sum())
+        numbers = [place[kept] for place in places], matched.became[kept], cells
     for rule in exact:
         by_cells = _is_open(rule, released, original)
         before.append((rule.column, None if by_cells else pa.array(rule.expected, pa.int64())))
@@ -107,7 +116,10 @@ def _are_same(
     if numbers is not None:
         expected = _numbered(expected, *numbers[:2])
         found = _numbered(found, numbers[2], np.arange(len(numbers[2][0])))
-    return n_left_out >= 0 and _are_in(found, expected, n_left_out)
+    are_same = n_left_out >= 0 and _are_in(found, expected, n_left_out)
+    if not are_same and not is_sure:
+        raise UnmatchedError  # another answer might be the right one
+    return are_same
 
 
 def _numbered(frame: Frame, keys: Sequence[Counts], numbers: Counts) -> Frame:

@@ -78,6 +78,10 @@ MEASURED: Mapping[str, Callable[[Columns, Claims], float]] = {
 """Risks that are measured on the release alone; what a manifest says of the original is not re-computed."""
 
 
+SAMPLE_SIZES = ("estimated_on_rows", "grown_on_rows")
+ALL_ROWS = "of_rows"
+"""Sizes of samples that mechanisms rest on, and the number of rows that these were drawn from."""
+
 _LARGEST = 10**15  # larger numbers are no level of any table
 
 
@@ -100,6 +104,24 @@ def check_stated_risk(released: AnyTable, claims: Claims) -> Iterator[Check]:
         yield Check(
             f"risk: {label}", passed, f"{label}: the manifest gives {value:.6g}, found {found:.6g}", value, found
         )
+
+
+def check_samples(claims: Claims) -> Iterator[Check]:
+    """Whether stated sizes of samples are possible: some of the rows, and the rows are those of the original."""
+    n_rows = claims.input_rows - claims.n_incomplete_dropped
+    for stated in (claims.stated_risk, claims.stated_utility):
+        sizes = [name for name in SAMPLE_SIZES if name in stated]
+        if not sizes and ALL_ROWS not in stated:
+            continue
+        label = " and ".join(name.replace("_", " ") for name in (*sizes, ALL_ROWS))
+        is_right = bool(sizes) and all(_is_count(stated[name], 1, n_rows) for name in sizes)
+        passed = is_right and _is_count(stated.get(ALL_ROWS), n_rows, n_rows)
+        said = "are numbers that a sample can have" if passed else f"are no sizes of a sample of {n_rows:,} rows"
+        yield Check(f"sample: {label}", passed, f"{label} in the manifest {said}")
+
+
+def _is_count(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def check_suppression(claims: Claims) -> Iterator[Check]:

@@ -2,27 +2,44 @@
 
 A value may fit several released cells (its town and its region), so what a row became is not told by the row alone.
 But all rows with the same values became the same, or were left out, and the counts on both sides must add up. That
-decides nearly always; where it does not, a choice is made. Any answer is only a proposal: whoever uses it compares
-whole rows under it, so a wrong one refuses a sound release and never lets another pass.
+decides nearly always; where it does not, one answer that adds up is searched for. Any answer is only a proposal:
+whoever uses it compares whole rows under it, so a wrong one never lets another release pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.cells import Containing
+from sfumato.audit.count_matching import LEFT_OUT, PossiblePairs, matched_by_counts
 
 Numbers = NDArray[np.int64]
 
 _MOST_LAYERS = 64
-_UNDECIDED, LEFT_OUT = -2, -1
 
 
 class TooManyLayersError(Exception):
     """Cells overlap in too many ways."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What distinct rows became.
+
+    Parameters
+    ----------
+    became : array
+        Released distinct row of each distinct row of the original, -1 where it was left out.
+    is_sure : bool
+        Whether the counts leave no other answer, if rows with the same values became the same.
+    """
+
+    became: Numbers
+    is_sure: bool
 
 
 def matched_rows(
@@ -31,8 +48,8 @@ def matched_rows(
     n_before: Numbers,
     cells: Sequence[Numbers],
     n_after: Numbers,
-) -> Numbers:
-    """Find the released distinct row that each distinct row of the original became, -1 where it was left out.
+) -> Matched:
+    """Find the released distinct row that each distinct row of the original became.
 
     Parameters
     ----------
@@ -47,8 +64,13 @@ def matched_rows(
     ------
     TooManyLayersError
         If the cells overlap in too many ways.
+    UnmatchedError
+        If no answer was found by which all counts add up.
     """
-    return _decided(_candidates(reads, places, cells, n_after), n_before, n_after)
+    candidates = _candidates(reads, places, cells, n_after)
+    rows, ways = np.nonzero(candidates != LEFT_OUT)
+    possible = PossiblePairs(rows, candidates[rows, ways], n_before.astype(np.int64), n_after.astype(np.int64))
+    return Matched(*matched_by_counts(possible))
 
 
 def _candidates(
@@ -97,44 +119,3 @@ def _places_among(known: Sequence[Numbers], wanted: Sequence[Numbers]) -> Number
     place = np.full(key.max(initial=0) + 1, -1, dtype=np.int64)
     place[key[:n_known]] = np.arange(n_known)
     return place[key[n_known:]]
-
-
-def _decided(candidates: Numbers, n_before: Numbers, n_after: Numbers) -> Numbers:
-    """Decide what counts leave no choice about, again and again; then choose for the rest."""
-    chosen = np.full(len(n_before), _UNDECIDED, dtype=np.int64)
-    left = n_after.astype(np.int64)
-    while True:
-        viable = _viable(candidates, n_before, left, chosen)
-        n_viable = viable.sum(axis=1)
-        sure = (chosen == _UNDECIDED) & (n_viable == 0)
-        chosen[sure] = LEFT_OUT
-        only = viable & (n_viable == 1)[:, None]
-        settled = only if only.any() else viable & _are_all_needed(candidates, viable, n_before, left)
-        if not settled.any():
-            break
-        _settle(settled, candidates, n_before, left, chosen)
-    _settle(_viable(candidates, n_before, left, chosen), candidates, n_before, left, chosen)
-    return chosen
-
-
-def _viable(candidates: Numbers, n_before: Numbers, left: Numbers, chosen: Numbers) -> NDArray[np.bool_]:
-    is_open = (chosen == _UNDECIDED)[:, None] & (candidates >= 0)
-    viable: NDArray[np.bool_] = is_open & (left[candidates] >= n_before[:, None])
-    return viable
-
-
-def _are_all_needed(
-    candidates: Numbers, viable: NDArray[np.bool_], n_before: Numbers, left: Numbers
-) -> NDArray[np.bool_]:
-    """Which candidates are released rows that only come about if everything that may become them does."""
-    rows, ways = np.nonzero(viable)
-    demand = np.bincount(candidates[rows, ways], weights=n_before[rows], minlength=len(left))
-    needed: NDArray[np.bool_] = (demand == left)[candidates]
-    return needed
-
-
-def _settle(settled: NDArray[np.bool_], candidates: Numbers, n_before: Numbers, left: Numbers, chosen: Numbers) -> None:
-    """Take the first settled candidate of each row."""
-    rows = np.flatnonzero(settled.any(axis=1))
-    chosen[rows] = candidates[rows, settled[rows].argmax(axis=1)]
-    np.subtract.at(left, chosen[rows], n_before[rows])

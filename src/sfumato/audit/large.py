@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.audit.beside import PENALTY
+from sfumato.audit.beside import PENALTY, Beside
 from sfumato.audit.block_counting import counted_rows
 from sfumato.audit.cell_rules import CellRule, Codes, cell_rules
 from sfumato.audit.checks import AuditReport, Check, listed
@@ -24,6 +24,7 @@ from sfumato.audit.counted_claims import PATTERNS, beyond_counts, check_open_kin
 from sfumato.audit.fidelity import check_description, check_order, check_rows
 from sfumato.audit.large_promises import COMPARED, judged_beside, sampled_estimates
 from sfumato.audit.profile import risk_profile
+from sfumato.audit.rules import GENERALIZED
 from sfumato.audit.values import is_text, meanings_beside
 from sfumato.audit.verify import audit_release
 from sfumato.schema import Role
@@ -71,6 +72,7 @@ def audit_large(
     checks = [*found.checks, *check_open_kinds(released.outline, claims)]
     if original is not None:
         checks.extend(_check_beside(released, original, claims, check_roles, told))
+        checks.extend(_check_penalty(released, original, claims))
     checks.append(_not_checked(released, original, claims))
     for table in (released, original):
         if table is not None:
@@ -94,7 +96,14 @@ def _check_beside(
     if not rows.passed:
         yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
         return
-    rules = [_for_blocks(rule, released, original, claims) for rule in cell_rules(after, before, claims)]
+    every = [_for_blocks(rule, released, original, claims) for rule in cell_rules(after, before, claims)]
+    rules = [rule for rule in every if rule is not None]
+    long = [name for name, rule in zip(claims.names(), every, strict=True) if rule is None]
+    if long:
+        said = f"whether cells of {listed(long)} follow from the original, for distinct values are too many"
+        yield Check("cells of long columns", False, f"NOT CHECKED out of core: {said}")
+    if not rules and long:
+        return
     originals = _codes(original, rules, [rule.column for rule in rules], released, [rule.name for rule in rules], None)
     found = _codes(released, rules, [rule.name for rule in rules], original, [rule.column for rule in rules], told)
     yield check_order(rules, originals, found, claims.suppressed_rows)
@@ -109,13 +118,30 @@ class _SameMeaning(CellRule):
         return np.asarray(original == released)
 
 
-def _for_blocks(rule: CellRule, released: LargeTable, original: LargeTable, claims: Claims) -> CellRule:
-    if rule.problem or not (released.is_open(rule.name) or original.is_open(rule.column)):
+def _for_blocks(rule: CellRule, released: LargeTable, original: LargeTable, claims: Claims) -> CellRule | None:
+    """Rule for columns of which values may not be listed; ``None`` where nothing can be said of a recoding then."""
+    recoding = claims.recodings.get(rule.name)
+    column = rule.column if recoding is None else recoding.column
+    if not (_is_long(released, rule.name) or _is_long(original, column)):
         return rule
-    if rule.name in claims.recodings:
-        problem = "has too many distinct values for its recoding to be checked out of core"
-        return CellRule(rule.name, rule.column, problem=problem)
-    return _SameMeaning(rule.name, rule.column)
+    if recoding is not None:
+        return None
+    return rule if rule.problem else _SameMeaning(rule.name, rule.column)
+
+
+def _is_long(table: LargeTable, name: str) -> bool:
+    return name in table.schema and table.is_open(name)
+
+
+def _check_penalty(released: LargeTable, original: LargeTable, claims: Claims) -> Iterator[Check]:
+    if not _long_generalized(released, original, claims):
+        yield from Beside(Columns(released.outline), Columns(original.outline), claims).check_stated_penalty()
+
+
+def _long_generalized(released: LargeTable, original: LargeTable, claims: Claims) -> bool:
+    """Whether values of a column that the certainty penalty speaks of are not listed."""
+    names = [recoding.name for recoding in claims.recodings.values() if recoding.rule == GENERALIZED]
+    return any(_is_long(table, name) for table in (released, original) for name in names)
 
 
 def _codes(
@@ -169,8 +195,9 @@ def _not_checked(released: LargeTable, original: LargeTable | None, claims: Clai
     left_out = sampled_estimates(original, claims)
     if original is not None:
         tables = (released, original)
-        long = [n for n in claims.names() if any(n in table.schema and table.is_open(n) for table in tables)]
+        long = [n for n in claims.names() if any(_is_long(table, n) for table in tables)]
         left_out += [f"whether one value has two spellings in {listed(long)}"] if long else []
-        left_out += ["the stated certainty penalty"] if PENALTY in claims.stated_utility else []
+        is_left_out = PENALTY in claims.stated_utility and _long_generalized(released, original, claims)
+        left_out += ["the stated certainty penalty"] if is_left_out else []
     said = "; ".join(left_out) or "nothing that the audit in memory checks"
     return Check("out of core", True, f"not checked out of core: {said}")

@@ -32,7 +32,8 @@ _FIGURES = """
 WITH wanted AS (SELECT w, sum(n) AS n FROM pairs GROUP BY w),
 common AS (SELECT w, n FROM wanted ORDER BY n DESC, w LIMIT 1),
 by_value AS (
-    SELECT count(*) AS n_pairs, sum(n) AS n, max(n) AS known, sum(CASE WHEN w = common_w THEN n ELSE 0 END) AS guessed
+    SELECT count(*) AS n_pairs, sum(n) AS n, max(n) AS known,
+        sum(CASE WHEN w IS NOT DISTINCT FROM common_w THEN n ELSE 0 END) AS guessed
     FROM pairs, (SELECT w AS common_w FROM common) GROUP BY c
 )
 SELECT sum(n)::BIGINT, count(*), (SELECT count(*) FROM wanted), sum(n_pairs)::BIGINT,

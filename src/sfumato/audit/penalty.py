@@ -25,14 +25,14 @@ Penalties = NDArray[np.float64]
 
 
 def cell_penalties(
-    read: Containing, original: CodedColumn, described: Column, rows: NDArray[np.intp]
+    read: Containing, original: CodedColumn, described: Column, codes: NDArray[np.int32]
 ) -> Penalties | None:
     """Penalty of each distinct cell; ``None`` where values that ranges run over have no measurable distance.
 
-    Only values of the given rows count as values of the column.
+    Only values whose codes are given count as values of the column.
     """
     occurs = np.zeros(read.n_places, dtype=np.bool_)
-    occurs[read.places[original.codes[rows]]] = True
+    occurs[read.places[codes]] = True
     missing = original.missing_code
     missing_place = read.n_places if missing is None else int(read.places[missing])
     may_be_missing = np.zeros(read.n_cells, dtype=np.bool_)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.audit.beside import Beside
-from sfumato.audit.breach import check_breach_promises
+from sfumato.audit.breach import check_breach_promises, sample_words
 from sfumato.audit.buckets import check_bucket_promises
 from sfumato.audit.checks import AuditReport, Check, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.construction import check_construction
 from sfumato.audit.entropy import check_gain_promises
-from sfumato.audit.evidence import check_listed_labels, check_stated_risk, check_suppression
+from sfumato.audit.evidence import check_listed_labels, check_samples, check_stated_risk, check_suppression
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
 from sfumato.audit.levels import (
@@ -84,6 +84,7 @@ def audit_release(
     if beside is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         checks.extend(beside.check_what_holds())
     checks.extend(check_stated_risk(described, claims))
+    checks.extend(check_samples(claims))
     checks.extend(check_suppression(claims))
     checks.extend(check_listed_labels(described, claims))
     checks.extend(beside.check_stated_penalty() if beside is not None else ())
@@ -163,8 +164,10 @@ def _check_promise(
         yield Check(name, False, f"{kind} cannot be measured: {exc}", promised)
         return
     passed = promise.guarantee.is_met_by(found)
-    said = "holds" if passed else "does not hold"
-    yield Check(name, passed, f"{kind} {said}: promised {parameter} = {promised:g}, found {found:.6g}", promised, found)
+    said = f"{'holds' if passed else 'does not hold'}: promised {parameter} = {promised:g}, found {found:.6g}"
+    sampled = sample_words(promise.guarantee, len(beside.rows)) if beside is not None else ""
+    said += f", estimated on the audit's own {sampled}" if sampled else ""
+    yield Check(name, passed, f"{kind} {said}", promised, found)
     if check_audited_values:
         yield _check_audited(promise, found)
 

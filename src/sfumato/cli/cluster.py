@@ -118,12 +118,11 @@ def _checked_target(order: _Order, *, force: bool) -> Path:
     from sfumato.cluster.folders import check_folder_targets
     from sfumato.errors import InvalidParameterError
     from sfumato.publishing import manifest_path_for
-    from sfumato.table.coding import Source
 
     if order.output is None:
         hint = "a name such as -o release.parquet; or try --dry-run"
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
-    check_folder_targets(order.output, manifest_path_for(order.output), Source(order.path, ""), force=force)
+    check_folder_targets(order.output, manifest_path_for(order.output), [Path(order.path)], force=force)
     return order.output
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 
-from sfumato.cluster.frames import exact_settings, numbered_columns, url_of
+from sfumato.cluster.frames import exact_settings, numbered_columns, parquet_frame
 from sfumato.cluster.watching import watching
 from sfumato.counting.engine import Countable, Engine
 from sfumato.counting.files import is_path
@@ -35,8 +35,8 @@ class SparkEngine(Engine):
     Notes
     -----
     Codes and counts are those of DuckDB, bit for bit. So are the types of the values, but for those that Spark does not
-    have: whole numbers without a sign become wider ones, and a column of missing values alone one of whole numbers.
-    Moments in nanoseconds and times of day are refused.
+    have: whole numbers without a sign become wider ones, moments are in microseconds, and a column of missing values
+    alone is one of texts. Moments in nanoseconds or in other time zones than UTC and times of day are refused.
 
     Examples
     --------
@@ -71,12 +71,18 @@ class SparkEngine(Engine):
         Raises
         ------
         InputError
-            If the cluster cannot read the rows.
+            If the cluster cannot read the rows, or texts are not UTF-8.
         ClusterError
             If it fails, or is lost.
         """
         with watching(self._session), exact_settings(self._session):
-            return frame.collect().to_arrow()
+            found = frame.collect().to_arrow()
+        try:
+            found.validate(full=True)
+        except pa.ArrowInvalid:
+            problem = "the cluster has read texts that are not UTF-8"
+            raise InputError(problem, hint="write the table anew in UTF-8") from None
+        return found
 
     def _open(self, source: Countable, columns: Sequence[str] | None) -> tuple[Sequence[str], nw.LazyFrame[Any]]:
         if isinstance(source, Table | pa.Table):
@@ -90,5 +96,4 @@ class SparkEngine(Engine):
     def _read(self, path: Path) -> Any:
         if not path.exists():
             raise InputError(problem="does not exist", path=path)
-        StoredParquet(path, sha256="").check_columns()
-        return self._session.read.parquet(url_of(path, is_pattern=True))
+        return parquet_frame(self._session, StoredParquet(path, sha256=""))

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.atomic import PendingFile, alone_in, check_writable, explained_writing, remove
+from sfumato.atomic import PendingFile, alone_in, check_writable, explained_writing
 from sfumato.errors import InvalidParameterError, OutputError
 from sfumato.publishing import is_left_alone
-from sfumato.table.coding import Source
 from sfumato.table.formats import writable_format_of
 from sfumato.table.parquet_folder import part_files
 
-_ROWS, _REPLACED = "rows", "replaced"
+_ROWS = "rows"
+_BESIDE_PARTS = {"_SUCCESS", "_metadata", "_common_metadata"}
 _GLANCES, _GLANCE_SECONDS = 10, 0.1
 
 
@@ -47,17 +48,29 @@ class PendingFolder:
                 _flush(path.rename(self.rows / f"part-{i:05d}.parquet"))
             _flush(self.rows)
 
-    def make_room(self) -> None:
-        """Move away what stands under the folder's name, if something does; it is removed at the end."""
-        with explained_writing(self.target):
-            if os.path.lexists(self.target):
-                self.target.rename(self._hidden / _REPLACED)
+    def make_room(self, path: Path) -> None:
+        """Move away what stands under a name, the folder's or its manifest's; it is removed at the end."""
+        with explained_writing(path):
+            if os.path.lexists(path):
+                path.rename(self._hidden / path.name)
 
     def appear(self) -> None:
         """Give the folder its name, which must be free."""
         with explained_writing(self.target):
             self.rows.rename(self.target)
             _flush(self.target.parent)
+
+    def disappear(self, rows: os.stat_result) -> None:
+        """Take the name away again from the folder that these rows are, if it has it."""
+        with contextlib.suppress(OSError):
+            if os.path.samestat(self.target.lstat(), rows):
+                self.target.rename(self.rows)
+
+    def put_back(self, path: Path) -> None:
+        """Give its name again to what was moved away, if something was and the name is free."""
+        with contextlib.suppress(OSError):
+            if not os.path.lexists(path):
+                (self._hidden / path.name).rename(path)
 
 
 @contextmanager
@@ -68,10 +81,10 @@ def pending_folder(target: Path) -> Iterator[PendingFolder]:
         hidden.mkdir()
     try:
         yield PendingFolder(target, hidden)
+        shutil.rmtree(hidden, ignore_errors=True)
     except BaseException:
         _remove_for_good(hidden)
         raise
-    shutil.rmtree(hidden, ignore_errors=True)
 
 
 def _remove_for_good(hidden: Path) -> None:
@@ -82,28 +95,44 @@ def _remove_for_good(hidden: Path) -> None:
     shutil.rmtree(hidden, ignore_errors=True)
 
 
-def name_both(folder: PendingFolder, manifest: PendingFile, source: Source | None, *, force: bool) -> None:
-    """Let manifest and folder appear, the manifest first, while no other process of this program names files there."""
+def name_both(folder: PendingFolder, manifest: PendingFile, inputs: Sequence[Path], *, force: bool) -> None:
+    """Let manifest and folder appear, the manifest first, while no other process of this program names files there.
+
+    If that fails or is interrupted, what stood there before stands there again.
+    """
     with alone_in(folder.target.parent.resolve()):
-        check_folder_targets(folder.target, manifest.target, source, force=force)
-        if force:
-            folder.make_room()
-        if force or is_left_alone(manifest.target, folder.target):
-            remove(manifest.target)
-        manifest.appear()
+        check_folder_targets(folder.target, manifest.target, inputs, force=force)
+        is_replaced = force or is_left_alone(manifest.target, folder.target)
+        with explained_writing(folder.target):
+            rows = folder.rows.stat()
         try:
+            if force:
+                folder.make_room(folder.target)
+            if is_replaced:
+                folder.make_room(manifest.target)
+            manifest.appear()
             folder.appear()
-        except OutputError:
-            remove(manifest.target)
+        except BaseException:
+            folder.disappear(rows)
+            _remove_own(manifest)
+            for path in (manifest.target, folder.target):
+                folder.put_back(path)
             raise
 
 
-def check_folder_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:
-    """Refuse an output that exists (without ``force``), has to do with the input, or is not named as Parquet."""
+def _remove_own(manifest: PendingFile) -> None:
+    """Remove a manifest that has appeared, but not one that somebody else has put there."""
+    with contextlib.suppress(OSError):
+        if os.path.samestat(manifest.target.lstat(), os.fstat(manifest.file.fileno())):
+            manifest.target.unlink()
+
+
+def check_folder_targets(target: Path, manifest_target: Path, inputs: Sequence[Path], *, force: bool) -> None:
+    """Refuse an output that exists (without ``force``), has to do with an input, or is not named as Parquet."""
     if str(target) == "-" or writable_format_of(target) != "parquet":
         allowed = "a folder whose name ends in .parquet, which the cluster can write to"
         raise InvalidParameterError("output of a cluster", "got another", allowed=allowed)
-    if source is not None and _is_about(target, Path(source.name)):
+    if _is_about(target, inputs):
         problem = "is the input, in it, or around it; the input is never written to"
         raise OutputError(problem, path=target, hint="choose another output path")
     if target.is_dir() and not target.is_symlink():
@@ -113,9 +142,10 @@ def check_folder_targets(target: Path, manifest_target: Path, source: Source | N
     check_writable(manifest_target, force=force or is_left_alone(manifest_target, target))
 
 
-def _is_about(target: Path, source: Path) -> bool:
-    output, given = target.resolve(), source.resolve()
-    return output == given or output in given.parents or given in output.parents
+def _is_about(target: Path, inputs: Sequence[Path]) -> bool:
+    output = target.resolve()
+    given = [path.resolve() for path in inputs]
+    return any(output == path or output in path.parents or path in output.parents for path in given)
 
 
 def _check_replaceable(folder: Path, *, force: bool) -> None:
@@ -123,10 +153,16 @@ def _check_replaceable(folder: Path, *, force: bool) -> None:
         problem = "exists already"
         raise OutputError(problem, path=folder, hint="use --force (in Python force=True) to replace it")
     with explained_writing(folder):
-        entries = [path for path in folder.iterdir() if not path.name.startswith(("_", "."))]
-    if any(path.is_dir() or path.suffix != ".parquet" for path in entries):
+        is_known = all(path.is_file() and _is_of_spark(path.name) for path in folder.iterdir())
+    if not is_known:
         problem = "is a folder that holds more than Parquet files, and is not replaced"
         raise OutputError(problem, path=folder, hint="name another output, or remove it yourself")
+
+
+def _is_of_spark(name: str) -> bool:
+    """Whether a file in a folder of Parquet is a part, or one that Spark puts beside parts."""
+    is_part = name.endswith(".parquet") and not name.startswith(("_", "."))
+    return is_part or name in _BESIDE_PARTS or (name.startswith(".") and name.endswith(".crc"))
 
 
 def _flush(path: Path) -> None:

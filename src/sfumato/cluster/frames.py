@@ -9,6 +9,11 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from sfumato.errors import InputError
+from sfumato.table.cells import plain_array
+from sfumato.table.coding import plain_type
+from sfumato.table.parquet_folder import StoredParquet
+
 Frame: TypeAlias = Any
 """A Spark DataFrame."""
 Session: TypeAlias = Any
@@ -37,6 +42,12 @@ _TYPE_NAMES = {
     pa.date32(): "date",
     pa.string(): "string",
 }
+_WIDER = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
 
 
 @contextmanager
@@ -59,6 +70,52 @@ def url_of(path: Path, *, is_pattern: bool = False) -> str:
     if is_pattern:
         text = "".join(f"\\{character}" if character in "{}[]*?\\" else character for character in text)
     return f"file://{text}"
+
+
+def parquet_frame(session: Session, stored: StoredParquet) -> Frame:
+    """Open Parquet files by the columns that they really have, and no others than these files.
+
+    Left to itself, Spark believes a note in the first file about its columns, takes names of folders for columns, and
+    chooses files by rules of its own.
+
+    Raises
+    ------
+    InputError
+        If the files have different columns, a column is of a type that Spark does not know, or Spark reads other files.
+    """
+    from pyspark.sql import functions as sf
+    from pyspark.sql.types import DataType, StructType
+
+    files, columns = stored.files, stored.check_columns()
+    wanted = StructType()
+    for field in columns:
+        wanted.add(field.name, DataType.fromDDL(type_name(_read_as(field, str(stored.path)))))
+    reader = session.read.schema(wanted).option("recursiveFileLookup", "true")
+    frame = reader.parquet(*(url_of(file, is_pattern=True) for file in files))
+    if len(frame.inputFiles()) != len(files):
+        problem = "the cluster reads other files than those of the table"
+        raise InputError(problem, path=stored.path, hint="give its files plain names")
+    numbered = frame.toDF(*(f"c{i}" for i in range(len(columns))))
+    cells = [sf.lit(None) if pa.types.is_null(field.type) else sf.col(f"c{i}") for i, field in enumerate(columns)]
+    return numbered.select(*(cell.alias(name) for cell, name in zip(cells, columns.names, strict=True)))
+
+
+def _read_as(field: pa.Field, place: str) -> pa.DataType:
+    """Type as which Spark gives back the very values of a column."""
+    own = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_null(own):
+        return pa.int32()
+    plain = plain_type(own)
+    if plain is None:
+        return plain_array(pa.nulls(0, own), field.name, place).type  # which refuses it
+    read_as: Any = _WIDER.get(plain, plain)
+    is_moment = pa.types.is_timestamp(read_as) and read_as.unit != "ns" and read_as.tz in (None, "UTC")
+    is_known = is_moment or pa.types.is_decimal128(read_as) or read_as in _TYPE_NAMES
+    if is_known and not pa.types.is_float16(own):
+        return read_as
+    problem = f"is of a type that Spark does not know, or not in the same way ({own})"
+    hint = "write moments in microseconds and in UTC; times of day, and what is longer or shorter than usual, as texts"
+    raise InputError(problem, path=place, column=field.name, hint=hint)
 
 
 def numbered_columns(frame: Frame) -> Frame:

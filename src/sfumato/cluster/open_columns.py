@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.cluster.frames import type_name
+from sfumato.schema import Kind
 from sfumato.table.cells import as_text
+from sfumato.table.coding import is_number_type
 
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 _LEADING_ZERO = r"^[+-]?0\d"
@@ -44,7 +47,7 @@ def clean_cell(cell: Any, own: pa.DataType, read_as: pa.DataType, tokens: tuple[
 
 
 def says_of_cells(cell: Any, read: Any, own: pa.DataType) -> dict[str, Any]:
-    """Aggregate a column that is too long to be listed: its rows, missing cells, midnights, numbers and dates."""
+    """Aggregate a column that is too long to be listed: its rows, missing cells, midnights, numbers, dates."""
     from pyspark.sql import functions as sf
 
     said = {"rows": sf.count(sf.lit(1)), "missing": sf.count_if(read.isNull())}
@@ -54,8 +57,17 @@ def says_of_cells(cell: Any, read: Any, own: pa.DataType) -> dict[str, Any]:
         is_number = read.rlike(_NUMBER) & ~read.rlike(_LEADING_ZERO) & (sf.abs(read.try_cast("double")) < float("inf"))
         is_date = read.rlike(_ISO_DATE) & sf.substring(read, 1, 10).try_cast("date").isNotNull()
         said["numbers"] = sf.min(sf.when(read.isNull(), True).otherwise(is_number))
+        said["broken"] = sf.count_if(~sf.is_valid_utf8(cell))
         said["dates"] = sf.min(sf.when(read.isNull(), True).otherwise(is_date))
     return said
+
+
+def kind_of_open(nothing: pa.Array, found: Mapping[str, Any]) -> Kind:
+    """Kind of a column whose values are not listed, by what was found out about them."""
+    if found.get("numbers") or (is_number_type(nothing.type) and not pa.types.is_boolean(nothing.type)):
+        return Kind.NUMERIC
+    is_moment = pa.types.is_date(nothing.type) or pa.types.is_timestamp(nothing.type)
+    return Kind.DATE if found.get("dates") or is_moment else Kind.CATEGORICAL
 
 
 @cache

@@ -12,6 +12,7 @@ from sfumato.audit.checks import AuditReport
 from sfumato.audit.cluster import audit_cluster
 from sfumato.cluster.folders import PendingFolder, check_folder_targets, name_both, pending_folder
 from sfumato.cluster.frames import Session, exact_settings, url_of
+from sfumato.cluster.inputs import files_of
 from sfumato.cluster.proposal import ClusterProposal, check_able_on_cluster, propose_on_cluster
 from sfumato.cluster.table import ClusterTable, open_cluster
 from sfumato.cluster.watching import watching
@@ -39,7 +40,8 @@ def publish_on_cluster(
     """Have a cluster write a release as Parquet files, audit these very files, and let the folder appear.
 
     The folder and its manifest appear only when the audit has confirmed them, the manifest first. A failure or an
-    interruption leaves neither; only a killed driver can leave a hidden folder. The order of the rows is not promised.
+    interruption leaves neither, and with ``force`` what stood there before; only a killed driver can leave a hidden
+    folder, which then holds it. The order of the rows is not promised.
 
     Parameters
     ----------
@@ -58,8 +60,8 @@ def publish_on_cluster(
         If the cluster cannot do it.
     """
     original, target = proposal.original, Path(path)
-    manifest_target = manifest_path_for(target)
-    check_folder_targets(target, manifest_target, original.source, force=force)
+    manifest_target, inputs = manifest_path_for(target), _inputs(original)
+    check_folder_targets(target, manifest_target, inputs, force=force)
     with pending_folder(target) as folder, PendingFile(manifest_target) as manifest_file:
         _tell(progress, proposal, "written")
         _write(proposal, folder)
@@ -74,7 +76,7 @@ def publish_on_cluster(
         with explained_writing(manifest_target):
             manifest_file.file.write(written.manifest.to_json().encode())
         manifest_file.complete()
-        name_both(folder, manifest_file, original.source, force=force)
+        name_both(folder, manifest_file, inputs, force=force)
     return Published(replace(written, table=released.outline), report, target, manifest_target)
 
 
@@ -93,7 +95,7 @@ def release_frame(
     """Release a Spark DataFrame on the cluster of its session: :func:`sfumato.release_large` for such a frame."""
     allowed, target = Memory.of(memory), Path(path)
     check_able_on_cluster(mechanism)
-    check_folder_targets(target, manifest_path_for(target), None, force=force)
+    check_folder_targets(target, manifest_path_for(target), files_of(frame), force=force)
     table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=options)
     described = table.with_schema(with_roles(table.schema, roles))
     proposal = propose_on_cluster(described, mechanism, allowed, progress=progress)
@@ -122,6 +124,11 @@ def audit_cluster_file(
             original_sha256=_sha256(original),
             check_roles=check_roles,
         )
+
+
+def _inputs(original: ClusterTable) -> list[Path]:
+    """Files or folders that hold the rows."""
+    return files_of(original.rows([])) if original.source is None else [Path(original.source.name)]
 
 
 def _write(proposal: ClusterProposal, folder: PendingFolder) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -16,14 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.cluster.frames import Frame, Session, exact_settings, looked_up, numbered_columns, url_of
-from sfumato.cluster.open_columns import clean_cell, says_of_cells
+from sfumato.cluster.frames import Frame, Session, exact_settings, looked_up, numbered_columns, parquet_frame
+from sfumato.cluster.open_columns import clean_cell, kind_of_open, says_of_cells
 from sfumato.cluster.watching import watching
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.cells import CellRules, ColumnCoder, check_names, plain_array
-from sfumato.table.coding import Source, Table, is_number_type, plain_type
-from sfumato.table.parquet_folder import StoredParquet
+from sfumato.table.coding import Source, Table, plain_type
+from sfumato.table.outlined import OutlinedTable
+from sfumato.table.parquet_folder import StoredParquet, refuse_more_than_parts
 from sfumato.table.read import DEFAULT_OPTIONS, ReadOptions, check_covers
 from sfumato.table.weighted import OpenColumn, WeightedColumn
 
@@ -35,62 +36,28 @@ _FRAME = "<pyspark>"
 
 
 @dataclass(frozen=True, repr=False)
-class ClusterTable:
+class ClusterTable(OutlinedTable):
     """A table whose rows stay on a cluster.
 
     Parameters
     ----------
     outline : Table
-        Every column by itself: its entries are the distinct values as they are stored, with their counts. A column
-        with too many of them is an :class:`OpenColumn`.
+        See :class:`OutlinedTable`.
     source : Source or None
         Name, hash and format of the file or folder; ``None`` for a DataFrame of the user's.
     session : SparkSession
     """
 
-    outline: Table
     source: Source | None
     session: Session
     _frame: Frame
     _stored: Mapping[str, pa.Array]
     _hashed: StoredParquet | None
 
-    def __repr__(self) -> str:
-        return f"ClusterTable({self.n_rows:,} rows, {len(self.schema):,} columns)"
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.outline.n_rows
-
-    @property
-    def schema(self) -> Schema:
-        """Description of the columns."""
-        return self.outline.schema
-
     @property
     def place(self) -> str:
         """What messages call it."""
         return self.source.name if self.source is not None else _FRAME
-
-    def is_open(self, name: str) -> bool:
-        """Whether a column has too many distinct values to be listed."""
-        return isinstance(self.outline[name], OpenColumn)
-
-    def with_schema(self, schema: Schema) -> ClusterTable:
-        """Describe the same columns anew.
-
-        Raises
-        ------
-        InputError
-            If a column is declared numeric and some of its values are no numbers.
-        """
-        for column in schema:
-            coded = self.outline[column.name]
-            if isinstance(coded, OpenColumn) and column.kind is Kind.NUMERIC and coded.kind is not Kind.NUMERIC:
-                problem = "is declared numeric, but some of its values are not numbers"
-                raise InputError(problem, path=self.place, column=column.name)
-        return replace(self, outline=self.outline.with_schema(schema))
 
     def rows(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Frame:
         """Frame of some columns, named ``c0``, ``c1``, …, one row a row.
@@ -121,6 +88,11 @@ class ClusterTable:
 
     def _open_cell(self, cell: Any, name: str, column: OpenColumn) -> Any:
         return clean_cell(cell, self._stored[name].type, column.values.type, self.schema.missing_tokens(name))
+
+    def ensure_alone(self) -> None:
+        """Refuse a folder in which more stands than the files that were read."""
+        if self._hashed is not None:
+            refuse_more_than_parts(self._hashed.path)
 
     def ensure_unchanged(self) -> None:
         """Refuse a file whose bytes are others than when it was opened; nothing is known of a DataFrame."""
@@ -159,24 +131,26 @@ def open_cluster(
     """
     _check_options(options)
     hashed = StoredParquet.of(source) if isinstance(source, str | os.PathLike) else None
-    if hashed is not None:
-        hashed.check_columns()
     place = str(source) if hashed is not None else _FRAME
     with watching(session), exact_settings(session):
-        frame = source if hashed is None else session.read.parquet(url_of(hashed.path, is_pattern=True))
+        frame = source if hashed is None else parquet_frame(session, hashed)
         names = check_names(frame.columns, place=place)
         reader = _ColumnReader(
             numbered_columns(frame), CellRules(schema, options.missing, options.mixed_as_text), place, memory
         )
         found = reader.read(names)
     own = None if hashed is None else Source(place, hashed.sha256, "parquet")
+    n_rows = _n_rows([column for _, column, _ in found.values()], place)
+    if hashed is not None and hashed.n_rows() != n_rows:
+        problem = "the cluster has read another number of rows than its files hold"
+        raise InputError(problem, path=place, hint="read it again when nobody writes to it")
     outline = Table(
         Schema.of(
             (Column(n, Role.QUASI_IDENTIFIER, kind) for n, (_, _, kind) in found.items()),
             options.missing if schema is None else schema.missing,
         ),
         {n: column for n, (_, column, _) in found.items()},
-        _n_rows([column for _, column, _ in found.values()], place),
+        n_rows,
         own,
     )
     table = ClusterTable(
@@ -247,10 +221,16 @@ class _ColumnReader:
         self, position: int, name: str, values: pa.ChunkedArray, counts: pa.ChunkedArray
     ) -> tuple[pa.Array, WeightedColumn | OpenColumn, Kind]:
         stored = plain_array(values, name, self._place)
+        self._refuse_broken(name, are_broken=not _is_valid(stored))
         if len(stored) > self._most or stored.nbytes > self._most_bytes:
             return self._open(position, name, stored.slice(0, 0))
         coded, kind = self._coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored)
         return stored, WeightedColumn(coded.codes, coded.values, counts.to_numpy().astype(np.int64)), kind
+
+    def _refuse_broken(self, name: str, *, are_broken: bool) -> None:
+        if are_broken:
+            problem = "holds texts that are not UTF-8"
+            raise InputError(problem, path=self._place, column=name, hint="write the table anew in UTF-8")
 
     def _open(self, position: int, name: str, nothing: pa.Array) -> tuple[pa.Array, OpenColumn, Kind]:
         from pyspark.sql import functions as sf
@@ -259,17 +239,18 @@ class _ColumnReader:
         read = clean_cell(cell, nothing.type, nothing.type, tokens)
         said = says_of_cells(cell, read, nothing.type)
         found = self.frame.agg(*(what.alias(key) for key, what in said.items())).toArrow().to_pylist()[0]
+        self._refuse_broken(name, are_broken=bool(found.get("broken")))
         read_as = pc.cast(nothing, pa.date32()) if found.get("midnights") else nothing
-        kind = _kind(read_as, found)
+        kind = kind_of_open(read_as, found)
         return nothing, OpenColumn(np.zeros(0, dtype=np.int32), read_as, found["rows"], found["missing"], kind), kind
 
 
-def _kind(nothing: pa.Array, found: Mapping[str, Any]) -> Kind:
-    """Kind of a column whose values are not listed."""
-    if found.get("numbers") or (is_number_type(nothing.type) and not pa.types.is_boolean(nothing.type)):
-        return Kind.NUMERIC
-    is_moment = pa.types.is_date(nothing.type) or pa.types.is_timestamp(nothing.type)
-    return Kind.DATE if found.get("dates") or is_moment else Kind.CATEGORICAL
+def _is_valid(values: pa.Array) -> bool:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _n_rows(columns: Sequence[WeightedColumn | OpenColumn], place: str) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cluster.master import Master
 from sfumato.errors import ClusterError, InputError, InvalidParameterError
+from sfumato.table.spark_logs import without_quoted_cells
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 MASTER_SECONDS = 5.0
 """How long the master may be unreachable. A new one needs a few seconds; without any, nobody replaces a worker."""
 
+MASTER_PROBES = 3
+"""How many probes in a row must fail besides: a single one fails on a slow network and on a busy machine."""
+
 EXECUTOR_SECONDS = 60.0
-"""How long a job may be without any executor. One starts in 3 to 10 seconds, and on a busy machine in a minute."""
+"""How long a job under way may be without an executor. One starts in 3 to 10 seconds, on a busy machine in a minute."""
 
 _PAUSE_SECONDS = 1.0
 _CONDITION = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z][A-Z0-9_]*)*", re.ASCII)
@@ -32,7 +36,7 @@ _TOO_LARGE = re.compile(r"maxResultSize|OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMOR
 
 @contextlib.contextmanager
 def explained(master: str | None = None) -> Iterator[None]:
-    """Turn whatever PySpark raises into a short error without a cell value; Ctrl-C passes.
+    """Turn whatever PySpark raises into a short error without a cell value, which it logs neither; Ctrl-C passes.
 
     Raises
     ------
@@ -48,7 +52,8 @@ def explained(master: str | None = None) -> Iterator[None]:
 
     raised_there = (PySparkException, Py4JError, NarwhalsError, pa.ArrowException)
     try:
-        yield
+        with without_quoted_cells():
+            yield
     except raised_there as error:
         if _was_interrupted(error):
             raise KeyboardInterrupt from None
@@ -129,8 +134,8 @@ def watching(session: SparkSession) -> Iterator[None]:
     """Give up when the cluster is lost while the block runs.
 
     A Spark application goes on without its master, and waits for ever when no worker is left. So a thread looks after
-    both, and cancels all jobs when one of them is missing for too long (:data:`MASTER_SECONDS`,
-    :data:`EXECUTOR_SECONDS`).
+    both, and cancels all jobs when one of them is missing for too long (:data:`MASTER_SECONDS` and
+    :data:`MASTER_PROBES`, :data:`EXECUTOR_SECONDS`).
 
     Raises
     ------
@@ -167,6 +172,7 @@ class _Watcher:
         with contextlib.suppress(InvalidParameterError):  # YARN and Kubernetes replace what is lost
             self._master = None if self.url is None else Master.of(self.url)
         self._master_seen = self._executor_seen = time.monotonic()
+        self._failed_probes = 0
         self.is_over = threading.Event()
         self.trouble: ClusterError | None = None
 
@@ -182,26 +188,39 @@ class _Watcher:
 
     def look_again(self) -> None:
         """Find out whether a job has failed because the master was just lost."""
-        if self._master is not None and not self._master.answers(MASTER_SECONDS):
-            self.trouble = _no_master(self.url)
+        if self._master is None:
+            return
+        for _ in range(MASTER_PROBES):
+            if self._master.answers(MASTER_SECONDS):
+                return
+            time.sleep(_PAUSE_SECONDS)
+        self.trouble = _no_master(self.url)
 
     def _look(self, master: Master) -> None:
         if master.answers(MASTER_SECONDS):
-            self._master_seen = time.monotonic()
-        if self._has_executor():
+            self._master_seen, self._failed_probes = time.monotonic(), 0
+        else:
+            self._failed_probes += 1
+        if not self._waits_for_executors():
             self._executor_seen = time.monotonic()
         now = time.monotonic()
-        if self.trouble is None and now - self._master_seen > MASTER_SECONDS:
+        is_master_lost = self._failed_probes >= MASTER_PROBES and now - self._master_seen > MASTER_SECONDS
+        if self.trouble is None and is_master_lost:
             self.trouble = _no_master(self.url)
         elif self.trouble is None and now - self._executor_seen > EXECUTOR_SECONDS:
             self.trouble = _no_worker(self.url)
 
-    def _has_executor(self) -> bool:
-        """Whether there is one besides the driver; also when Spark does not say, for then its job fails by itself."""
+    def _waits_for_executors(self) -> bool:
+        """Whether a job is under way and no process but the driver is there.
+
+        Spark ends executors that have nothing to do. When it does not say, its job fails by itself.
+        """
         try:
-            return int(self._context._jsc.sc().getExecutorMemoryStatus().size()) > 1
+            if not self._context.statusTracker().getActiveJobsIds():
+                return False
+            return int(self._context._jsc.sc().getExecutorMemoryStatus().size()) <= 1
         except Exception:
-            return True
+            return False
 
 
 def _no_master(url: str | None) -> ClusterError:

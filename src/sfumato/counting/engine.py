@@ -27,6 +27,7 @@ from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterErro
 from sfumato.private_folders import PrivateFolder
 from sfumato.table.coding import Table
 from sfumato.table.frames import is_dataset
+from sfumato.table.spark_logs import without_quoted_cells
 
 Countable: TypeAlias = Any
 """A :class:`Table`, a pyarrow table or dataset, the path of a Parquet or CSV file, or any frame Narwhals accepts."""
@@ -230,7 +231,8 @@ def _positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
 def _without_values(path: Path | None = None) -> Iterator[None]:
     """Turn an engine's error, which may quote a line of the data, into one that says only where."""
     try:
-        yield
+        with without_quoted_cells():
+            yield
     except duckdb.OutOfMemoryException:
         problem = "counting needs more memory than it may use"
         raise InputError(

@@ -26,6 +26,7 @@ from sfumato.table.coding import CodedColumn
 
 RESULT_VERSION = 2
 _SCORES = ".scores"
+_DIGITS = 16
 _NUMBER = (int, float)
 _FIELDS: Mapping[str, tuple[type, ...]] = {
     "status": (str,),
@@ -173,30 +174,49 @@ class ScoresInFolder:
     path: Path
 
     def load(self, key: str) -> Any:
-        """Read what was kept, or ``None`` if there is nothing, or the file is not one of ours."""
-        try:
-            found = json.loads(self._path_of(key).read_bytes(), parse_constant=_no_number)
-        except (OSError, ValueError, RecursionError):
-            return None
-        return found if isinstance(found, dict) and found.get("key") == self._whole(key) else None
+        """Read what was kept, or ``None`` if there is nothing, or the file is not one of ours or was changed."""
+        found = _read_entries(self._path_of(key))
+        digest = found.pop("sha256", None)
+        return found if found.get("key") == self._whole(key) and digest == _entries_digest(found) else None
 
     def save(self, key: str, entry: Mapping[str, Any]) -> None:
         """Write an entry, whole or not at all."""
-        content = json.dumps({"key": self._whole(key), **entry}, indent=1, allow_nan=False)
+        kept = {"key": self._whole(key), **entry}
+        content = json.dumps(kept | {"sha256": _entries_digest(kept)}, indent=1, allow_nan=False)
         write_atomically(self._path_of(key), content.encode() + b"\n", force=True)
 
     def clear(self) -> None:
-        """Remove all entries."""
+        """Remove all entries; a file of another kind stays, whatever its name is."""
         with explained_writing(self.path):
             for path in self.path.glob(f"*{_SCORES}"):
-                path.unlink(missing_ok=True)
+                if _is_named_by_key(path):
+                    path.unlink(missing_ok=True)
 
     def _path_of(self, key: str) -> Path:
-        return self.path / f"{self._whole(key)[:16]}{_SCORES}"
+        return self.path / f"{self._whole(key)[:_DIGITS]}{_SCORES}"
 
     @staticmethod
     def _whole(key: str) -> str:
         return hashlib.sha256(_line(key, {"result": RESULT_VERSION, "versions": tool_versions()})).hexdigest()
+
+
+def _read_entries(path: Path) -> dict[str, Any]:
+    """Read a file of JSON; empty where it is none."""
+    try:
+        found = json.loads(path.read_bytes(), parse_constant=_no_number)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _entries_digest(entries: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_line("entries", entries)).hexdigest()
+
+
+def _is_named_by_key(path: Path) -> bool:
+    name, key = path.name.removesuffix(_SCORES), _read_entries(path).get("key")
+    is_digits = len(name) == _DIGITS and set(name) <= set("0123456789abcdef")
+    return is_digits and isinstance(key, str) and key.startswith(name)
 
 
 def _with_contents(name: str, value: Any) -> Any:

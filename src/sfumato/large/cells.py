@@ -18,7 +18,6 @@ from sfumato.large.finding import RowFinder
 from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import Block, Proposal, kept_rows, names_but_identifiers, telling, with_all_columns
 from sfumato.schema import Role, Schema
-from sfumato.table.coding import Table
 from sfumato.table.large import LargeTable, Told
 from sfumato.table.weighted import CountedTable
 
@@ -56,14 +55,12 @@ class CellProposal(Proposal):
 
     def columns(self) -> dict[str, pa.Array]:
         """Values that the codes of the blocks stand for."""
-        released, outline = self.release.table.columns, self.original.outline  # type: ignore[union-attr]
+        released, outline = self.released.columns, self.original.outline
         return {n: (released[n] if n in released else outline[n]).values for n in names_but_identifiers(outline.schema)}
 
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
         """Released rows, block by block, in the order of the file."""
-        counted, released = self._cells.together, self.release.table
-        if not isinstance(released, Table):
-            raise AssertionError
+        counted, released = self._cells.together, self.released
         finder = RowFinder([self._cells[n].codes for n in counted], [self._cells[n].n_distinct for n in counted])
         place_of_cell = np.cumsum(self._is_released) - 1
         names = names_but_identifiers(self.original.schema)

@@ -60,22 +60,16 @@ class FittedProposal(Proposal):
         """Description of the columns that are written."""
         return self.original.schema
 
-    @property
-    def _released(self) -> Table:
-        if not isinstance(self.release.table, Table):
-            raise AssertionError
-        return self.release.table
-
     def columns(self) -> dict[str, pa.Array]:
         """Values that the codes of the blocks stand for."""
         outline = self.original.outline
         names = names_but_identifiers(outline.schema)
-        return {n: (self._released[n] if n in self._recoded else outline[n]).values for n in names}
+        return {n: (self.released[n] if n in self._recoded else outline[n]).values for n in names}
 
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
         """Released rows, block by block, in the order of the file."""
         names = names_but_identifiers(self.original.schema)
-        cells = {name: self._released[name].codes for name in self._recoded}
+        cells = {name: self.released[name].codes for name in self._recoded}
         for block in self.original.blocks(names, told=told):
             groups = self._groups.groups_of(block)
             yield {name: cells[name][groups] if name in cells else block[name] for name in names}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.contract import Progress, Release
 from sfumato.manifest import describe_column
 from sfumato.schema import Role, Schema
+from sfumato.table.coding import Table
 from sfumato.table.large import LargeTable, Told
 from sfumato.table.write import BlockWriter
 
@@ -36,6 +37,13 @@ class Proposal(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.original!r}, {self.release.manifest.mechanism['name']})"
+
+    @property
+    def released(self) -> Table:
+        """Table of the release."""
+        if not isinstance(self.release.table, Table):
+            raise AssertionError
+        return self.release.table
 
     @property
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -158,5 +158,5 @@ def audit_large_file(
 
 
 def _stated_rows(manifest: Manifest) -> int:
-    rows = manifest.output.get("rows")
+    rows = manifest.output.get("rows") if isinstance(manifest.output, Mapping) else None
     return rows if isinstance(rows, int) else 0

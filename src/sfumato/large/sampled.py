@@ -14,7 +14,7 @@ from sfumato.audit.large_breach import measure_large
 from sfumato.contract import Progress, Release
 from sfumato.counting.blocks import count_blocks
 from sfumato.counting.cell_limits import TooManyCellsError
-from sfumato.errors import SchemaError
+from sfumato.errors import AuditFailedError, InvalidParameterError, SchemaError
 from sfumato.estimated_guarantees import BreachBound
 from sfumato.guarantees import Guarantee
 from sfumato.large.memory import Memory, give_back
@@ -77,17 +77,11 @@ class ColumnProposal(Proposal):
     @property
     def schema(self) -> Schema:
         """Description of the columns that are written."""
-        return self._released.schema
-
-    @property
-    def _released(self) -> Table:
-        if not isinstance(self.release.table, Table):
-            raise AssertionError
-        return self.release.table
+        return self.released.schema
 
     def columns(self) -> dict[str, pa.Array]:
         """Values that the codes of the blocks stand for."""
-        return {name: column.values for name, column in self._released.columns.items()}
+        return {name: column.values for name, column in self.released.columns.items()}
 
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
         """All rows, block by block."""
@@ -105,6 +99,8 @@ def propose_sampled(
     ------
     SchemaError
         If roles are missing, or a column of the choice has too many distinct values.
+    AuditFailedError
+        If the audit's sample shows nothing of what is promised, as where the attacker is never right.
     """
     names, second = mechanism.sampled_pairs(original.schema)
     _refuse_open(original, (*original.schema.names(Role.TARGET), second))
@@ -124,7 +120,10 @@ def propose_sampled(
 def _level(promised: Guarantee, original: LargeTable) -> float:
     if not isinstance(promised, BreachBound):
         raise AssertionError
-    return measure_large(promised, original)
+    try:
+        return measure_large(promised, original)
+    except (SchemaError, InvalidParameterError) as exc:
+        raise AuditFailedError((f"{promised.kind} cannot be measured: {exc}",)) from None
 
 
 def _refuse_open(original: LargeTable, names: Sequence[str]) -> None:

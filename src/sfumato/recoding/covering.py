@@ -145,7 +145,7 @@ def _check_covered(rows: NDArray[np.intp], column: CodedColumn, name: str) -> No
     n_rows = int(column.counts[uncovered].sum())
     problem = (
         f"its hierarchy does not cover {int(uncovered.sum()):,} of {len(rows):,} values "
-        f"({n_rows:,} of {len(column.codes):,} rows)"
+        f"({n_rows:,} of {column.n_rows:,} rows)"
     )
     hint = "add a row for each ('sfumato hierarchy check' counts them), or build one with 'sfumato hierarchy build'"
     raise SchemaError(problem, column=name, hint=hint)

@@ -76,6 +76,11 @@ class CodedColumn:
         return len(self.codes)
 
     @property
+    def is_by_row(self) -> bool:
+        """Whether there is one code a row, in the order of the rows."""
+        return True
+
+    @property
     def n_distinct(self) -> int:
         """Number of distinct values, a missing value counted as one."""
         return len(self.values)
@@ -276,12 +281,10 @@ class Table:
         try:
             coded.numbers()
         except ValueError:
-            is_number = np.array([_is_number(v) for v in coded.values.to_pylist()])
-            wrong = ~is_number[coded.codes]
-            row = int(np.argmax(wrong))
-            line = line_of(row) if line_of is not None else None
-            first = f"first: data row {row + 1:,}" if line is None else "first: this line"
-            problem = f"is declared numeric, but {int(wrong.sum()):,} of {self.n_rows:,} rows are not numbers ({first})"
+            wrong = np.array([not _is_number(v) for v in coded.values.to_pylist()])
+            line, first = _first_row(wrong[coded.codes], line_of) if coded.is_by_row else (None, "")
+            n_wrong = int(coded.counts[wrong].sum())
+            problem = f"is declared numeric, but {n_wrong:,} of {self.n_rows:,} rows are not numbers{first}"
             raise InputError(
                 problem,
                 path=self.source.name if self.source else None,
@@ -298,6 +301,13 @@ class Table:
                 incomplete |= column.codes == column.missing_code
         dropped = int(incomplete.sum())
         return replace(self.take(~incomplete), n_incomplete_dropped=self.n_incomplete_dropped + dropped)
+
+
+def _first_row(wrong: RowMask, line_of: Callable[[int], int | None] | None) -> tuple[int | None, str]:
+    """Line of the first row that is wrong, if it is known, and words on it."""
+    row = int(np.argmax(wrong))
+    line = line_of(row) if line_of is not None else None
+    return line, f" (first: data row {row + 1:,})" if line is None else " (first: this line)"
 
 
 def _is_number(value: object) -> bool:

@@ -18,6 +18,7 @@ from sfumato.table.cells import CellRules, ColumnCoder, check_names
 from sfumato.table.coding import Source, Table
 from sfumato.table.objects import MixedColumnError, column_of_objects, refuse_mixed
 from sfumato.table.parsed import Parsed
+from sfumato.table.spark_logs import without_quoted_cells
 from sfumato.table.write import write_table
 
 ALLOWED = (
@@ -167,7 +168,8 @@ def _arrow(frame: Any, place: str) -> pa.Table:
         if is_lazy_polars(frame):
             return pa.table(frame.collect())
         if library_of(frame) == "pyspark" and hasattr(frame, "toArrow"):
-            return frame.toArrow()
+            with without_quoted_cells():
+                return frame.toArrow()
         if is_dataset(frame):
             return frame.to_table()
         if hasattr(frame, "__arrow_c_stream__"):

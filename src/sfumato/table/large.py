@@ -29,6 +29,7 @@ from sfumato.table.distinct import DistinctValues, coded_block, open_cells
 from sfumato.table.formats import format_of
 from sfumato.table.frame_blocks import FrameBlocks
 from sfumato.table.frames import ContentDigest, native_frame, source_name
+from sfumato.table.outlined import OutlinedTable
 from sfumato.table.parquet import ParquetBlocks
 from sfumato.table.parquet_folder import FolderBlocks, StoredParquet, is_folder
 from sfumato.table.read import DEFAULT_OPTIONS, ReadOptions, check_covers
@@ -64,55 +65,26 @@ class RawBlocks(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class LargeTable:
+class LargeTable(OutlinedTable):
     """A file or frame whose rows are read in blocks.
 
     Parameters
     ----------
     outline : Table
-        Every column by itself: its entries are the distinct values as they are stored, with their counts. A column
-        with too many of them is an :class:`OpenColumn`.
+        See :class:`OutlinedTable`.
     source : Source
         Name, hash and format of the file; of a frame, library and hash of its content.
     """
 
-    outline: Table
     source: Source
     _stored: Mapping[str, pa.Array]
     _blocks: RawBlocks
     _refuse_if_changed: Callable[[], None]
 
-    def __repr__(self) -> str:
-        return f"LargeTable({self.n_rows:,} rows, {len(self.schema):,} columns)"
-
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.outline.n_rows
-
-    @property
-    def schema(self) -> Schema:
-        """Description of the columns."""
-        return self.outline.schema
-
-    def is_open(self, name: str) -> bool:
-        """Whether a column has too many distinct values to be listed."""
-        return isinstance(self.outline[name], OpenColumn)
-
-    def with_schema(self, schema: Schema) -> LargeTable:
-        """Describe the same columns anew.
-
-        Raises
-        ------
-        InputError
-            If a column is declared numeric and some of its values are no numbers.
-        """
-        for column in schema:
-            coded = self.outline[column.name]
-            if isinstance(coded, OpenColumn) and column.kind is Kind.NUMERIC and coded.kind is not Kind.NUMERIC:
-                problem = "is declared numeric, but some of its values are not numbers"
-                raise InputError(problem, path=self.source.name, column=column.name)
-        return replace(self, outline=self.outline.with_schema(schema))
+    def place(self) -> str:
+        """What messages call it."""
+        return self.source.name
 
     def blocks(
         self, names: Sequence[str], *, as_cells: Collection[str] = (), told: Told | None = None

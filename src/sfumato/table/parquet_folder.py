@@ -17,6 +17,8 @@ from sfumato.table.parquet import ParquetBlocks
 from sfumato.table.parsed import Parsed
 
 _HIDDEN = ("_", ".")
+_IN_COPY = "._COPYING_"
+_CRC_HEADER, _CRC_BYTES, _CRC_BLOCK = 8, 4, 512
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,28 @@ class StoredParquet:
             problem = "changed while it was being read"
             raise InputError(problem, path=self.path, hint="read it again when nobody writes to it")
 
-    def check_columns(self) -> None:
-        """Refuse files whose columns are not all the same: a cluster would take those that lack for missing cells."""
-        files = part_files(self.path) if self.path.is_dir() else [self.path]
+    @property
+    def files(self) -> list[Path]:
+        """Files that hold the rows."""
+        return part_files(self.path) if self.path.is_dir() else [self.path]
+
+    def n_rows(self) -> int:
+        """Count rows by what the files say of themselves."""
+        return sum(map(_n_rows, self.files))
+
+    def check_columns(self) -> pa.Schema:
+        """Return the columns, and refuse files whose columns are not all the same.
+
+        A cluster would take those that lack for missing cells.
+        """
+        files = self.files
         first = _arrow_schema(files[0])
         check_names(first.names, place=str(self.path))
         for file in files[1:]:
             if not _arrow_schema(file).equals(first):
                 problem = "its files do not have the same columns, in the same order and of the same types"
                 raise InputError(problem, path=self.path, hint="write them anew as one table")
+        return first
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,38 +135,63 @@ def part_files(folder: Path) -> list[Path]:
     Raises
     ------
     InputError
-        If there is none, or the folder cannot be read.
+        If there is none, the folder cannot be read, or it holds folders: their names would be read as columns by some.
     """
     try:
-        found = sorted(_visible_files(folder), key=lambda path: path.relative_to(folder).as_posix())
+        found = sorted(path for path in folder.iterdir() if not path.name.startswith(_HIDDEN))
+        are_files = all(path.is_file() for path in found)
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
         raise InputError(problem, path=folder) from None
     if not found:
         problem = "is a folder without Parquet files"
         raise InputError(problem, path=folder)
+    if not are_files:
+        problem = "holds a folder, or something else that is no file"
+        hint = "put the Parquet files of the table side by side in one folder, with all columns in the files"
+        raise InputError(problem, path=folder, hint=hint)
+    if any(path.name.endswith(_IN_COPY) for path in found):
+        problem = f"holds a file whose name ends in {_IN_COPY}, as those that are still being copied"
+        raise InputError(problem, path=folder, hint="wait until it is copied, or remove it")
     return found
 
 
-def folder_sha256(folder: Path) -> str:
-    """SHA-256 over one line for each file: its own SHA-256, two blanks, its name in the folder; sorted by name.
+def refuse_more_than_parts(path: str | os.PathLike[str]) -> None:
+    """Refuse a released folder with more than its part files in it: nobody would look at what else is given away.
 
-    In a folder without folders it is what ``sha256sum * | sha256sum`` gives.
+    An empty ``_SUCCESS`` may stand there, and the checksums that Hadoop puts beside files (``.NAME.crc``), if they are
+    no longer than such are. Nothing is said of what is no folder.
+
+    Raises
+    ------
+    InputError
+        If there is more.
+    """
+    folder = Path(path)
+    if not is_folder(folder):
+        return
+    sizes = {file.name: file.stat().st_size for file in part_files(folder)}
+    success = folder / "_SUCCESS"
+    if success.is_file() and not success.stat().st_size:
+        sizes[success.name] = 0
+    allowed = {f".{name}.crc": _CRC_HEADER + _CRC_BYTES * -(-size // _CRC_BLOCK) for name, size in sizes.items()}
+    for entry in folder.iterdir():
+        is_checksum = entry.name in allowed and entry.is_file() and entry.stat().st_size <= allowed[entry.name]
+        if entry.name not in sizes and not is_checksum:
+            problem = "is a released folder that holds more than its part files"
+            hint = "look for names that begin with _ or . (ls -A), and remove what is not to be given away"
+            raise InputError(problem, path=folder, hint=hint)
+
+
+def folder_sha256(folder: Path) -> str:
+    """SHA-256 over one line for each file: its own SHA-256, two blanks, its name; sorted by name.
+
+    It is what ``sha256sum * | sha256sum`` gives in the folder.
     """
     digest = hashlib.sha256()
     for path in part_files(folder):
-        digest.update(f"{_file_sha256(path)}  {path.relative_to(folder).as_posix()}\n".encode())
+        digest.update(f"{_file_sha256(path)}  {path.name}\n".encode())
     return digest.hexdigest()
-
-
-def _visible_files(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
-        if path.name.startswith(_HIDDEN) and "=" not in path.name:
-            continue
-        if path.is_dir():
-            yield from _visible_files(path)
-        else:
-            yield path
 
 
 def _sha256(path: Path) -> str:

@@ -34,6 +34,11 @@ class WeightedColumn(CodedColumn):
         """Number of rows that the entries stand for."""
         return int(self.weights.sum())
 
+    @property
+    def is_by_row(self) -> bool:
+        """Entries stand for rows anywhere in the table."""
+        return False
+
     @cached_property
     def counts(self) -> Counts:
         """How many rows hold each value."""

@@ -162,3 +162,24 @@ def test_a_label_that_is_listed_and_not_released_fails():
 
     found = failed_with(release, lambda m: m["recodings"][0]["labels"].update(sea=["diver"]))
     assert found == ["listed labels"]
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_possible"),
+    [
+        ({"estimated_on_rows": 1, "of_rows": "all"}, True),
+        ({"estimated_on_rows": "all", "of_rows": "all"}, True),
+        ({"of_rows": "all"}, False),
+        ({"estimated_on_rows": 1}, False),
+        ({"estimated_on_rows": 0, "of_rows": "all"}, False),
+        ({"estimated_on_rows": True, "of_rows": "all"}, False),
+        ({"estimated_on_rows": 1, "of_rows": 10**9}, False),
+        ({"estimated_on_rows": 10**9, "of_rows": 1}, False),
+    ],
+)
+def test_stated_samples_must_be_possible(stated, is_possible):
+    n_rows = toy_containment_table().n_rows
+    report = audited_with(**{name: n_rows if number == "all" else number for name, number in stated.items()})
+
+    assert report.passed == is_possible
+    assert all("sizes of a sample" in failure for failure in report.failures)

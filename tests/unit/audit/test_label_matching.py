@@ -54,7 +54,7 @@ def test_a_local_recoding_is_matched_so_that_everything_fits_and_adds_up(case):
     n_before = np.array([counts[row] for row in rows])
     n_after = np.array([sum(counts[r] for r, label in became.items() if label == own) for own in labels])
 
-    found = matched_rows(reads, places, n_before, cells, n_after)
+    found = matched_rows(reads, places, n_before, cells, n_after).became
 
     given_to = np.zeros(len(labels), dtype=int)
     for i, row in enumerate(rows):
@@ -68,7 +68,9 @@ def test_rows_that_were_recoded_again_leave_the_others_to_their_own_labels():
     """``*`` holds every value, but what can be nothing else fills it."""
     read = contained(pa.array(["*", "[0, 1]"]), pa.array([0, 1, 2, 3]), Kind.NUMERIC)
 
-    found = matched_rows([read], [np.array([0, 1, 2, 3])], np.array([5, 4, 1, 2]), [np.array([0, 1])], np.array([3, 9]))
+    found = matched_rows(
+        [read], [np.array([0, 1, 2, 3])], np.array([5, 4, 1, 2]), [np.array([0, 1])], np.array([3, 9])
+    ).became
 
     assert found.tolist() == [1, 1, 0, 0]
 
@@ -76,7 +78,9 @@ def test_rows_that_were_recoded_again_leave_the_others_to_their_own_labels():
 def test_rows_that_fit_nothing_are_left_out():
     read = contained(pa.array(["0", "2"]), pa.array([0, 1, 2]), Kind.NUMERIC)
 
-    found = matched_rows([read], [np.array([0, 1, 2])], np.array([2, 1, 4]), [np.array([0, 1])], np.array([2, 4]))
+    found = matched_rows(
+        [read], [np.array([0, 1, 2])], np.array([2, 1, 4]), [np.array([0, 1])], np.array([2, 4])
+    ).became
 
     assert found.tolist() == [0, -1, 1]
 

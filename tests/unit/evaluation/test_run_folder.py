@@ -283,12 +283,34 @@ def test_a_damaged_file_of_scores_holds_none(folder, content):
     assert folder.scores.load("a") is None
 
 
+@pytest.mark.parametrize("change", [{"scores": [0.2, 2 / 3]}, {"attacker": "naive-bayes"}, {"sha256": None}])
+def test_changed_scores_are_not_used(folder, change):
+    folder.scores.save("a", ENTRY)
+    (path,) = folder.path.iterdir()
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+
+    assert folder.scores.load("a") is None
+
+
 def test_clearing_scores_leaves_results_and_other_files(folder):
+    """Also those of other people that have the same ending."""
     folder.save(POINT, done())
     folder.scores.save("a", ENTRY)
-    (folder.path / "notes.txt").write_text("mine")
+    others = {
+        "notes.txt": "mine",
+        "exam.scores": "mine",
+        "named.scores": json.dumps({"key": "named"}),
+        f"{'0' * 16}.scores": "mine",
+        f"{'1' * 16}.scores": json.dumps({"key": "2" * 64}),
+        f"{'3' * 16}.scores": json.dumps([{"key": "3" * 64}]),
+        f"{'4' * 16}.scores": json.dumps({"key": 4}),
+    }
+    for name, content in others.items():
+        (folder.path / name).write_text(content)
+    (folder.path / "folder.scores").mkdir()
 
     folder.scores.clear()
 
     assert folder.scores.load("a") is None
-    assert {path.name for path in folder.path.iterdir()} == {folder.path_of(POINT).name, "notes.txt"}
+    left = {path.name for path in folder.path.iterdir()}
+    assert left == {folder.path_of(POINT).name, "folder.scores", *others}

@@ -21,12 +21,12 @@ from sfumato.audit.large import audit_large, large_risk_profile, meaning_numbers
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.row_order import are_in_order
 from sfumato.audit.verify import audit_release
-from sfumato.errors import InputError, SchemaError
+from sfumato.errors import InputError, ManifestError, SchemaError
 from sfumato.large.memory import Memory
-from sfumato.large.release import propose
+from sfumato.large.release import audit_large_file, propose
 from sfumato.manifest import manifest_digest
 from sfumato.publishing import make_release, publish
-from sfumato.reaudit import open_original, open_released, read_manifest, read_original, read_released
+from sfumato.reaudit import audit_published, open_original, open_released, read_manifest, read_original, read_released
 from sfumato.recoding.global_recoding import GlobalRecoder
 from sfumato.schema import Role
 from sfumato.table import delimited_blocks, distinct, parquet
@@ -383,3 +383,43 @@ def test_a_table_without_quasi_identifiers_is_refused_in_words(tmp_path):
     table = table.with_schema(table.schema.with_roles({"a": Role.OTHER, "b": Role.OTHER}))
     with pytest.raises(SchemaError, match="no quasi-identifier"):
         propose(table, GlobalRecoder(k=2), Memory.of("200MB"))
+
+
+@pytest.mark.parametrize("change", [None, with_other_illness, swapped])
+def test_a_recoding_of_a_long_column_is_not_checked_and_not_accused(files, change):
+    """Other columns are compared all the same."""
+    source, output, manifest_path = files
+    if change is not None:
+        rewrite(output, change(released_cells(output)), manifest_path)
+    in_memory, out_of_core = both_reports(source, output, manifest_path, memory=25 * 4000)
+    failed = {check.name: check.message for check in out_of_core.checks if not check.passed}
+
+    assert "NOT CHECKED out of core: whether cells of 'age'" in failed.pop("cells of long columns")
+    assert "age" not in failed.get("cells", "")
+    assert set(failed) == {check.name for check in in_memory.checks if not check.passed}
+    assert bool(failed) == (change is not None)
+
+
+@pytest.mark.parametrize("output_entry", [None, [], "text"])
+def test_a_manifest_that_describes_no_released_file_is_refused(files, output_entry):
+    """With an error that says so."""
+    _, output, manifest_path = files
+    entries = json.loads(manifest_path.read_text()) | {"output": output_entry}
+    manifest_path.write_text(json.dumps(entries))
+
+    with pytest.raises(ManifestError, match="does not describe the released file"):
+        audit_large_file(output, manifest_path, Memory.of("200MB"))
+
+
+def test_two_targets_in_a_manifest_are_reported(files):
+    """As in memory: no schema can be made of it, so the table is read as it is."""
+    _, output, manifest_path = files
+    entries = json.loads(manifest_path.read_text())
+    for column in entries["output"]["columns"][-2:]:
+        column["role"] = "target"
+    manifest_path.write_text(json.dumps(entries))
+
+    reports = audit_published(output, manifest_path), audit_large_file(output, manifest_path, Memory.of("200MB"))
+
+    for report in reports:
+        assert "manifest digest" in {check.name for check in report.checks if not check.passed}

@@ -271,15 +271,66 @@ def test_without_the_original_it_is_not_checked(published):
 
 
 def test_a_release_made_in_memory_can_be_audited_on_a_sample(source, tmp_path):
-    """Its level was found on all rows, which a sample cannot repeat; that is said."""
-    published = made_in_memory(source, tmp_path / "out.csv")
+    """Its audited level is that of the audit's own sample, so that every audit finds it again."""
     with small_sample():
-        report = audit_large_file(
-            published.table_path, published.manifest_path, MEMORY, original=opened(source), check_roles=True
-        )
+        published = made_in_memory(source, tmp_path / "out.csv")
+        reports = both_audits(published, source)
 
-    assert report.passed, report.failures
-    assert any("NOT CHECKED whether all rows give the level stated" in check.message for check in report.checks)
+    for report in reports:
+        assert report.passed, report.failures
+        assert any(f"the audit's own sample of {N_SAMPLED} of {N_ROWS} rows" in c.message for c in report.checks)
+    assert "estimated_on_rows" not in json.loads(published.manifest_path.read_text())["evidence"]["risk"]
+
+
+def both_audits(published, source):
+    """Audit in memory and out of core."""
+    table, manifest = published.table_path, published.manifest_path
+    in_memory = audit_published(table, manifest, original=described(read_table(source)), check_roles=True)
+    return in_memory, audit_large_file(table, manifest, MEMORY, original=opened(source), check_roles=True)
+
+
+def test_a_manifest_cannot_choose_that_its_audited_level_is_not_compared(published, source):
+    """By not saying that its estimates rest on a sample."""
+
+    def state_another(manifest):
+        for name in ("estimated_on_rows", "of_rows"):
+            del manifest["evidence"]["risk"][name]
+        manifest["guarantees"][0]["audited"] = -99.0
+
+    changed_manifest(published.manifest_path, state_another)
+    for report in both_audits(published, source):
+        (failure,) = report.failures
+        assert "gives -99 as audited, found" in failure
+
+
+@pytest.mark.parametrize("way", ["in memory", "out of core"])
+def test_an_attacker_who_is_never_right_shows_nothing(source, tmp_path, sample_of_few, way):
+    """Both ways say so with the same error."""
+    make = made_in_memory if way == "in memory" else made_out_of_core
+    said = "breach-bound cannot be measured: .*is right in no row"
+    with (
+        patch("sfumato.audit.attackers.Attack.scores", lambda *_: np.zeros(5)),
+        pytest.raises(AuditFailedError, match=said),
+    ):
+        make(source, tmp_path / "out.csv")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet"]
+
+
+def test_a_missing_value_can_be_the_commonest_of_a_long_column(tmp_path):
+    """Values in one row each, all of them missing, are then guessed rightly, as in memory."""
+    wanted = [None] * 100 + [f"w{i % 4}" for i in range(200)]
+    column = [f"one {i}" for i in range(30)] + ["none"] * 70 + [f"c{i % 4}" for i in range(200)]
+    pyarrow.parquet.write_table(pa.table({"c": column, "w": wanted}), tmp_path / "in.parquet")
+    table = read_table(tmp_path / "in.parquet")
+    with small_blocks():
+        large = open_large(tmp_path / "in.parquet", memory=3 * 4000)
+        found = telling_columns(large, ["c"], "w", MEMORY.n_bytes)
+
+    assert large.is_open("w")
+    assert naively_tells(column, wanted) == {True}
+    assert breach.tells(table["c"].codes, table["w"].codes)
+    assert found == ["c"]
 
 
 def test_combinations_that_do_not_fit_are_left_out_in_words(source, tmp_path, sample_of_few):
@@ -395,6 +446,8 @@ def changed_manifest(path, change):
         (lambda m: m["guarantees"][0].update(sensitive="nobody"), "breach-bound cannot be measured"),
         (lambda m: m["guarantees"][0].update(sensitive="note"), "columns to be protected are released"),
         (lambda m: m["evidence"]["risk"].update(anonymity_level=99), "anonymity level: the manifest gives 99"),
+        (lambda m: m["evidence"]["risk"].update(estimated_on_rows=N_ROWS + 1), "are no sizes of a sample of 600 rows"),
+        (lambda m: m["evidence"]["risk"].update(of_rows=N_ROWS - 1), "are no sizes of a sample of 600 rows"),
         (lambda m: m["guarantees"][0].update(statement="nothing is learned"), "says something else"),
     ],
 )

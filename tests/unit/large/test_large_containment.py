@@ -1,6 +1,5 @@
 """Selections of binary features out of core are those made in memory, to the byte."""
 
-import csv
 import json
 from contextlib import ExitStack
 from pathlib import Path
@@ -33,6 +32,7 @@ from sfumato.selection.optimal import OptimalContainmentSelector
 from sfumato.table import delimited_blocks, distinct, parquet, write
 from sfumato.table.large import open_large
 from sfumato.table.read import ReadOptions, read_table
+from unit.large.blockwise import write_file
 
 MEMORY = Memory.of("200MB")
 ROLES = {
@@ -85,16 +85,6 @@ def random_cells(n_rows, seed):
             "dose": pa.array(random.normal(size=n_rows).round(1)),
         }
     )
-
-
-def write_file(cells, path):
-    if path.suffix == ".parquet":
-        pyarrow.parquet.write_table(cells, path, row_group_size=11)
-        return
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(cells.column_names)
-        writer.writerows(["" if cell is None else cell for cell in row.values()] for row in cells.to_pylist())
 
 
 def described(table, roles=ROLES):

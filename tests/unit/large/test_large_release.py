@@ -1,8 +1,6 @@
 """Releases out of core are those made in memory, to the byte."""
 
-import csv
 import json
-from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -14,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.counting import blocks, cell_limits
-from sfumato.errors import AuditFailedError, InputError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.counting import cell_limits
+from sfumato.errors import AuditFailedError, InputError, InvalidParameterError, SchemaError
 from sfumato.large.memory import Memory
 from sfumato.large.release import able_mechanisms, propose, publish_large
 from sfumato.mechanisms import build_mechanism
@@ -23,9 +21,9 @@ from sfumato.publishing import make_release, publish
 from sfumato.recoding.gain import GainRecoder
 from sfumato.recoding.global_recoding import GlobalRecoder
 from sfumato.schema import Role
-from sfumato.table import delimited_blocks, distinct, parquet, write
 from sfumato.table.large import open_large
 from sfumato.table.read import read_table
+from unit.large.blockwise import outcome, small_blocks, write_file
 
 MEMORY = Memory.of("200MB")
 ROLES = {
@@ -38,21 +36,6 @@ ROLES = {
     "note": Role.OTHER,
     "dose": Role.OTHER,
 }
-
-
-def small_blocks():
-    """Make everything come in several blocks, however few rows there are."""
-    stack = ExitStack()
-    for module, name, value in (
-        (delimited_blocks, "BLOCK_BYTES", 97),
-        (parquet, "BLOCK_ROWS", 5),
-        (distinct, "_FEWEST_PENDING", 3),
-        (blocks, "_FEWEST_PENDING", 3),
-        (write, "ROWS_OF_A_GROUP", 7),
-        (parquet, "ROWS_OF_A_GROUP", 7),
-    ):
-        stack.enter_context(patch.object(module, name, value))
-    return stack
 
 
 def random_cells(n_rows, seed):
@@ -75,16 +58,6 @@ def random_cells(n_rows, seed):
     )
 
 
-def write_file(cells, path):
-    if path.suffix == ".parquet":
-        pyarrow.parquet.write_table(cells, path, row_group_size=11)
-        return
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(cells.column_names)
-        writer.writerows(["" if cell is None else cell for cell in row.values()] for row in cells.to_pylist())
-
-
 def described(table):
     return table.with_schema(table.schema.with_roles(ROLES))
 
@@ -97,14 +70,6 @@ def made_in_memory(source, mechanism, output):
 def made_out_of_core(source, mechanism, output, memory=MEMORY):
     large = described(open_large(source, memory=memory.n_bytes))
     return publish_large(propose(large, mechanism, memory), output, memory)
-
-
-def outcome(make, *arguments):
-    """Give the release, or why there is none."""
-    try:
-        return make(*arguments)
-    except PrivacyNotAchievableError as error:
-        return str(error)
 
 
 @st.composite

@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
+from sfumato.recoding.covering import covered
+from sfumato.recoding.hierarchy import Hierarchy
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table import delimited_blocks, distinct, parquet
 from sfumato.table.large import open_large
@@ -209,3 +211,25 @@ def test_what_a_long_column_cannot_be(tmp_path):
         list(large.blocks(["b"]))
     with pytest.raises(SchemaError, match="does not describe"):
         open_large(path, memory=PLENTY, schema=Schema.of([]))
+
+
+def test_wrong_numbers_are_counted_in_rows(tmp_path):
+    """Not in distinct values; where the first stands is not known, and not said."""
+    path = tmp_path / "a.csv"
+    path.write_text("a\n" + "1\n" * 50 + "x\n" * 30 + "2\n")
+    schema = Schema.of([Column("a", Role.QUASI_IDENTIFIER, Kind.NUMERIC)])
+
+    with pytest.raises(InputError, match=r"30 of 81 rows are not numbers \(first: this line\)"):
+        read_table(path, schema=schema)
+    with pytest.raises(InputError, match=r"30 of 81 rows are not numbers\. Hint"):
+        open_large(path, memory=PLENTY, schema=schema)
+
+
+def test_values_that_a_hierarchy_does_not_cover_are_counted_in_rows(tmp_path):
+    """Of the file, not of its distinct values."""
+    path = tmp_path / "a.csv"
+    path.write_text("a\n" + "u\n" * 50 + "x\n" * 30)
+    hierarchy = Hierarchy.from_rows([("u", "*")])
+    for table in (read_table(path), open_large(path, memory=PLENTY).outline):
+        with pytest.raises(SchemaError, match=r"1 of 2 values \(30 of 80 rows\)"):
+            covered(hierarchy, table["a"], "a", Kind.CATEGORICAL)

@@ -17,18 +17,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.cli.main import run
-from sfumato.counting import blocks
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.large import fitted
 from sfumato.large.memory import Memory
 from sfumato.large.release import audit_large_file, propose, publish_large
+from sfumato.manifest import manifest_digest
 from sfumato.publishing import make_release, publish
+from sfumato.reaudit import audit_published
 from sfumato.recoding import sampled_tree
 from sfumato.recoding.tree import ErrorRiskTree
 from sfumato.schema import Role
-from sfumato.table import delimited_blocks, distinct, parquet, write
 from sfumato.table.large import open_large
 from sfumato.table.read import read_table
+from unit.large.blockwise import outcome, small_blocks, write_file
 
 MEMORY = Memory.of("200MB")
 ROLES = {
@@ -42,21 +43,6 @@ ROLES = {
     "dose": Role.OTHER,
 }
 RECODED = ("age", "town", "day")
-
-
-def small_blocks():
-    """Make everything come in several blocks, however few rows there are."""
-    stack = ExitStack()
-    for module, name, value in (
-        (delimited_blocks, "BLOCK_BYTES", 97),
-        (parquet, "BLOCK_ROWS", 5),
-        (distinct, "_FEWEST_PENDING", 3),
-        (blocks, "_FEWEST_PENDING", 3),
-        (write, "ROWS_OF_A_GROUP", 7),
-        (parquet, "ROWS_OF_A_GROUP", 7),
-    ):
-        stack.enter_context(patch.object(module, name, value))
-    return stack
 
 
 def sampling(n_sampled):
@@ -88,16 +74,6 @@ def random_cells(n_rows, seed):
     )
 
 
-def write_file(cells, path):
-    if path.suffix == ".parquet":
-        pyarrow.parquet.write_table(cells, path, row_group_size=11)
-        return
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(cells.column_names)
-        writer.writerows(["" if cell is None else cell for cell in row.values()] for row in cells.to_pylist())
-
-
 def described(table):
     return table.with_schema(table.schema.with_roles(ROLES))
 
@@ -110,14 +86,6 @@ def made_in_memory(source, mechanism, output):
 def made_out_of_core(source, mechanism, output, memory=MEMORY):
     large = described(open_large(source, memory=memory.n_bytes))
     return publish_large(propose(large, mechanism, memory), output, memory)
-
-
-def outcome(make, *arguments):
-    """Give the release, or why there is none."""
-    try:
-        return make(*arguments)
-    except PrivacyNotAchievableError as error:
-        return str(error)
 
 
 @st.composite
@@ -331,3 +299,60 @@ def test_the_command_says_that_it_took_a_sample(source, tmp_path, capsys):
     check_promise(source, output, 4)
     audit = ["audit", str(output), "--manifest", f"{output}.manifest.json", "--original", str(source)]
     assert run([*audit, *large]) == 0
+
+
+def with_utility(manifest_path, **stated):
+    manifest = json.loads(manifest_path.read_text())
+    manifest["evidence"]["utility"] |= stated
+    manifest["digest"] = manifest_digest(manifest)
+    manifest_path.write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("stated", [0.0, 0.999, "small", None, True])
+def test_another_certainty_penalty_is_refused(source, tmp_path, stated):
+    """Counts of every column show it, out of core as in memory."""
+    tree, output = ErrorRiskTree(k=4, generalization="uniform"), tmp_path / "out.csv"
+    with sampling(90):
+        published = made_out_of_core(source, tree, output)
+    right = json.loads(published.manifest_path.read_text())["evidence"]["utility"]["global_certainty_penalty"]
+    large = described(open_large(source, memory=MEMORY.n_bytes))
+    for penalty, expected in ((right, []), (stated, ["utility: global certainty penalty"])):
+        with_utility(published.manifest_path, global_certainty_penalty=penalty)
+        in_memory = audit_published(output, published.manifest_path, original=described(read_table(source)))
+        out_of_core = audit_large_file(output, published.manifest_path, MEMORY, original=large)
+        for report in (in_memory, out_of_core):
+            assert [check.name for check in report.checks if not check.passed] == expected
+        assert "certainty penalty" not in out_of_core.checks[-1].message
+
+
+def test_the_certainty_penalty_of_a_long_column_is_not_checked(source, tmp_path):
+    """And that is said; the penalty is not called wrong."""
+    output = tmp_path / "out.csv"
+    published = made_out_of_core(source, ErrorRiskTree(k=40, generalization="uniform"), output)
+    with small_blocks():
+        long = described(open_large(source, memory=6 * 4000))
+        report = audit_large_file(output, published.manifest_path, MEMORY, original=long)
+
+    assert long.is_open("age")
+    assert [check.name for check in report.checks if not check.passed] == ["cells of long columns"]
+    assert "the stated certainty penalty" in report.checks[-1].message
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [{"grown_on_rows": 401}, {"grown_on_rows": 0}, {"grown_on_rows": 90.0}, {"of_rows": 399}, {"of_rows": None}],
+)
+def test_a_sample_that_cannot_be_is_refused(source, tmp_path, stated):
+    """By both audits."""
+    output = tmp_path / "out.csv"
+    with sampling(90):
+        published = made_out_of_core(source, ErrorRiskTree(k=4, generalization="uniform"), output)
+    with_utility(published.manifest_path, **stated)
+
+    reports = (
+        audit_published(output, published.manifest_path),
+        audit_large_file(output, published.manifest_path, MEMORY),
+    )
+
+    for report in reports:
+        assert [check.name for check in report.checks if not check.passed] == ["sample: grown on rows and of rows"]

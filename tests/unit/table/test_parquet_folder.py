@@ -11,7 +11,7 @@ import pytest
 from sfumato.errors import InputError
 from sfumato.table.coding import Source
 from sfumato.table.large import open_large
-from sfumato.table.parquet_folder import StoredParquet, folder_sha256, part_files
+from sfumato.table.parquet_folder import StoredParquet, folder_sha256, part_files, refuse_more_than_parts
 from sfumato.table.read import read_table
 
 CELLS = pa.table({"age": [30, 41], "town": ["Ulm", None]})
@@ -31,6 +31,59 @@ def folder(tmp_path):
 
 def test_hidden_files_are_no_part(folder):
     assert [path.name for path in part_files(folder)] == ["part-00000.parquet", "part-00001.parquet"]
+
+
+@pytest.mark.parametrize("name", [".a=b.parquet", "_a=b.parquet", "_more/a.parquet"])
+def test_an_equals_sign_makes_no_hidden_file_a_part(folder, name):
+    (folder / name).parent.mkdir(exist_ok=True)
+    pyarrow.parquet.write_table(CELLS, folder / name)
+    assert [path.name for path in part_files(folder)] == ["part-00000.parquet", "part-00001.parquet"]
+
+
+@pytest.mark.parametrize("name", ["more/a.parquet", "town=Ulm/a.parquet", "a.parquet._COPYING_"])
+@pytest.mark.parametrize("read", [StoredParquet.of, read_table, lambda path: open_large(path, memory=10**9)])
+def test_what_clusters_read_otherwise_is_refused(folder, name, read):
+    """Spark takes names of folders for columns and leaves some files out; others do not."""
+    (folder / name).parent.mkdir(exist_ok=True)
+    pyarrow.parquet.write_table(CELLS, folder / name)
+    with pytest.raises(InputError, match=r"holds a (folder|file)"):
+        read(folder)
+
+
+def test_what_is_no_file_is_refused(folder):
+    (folder / "part-00002.parquet").symlink_to(folder / "nowhere")
+    with pytest.raises(InputError, match="is no file"):
+        part_files(folder)
+
+
+def test_rows_are_counted_by_the_footers(folder):
+    assert StoredParquet.of(folder).n_rows() == 3
+    assert StoredParquet.of(folder / "part-00001.parquet").n_rows() == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "n_bytes"),
+    [
+        ("_metadata", 0),
+        ("_raw.parquet", 9),
+        ("_SUCCESS", 1),
+        (".part-00000.parquet.crc", 5000),
+        ("._SUCCESS.crc", 9),
+        (".other.crc", 8),
+    ],
+)
+def test_a_released_folder_with_more_than_its_parts_is_refused(folder, name, n_bytes):
+    refuse_more_than_parts(folder)
+    refuse_more_than_parts(folder / "part-00000.parquet")
+    (folder / name).write_bytes(bytes(n_bytes))
+    with pytest.raises(InputError, match="more than its part files"):
+        refuse_more_than_parts(folder)
+
+
+def test_a_hidden_folder_in_a_released_one_is_refused(folder):
+    (folder / ".git").mkdir()
+    with pytest.raises(InputError, match="more than its part files"):
+        refuse_more_than_parts(folder)
 
 
 def test_the_hash_is_over_names_and_hashes(folder):

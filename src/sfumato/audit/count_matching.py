@@ -1,0 +1,173 @@
+"""Which group each item went to, when only the sizes of items and of groups are known: by what sizes force, and search.
+
+It is the multiple subset sum problem, which is hard in general. Here sizes force nearly everything; the search over the
+rest, part by part, is given up when it takes too long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+LEFT_OUT = -1
+
+_MOST_WORK = 10**8
+_WORK_A_STEP, _WORK_A_PAIR = 1000, 20
+
+
+class UnmatchedError(Exception):
+    """No answer was found by which all sizes add up."""
+
+
+class PossiblePairs(NamedTuple):
+    """Pairs of an item and a group that it may have gone to, and the sizes of both."""
+
+    items: Numbers
+    groups: Numbers
+    sizes: Numbers
+    wanted: Numbers
+
+
+def matched_by_counts(possible: PossiblePairs) -> tuple[Numbers, bool]:
+    """Find the group of each item, -1 for none, so that the items of each group are together as large as it is.
+
+    Returns
+    -------
+    array, bool
+        Group of each item, and whether there is no other answer.
+
+    Raises
+    ------
+    UnmatchedError
+        If there is no answer, or none was found in reasonable time.
+    """
+    state = _State.first(possible)
+    if not state.force():
+        raise UnmatchedError
+    became, is_sure, work = state.became, not state.is_open.any(), 0
+    for part, items, groups in _parts(state):
+        found, steps = _searched(part, _MOST_WORK - work)
+        work += steps
+        went = found != LEFT_OUT
+        became[items[went]] = groups[found[went]]
+    return became, is_sure
+
+
+@dataclass
+class _State:
+    """Pairs that are still possible, what groups still want, and where items went that are settled."""
+
+    possible: PossiblePairs
+    part: Numbers
+    part_of_group: Numbers
+    is_open: Flags
+    left: Numbers
+    became: Numbers
+
+    @classmethod
+    def first(cls, possible: PossiblePairs) -> _State:
+        n_items = len(possible.sizes)
+        part = _components(possible, np.ones(len(possible.items), dtype=np.bool_))
+        is_open = np.ones(len(possible.items), dtype=np.bool_)
+        became = np.full(n_items, LEFT_OUT, dtype=np.int64)
+        return cls(possible, part[:n_items], part[n_items:], is_open, possible.wanted.copy(), became)
+
+    def copy(self) -> _State:
+        return _State(
+            self.possible, self.part, self.part_of_group, self.is_open.copy(), self.left.copy(), self.became.copy()
+        )
+
+    def force(self) -> bool:
+        """Settle what sizes leave no choice about, again and again; no if they cannot add up any more."""
+        items, groups, sizes, _ = self.possible
+        while True:
+            self.is_open &= sizes[items] <= self.left[groups]
+            offered = _sums(groups[self.is_open], sizes[items[self.is_open]], len(self.left))
+            n_ways = np.bincount(items[self.is_open], minlength=len(sizes))
+            n_parts = int(max(self.part.max(initial=0), self.part_of_group.max(initial=0))) + 1
+            spare = _sums(self.part, sizes * (n_ways > 0), n_parts) - _sums(self.part_of_group, self.left, n_parts)
+            if (self.left < 0).any() or (offered < self.left).any() or (spare < 0).any():
+                return False
+            must_go = (n_ways == 1) & (sizes > spare[self.part])
+            forced = np.flatnonzero(self.is_open & ((offered == self.left)[groups] | must_go[items]))
+            if not len(forced):
+                return True
+            if len(np.unique(items[forced])) < len(forced):
+                return False
+            self.settle(forced)
+
+    def settle(self, pairs: Numbers) -> None:
+        """Let items go to groups, each item once."""
+        items, groups, sizes, _ = self.possible
+        self.became[items[pairs]] = groups[pairs]
+        np.subtract.at(self.left, groups[pairs], sizes[items[pairs]])
+        is_settled = np.zeros(len(sizes), dtype=np.bool_)
+        is_settled[items[pairs]] = True
+        self.is_open &= ~is_settled[items]
+
+    def next_pair(self) -> int:
+        """Pair to be tried: of the group with the fewest ways the largest item."""
+        items, groups, sizes, _ = self.possible
+        n_ways = np.bincount(groups[self.is_open], minlength=len(self.left))
+        among = np.flatnonzero(self.is_open)
+        return int(among[np.lexsort((-sizes[items[among]], n_ways[groups[among]]))[0]])
+
+
+def _searched(possible: PossiblePairs, most_work: int) -> tuple[Numbers, int]:
+    """Try one pair at a time, with and then without it; gives the groups of the items and the work done."""
+    tried, work = [_State.first(possible)], 0
+    while tried and work < most_work:
+        work += _WORK_A_STEP + _WORK_A_PAIR * len(possible.items)
+        state = tried.pop()
+        if not state.force():
+            continue
+        if not state.is_open.any():
+            return state.became, work
+        pair = state.next_pair()
+        without = state.copy()
+        without.is_open[pair] = False
+        state.settle(np.array([pair]))
+        tried += [without, state]
+    raise UnmatchedError
+
+
+def _parts(state: _State) -> list[tuple[PossiblePairs, Numbers, Numbers]]:
+    """Split what is open into parts that have nothing to do with each other, with their items and groups."""
+    items, groups, sizes, _ = state.possible
+    open_items, open_groups = items[state.is_open], groups[state.is_open]
+    if not len(open_items):
+        return []
+    of_pair = _components(state.possible, state.is_open)[open_items]
+    order = np.argsort(of_pair, kind="stable")
+    found = []
+    for pairs in np.split(order, np.flatnonzero(np.diff(of_pair[order])) + 1):
+        own_items, item = np.unique(open_items[pairs], return_inverse=True)
+        own_groups, group = np.unique(open_groups[pairs], return_inverse=True)
+        part = PossiblePairs(item, group, sizes[own_items], state.left[own_groups])
+        found.append((part, own_items, own_groups))
+    return found
+
+
+def _components(possible: PossiblePairs, is_open: Flags) -> Numbers:
+    """Component of each item, then of each group, by the open pairs."""
+    n_items = len(possible.sizes)
+    n = n_items + len(possible.wanted)
+    ends = possible.items[is_open], n_items + possible.groups[is_open]
+    links = sp.csr_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n, n))
+    found: Numbers = connected_components(links, directed=False)[1].astype(np.int64)
+    return found
+
+
+def _sums(places: Numbers, values: Numbers, n: int) -> Numbers:
+    """Sum of the values at each place; whole numbers, unlike the weights of np.bincount."""
+    sums = np.zeros(n, dtype=np.int64)
+    np.add.at(sums, places, values)
+    return sums
