@@ -113,6 +113,12 @@ class GridCandidates:
         return _Corners(corners.owner[source], place, corners.count[source] * sign[end], of_person)
 
 
+def stands_for_one_value(column: MatchedColumn) -> bool:
+    """Whether every cell of a column stands for a single value, so that candidates are equal and need no grid."""
+    read = column.containing
+    return len(read.cells) == read.n_cells and bool((read.stops - read.starts == 1).all())
+
+
 def _ends_of_runs(column: MatchedColumn) -> tuple[Ids, NDArray[np.float64], Ids]:
     """Where the runs of cells begin and end along an axis, with 1 or -1, and the first of them of each cell.
 

@@ -30,6 +30,7 @@ from scipy.special import hyp2f1
 
 from sfumato.attack.candidates import Candidates, nearest_candidates
 from sfumato.attack.correspondence import ABSENT, Correspondence
+from sfumato.attack.grid_candidates import stands_for_one_value
 from sfumato.errors import InvalidParameterError
 
 Ids = NDArray[np.int64]
@@ -222,9 +223,10 @@ def own_candidates(tables: Correspondence, names: tuple[str, ...]) -> tuple[Cand
 
 def candidates_per_person(tables: Correspondence, names: tuple[str, ...]) -> tuple[Ids, Ids | None]:
     """Count the candidates of people alone, as :func:`own_candidates` does; faster by columns of few values."""
-    own = tables.own_row
-    if tables.grid is not None and not (tables.is_flipped and own is not None):
-        found = tables.grid.per_person([tables.column(name) for name in names])
+    own, columns = tables.own_row, [tables.column(name) for name in names]
+    is_of_use = not (tables.is_flipped and own is not None) and not all(map(stands_for_one_value, columns))
+    if tables.grid is not None and is_of_use:
+        found = tables.grid.per_person(columns)
         if found is not None:
             return found, own
     return own_candidates(tables, names)[0].per_person, own
