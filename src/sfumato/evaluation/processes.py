@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import tempfile
 import time
 import warnings
 from collections import deque
@@ -78,15 +79,17 @@ def _context() -> Any:
 
 
 def _started(context: Any, table: AnyTable, point: Point, folder: RunFolder) -> _Running:
-    process = context.Process(target=_measure_and_save, args=(table, point, folder), name=f"sfumato {point.mechanism}")
+    given = (table, point, folder, tempfile.gettempdir())
+    process = context.Process(target=_measure_and_save, args=given, name=f"sfumato {point.mechanism}")
     earlier = folder.load(point)
     process.start()
     return _Running(point, process, time.monotonic(), earlier)
 
 
-def _measure_and_save(table: AnyTable, point: Point, folder: RunFolder) -> None:
+def _measure_and_save(table: AnyTable, point: Point, folder: RunFolder, temporary: str) -> None:
     """Measure one point, in a process that nobody interrupts and that ends when its parent does."""
     stand_alone()
+    tempfile.tempdir = temporary  # the parent's: who kills both removes what both leave
     warnings.simplefilter("ignore")
     folder.save(point, measure_point(table, point, folder.measuring, folder.scores))
 

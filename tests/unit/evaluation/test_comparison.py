@@ -5,9 +5,11 @@ import io
 import json
 import multiprocessing
 import os
+import tempfile
 import time
 from functools import partial
 from itertools import pairwise
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -524,3 +526,19 @@ def test_a_table_that_no_point_can_be_measured_on_is_refused_at_once(table, tmp_
         with pytest.raises(InvalidParameterError):
             refused(table, GRID, **wrong)
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_process_leaves_its_temporary_files_where_its_parent_does(table, tmp_path, monkeypatch):
+    """So that what both leave when they are killed goes away with one folder."""
+    seen = []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    context = Mock()
+    point = Point("mondrian", {"k": 3})
+    processes._started(context, table, point, RunFolder(tmp_path, "f", QUICK))
+    asked = context.Process.call_args.kwargs
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(processes, "stand_alone", lambda: None)
+    monkeypatch.setattr(processes, "measure_point", lambda *_: seen.append(tempfile.gettempdir()) or {})
+    monkeypatch.setattr(RunFolder, "save", lambda *_: None)
+    asked["target"](*asked["args"])
+    assert seen == [str(tmp_path)]
