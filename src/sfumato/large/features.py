@@ -51,21 +51,15 @@ class FeatureProposal(Proposal):
     @property
     def schema(self) -> Schema:
         """Description of the columns that are written."""
-        return self._table.schema
-
-    @property
-    def _table(self) -> Table:
-        if not isinstance(self.release.table, Table):
-            raise AssertionError
-        return self.release.table
+        return self.released.schema
 
     def columns(self) -> dict[str, pa.Array]:
         """Values that the codes of the blocks stand for."""
-        return {f.name: _ZERO_ONE for f, _ in self._chosen} | {n: self._table[n].values for n in self._beside()}
+        return {f.name: _ZERO_ONE for f, _ in self._chosen} | {n: self.released[n].values for n in self._beside()}
 
     def _beside(self) -> list[str]:
         features = {feature.name for feature, _ in self._chosen}
-        return [name for name in self._table.columns if name not in features]
+        return [name for name in self.released.columns if name not in features]
 
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
         """All rows, block by block, in the order of the file."""
