@@ -14,6 +14,7 @@ import pytest
 
 from web.browser.watching import Served, Watch
 
+pytest.register_assert_rewrite("web.browser.walking")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 START = "import sys; from sfumato.cli.main import main; main(sys.argv[1:])"
 PATIENCE = 45_000  # milliseconds; bounds a hang

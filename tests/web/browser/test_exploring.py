@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import expect
 
-from web.browser.walking import check_step, follow, go_to_goal, wait_for_end
+from web.browser.walking import check_step, follow, go_to_goal, wait_for_end, wait_for_whole
 
 PROJECT = """
 [data]
@@ -76,7 +76,7 @@ def test_point_becomes_the_candidate_sliders_rank_anew_and_the_short_list_stays(
     folder = tmp_path / "work"
     write_people(folder)
     tab = open_tab(serve("people.csv", folder=folder))
-    tab.locator("#columns-table").wait_for()
+    wait_for_whole(tab, "#columns-table")
     go_to_goal(tab)
     tab.get_by_label("People who look alike").fill("3")
     tab.get_by_role("button", name="Compare mechanisms").click()

@@ -56,10 +56,16 @@ FAINT_TEXTS = """(least) => {
 }"""
 
 
+def wait_for_whole(tab, part: str) -> None:
+    """Wait for a part of the page to come, and then until all of the page is there: a part is seen before the end."""
+    tab.locator(part).wait_for()
+    tab.wait_for_function("document.readyState === 'complete'")
+
+
 def open_demo(tab) -> None:
     """Open the demo table and wait for its columns."""
     tab.get_by_role("button", name="Open the demo table").click()
-    tab.locator("#columns-table").wait_for()
+    wait_for_whole(tab, "#columns-table")
 
 
 def upload(tab, path: Path) -> None:
@@ -78,7 +84,7 @@ def follow(tab, link) -> None:
 def go_to_goal(tab) -> None:
     """Go on from the columns and wait until the risk is measured."""
     follow(tab, tab.get_by_role("link", name="Go on to the goal"))
-    tab.locator("#goal-form").wait_for()
+    wait_for_whole(tab, "#goal-form")
 
 
 def make_release(tab, mechanism: str = "") -> None:
@@ -108,7 +114,8 @@ def download(tab, name: str, folder: Path) -> Path:
 
 
 def settled_text(tab) -> str:
-    """Words of the step, once its charts are drawn."""
+    """Words of the step, once it is there to its end and its charts are drawn."""
+    wait_for_whole(tab, "main")
     for chart in tab.locator(".chart").all():
         chart.and_(tab.locator("[data-state=drawn]")).wait_for()
     return tab.locator("main").inner_text()
