@@ -59,7 +59,7 @@ FAINT_TEXTS = """(least) => {
 def wait_for_whole(tab, part: str) -> None:
     """Wait for a part of the page to come, and then until all of the page is there: a part is seen before the end."""
     tab.locator(part).wait_for()
-    tab.wait_for_function("document.readyState === 'complete'")
+    tab.wait_for_load_state()
 
 
 def open_demo(tab) -> None:
