@@ -46,7 +46,7 @@ class ColumnsSite(Site):
         seen = describe_to_project(data, self.project)
         facts = column_facts(seen.table, seen.guesses)
         found = {"n_rows": seen.table.n_rows, "is_binary": isinstance(seen.table, BinaryTable), "columns": facts}
-        found["inputs"] = noted(self.project, DATA)
+        found |= {"inputs": noted(self.project, DATA), "data_name": data.name}
         store_job(folder / "jobs" / "opened", "opening.open_path", result=found)
         super().__init__(folder, columns, project=self.project)
         self.page.state.update(jobs={"open": "opened"})
@@ -352,18 +352,29 @@ def test_a_change_by_hand_right_after_a_new_role_is_seen(browser, monkeypatch):
     assert "1 sensitive" in browser.get("/columns").shown
 
 
-@pytest.mark.parametrize("status", ["running", "failed"])
-def test_a_table_that_is_not_read_yet_is_not_shown(browser, status):
-    job = browser.page.job("open")
-    job.status = status
-    job.error = TaskError("stays.csv: is not a table.", hint="look at it") if status == "failed" else None
+def test_a_table_that_is_not_read_yet_is_not_shown(browser):
+    browser.page.job("open").status = "running"
 
     code, _, text = browser.get("/columns")
 
     assert code == 200
-    assert ("stays.csv: is not a table." in shown(text)) == (status == "failed")
     assert names_in(text) == []
     assert browser.get("/columns/2").headers["location"] == "/columns"
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+def test_a_table_that_could_not_be_read_leads_to_open_which_says_why(browser, status):
+    browser.page.job("open").status = status
+
+    assert browser.get("/columns").headers["location"] == "/open"
+
+
+def test_the_page_names_the_data_however_fast_they_were_read(browser):
+    browser.page.state.update(data_name="sfumato.toml")
+
+    browser.get("/columns")
+
+    assert browser.page.state.get("data_name") == browser.page.job("open").result()["data_name"]
 
 
 def test_without_a_table_the_way_leads_to_open(browser):

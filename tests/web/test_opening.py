@@ -353,7 +353,7 @@ class TestWhileOthersRun:
         assert first.status == "cancelled"
         assert site.page.job("open").status == "done"
         assert site.get("/open/progress", htmx=True).headers["hx-refresh"] == "true"
-        assert site.page.state.get("data_name") == "admissions.csv"
+        assert site.page.job("open").result()["data_name"] == "admissions.csv"
 
     def test_two_that_are_opened_at_once_leave_one_under_way(self, site, people):
         site.page.jobs.waits.add("opening.open_path")

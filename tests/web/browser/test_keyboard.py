@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from web.browser.walking import go_to_goal, open_demo, wait_for_end
+from web.browser.walking import go_to_goal, open_demo, wait_for_end, wait_for_whole
 
 CONTROLS = """() => [...document.querySelectorAll("#goal-form :is(input, select, button, summary)")]
   .filter((control) => control.type !== "hidden" && control.checkVisibility() && !control.disabled)
@@ -45,7 +45,7 @@ def test_goal_is_filled_in_and_started_without_a_mouse(serve, open_tab):
     reached_by_tab(tab, "set-k")
     tab.keyboard.type("0")
     tab.keyboard.press("Enter")
-    expect(tab.locator("#problem-k")).to_be_visible()
+    wait_for_whole(tab, "#problem-k")
     assert tab.locator("#set-k").get_attribute("aria-errormessage") == "problem-k"
 
     tab.locator("main").focus()

@@ -45,12 +45,15 @@ HEADINGS = (
 
 
 async def show_columns(request: Request) -> Response:
-    """Show the step: the table, or how far reading it is."""
-    job = page_of(request).job("open")
-    if job is None:
-        return redirect("/open")
-    if job.status != "done":
+    """Show the step: the table, or how far reading it is; the step Open says why there is none."""
+    page = page_of(request)
+    job = page.job("open")
+    if job is not None and not job.is_over:
         return page_response(request, "columns_opening.html", step="columns", job=job)
+    if job is None or job.status != "done":
+        return redirect("/open")
+    if (name := job.result()["data_name"]) != page.state.get("data_name"):
+        page.state.update(data_name=name)
     return _whole_page(request, _context(await described(page_of(request)), Listing.of(request.query_params)))
 
 

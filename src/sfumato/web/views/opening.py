@@ -116,7 +116,6 @@ async def show_progress(request: Request) -> Response:
         return part_response(request, "open_progress.html", job=job)
     if job is None or job.status != "done":
         return Response(headers={"HX-Redirect": "/open"})
-    page.state.update(data_name=job.result()["data_name"])
     return Response(headers={"HX-Refresh": "true"})
 
 
