@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from sfumato.audit.values import ranks
 from sfumato.errors import InputError, SchemaError
 from sfumato.private_folders import PrivateFolder
 from sfumato.table.large import LargeTable, Told
@@ -30,28 +32,61 @@ def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Tol
     InputError
         If the rows cannot be read, or there are too many distinct ones.
     """
+    if not names:
+        return CountedTable.of(table.outline, (), (), np.array([table.n_rows], dtype=np.int64))
+    with _rows_in_database(table, names, memory, told) as (rows, keys):
+        listed = ", ".join(keys)
+        counted = rows.aggregate(f"{listed}, count(*) AS n", listed).to_arrow_table()
+    codes = [counted.column(key).to_numpy() for key in keys]
+    return CountedTable.of(table.outline, names, codes, counted.column("n").to_numpy().astype(np.int64))
+
+
+def least_different_values(
+    table: LargeTable, over: Sequence[str], name: str, memory: int, told: Told | None = None
+) -> int:
+    """Smallest number of different values of a column in a class of rows; combinations never leave the database.
+
+    Raises
+    ------
+    SchemaError
+        If a column has too many distinct values.
+    InputError
+        If the rows cannot be read or counted.
+    """
+    described = table.schema[name]
+    same = {name: ranks(table.outline[name].values, described.kind, described.domain)}
+    with _rows_in_database(table, [*over, name], memory, told, same) as (rows, keys):
+        in_classes = rows.unique(", ".join(keys)).aggregate("count(*) AS n", ", ".join(keys[:-1]))
+        least = in_classes.aggregate("min(n) AS n").to_arrow_table().column("n")[0].as_py()
+    return int(least or 0)
+
+
+@contextmanager
+def _rows_in_database(
+    table: LargeTable,
+    names: Sequence[str],
+    memory: int,
+    told: Told | None,
+    same: Mapping[str, NDArray[np.int64]] | None = None,
+) -> Iterator[tuple[duckdb.DuckDBPyRelation, list[str]]]:
+    """Give the codes of some columns, which are read when they are asked for; ``same`` has a number for each code."""
     for name in names:
         if table.is_open(name):
             problem = "has too many distinct values to be counted with other columns"
             raise SchemaError(problem, column=name, hint="give it the role other or identifier, or raise --memory")
-    if not names:
-        return CountedTable.of(table.outline, (), (), np.array([table.n_rows], dtype=np.int64))
     keys = [f"c{i}" for i in range(len(names))]
     failures: list[Exception] = []
     reader = pa.RecordBatchReader.from_batches(
-        pa.schema([(key, pa.int32()) for key in keys]), _batches(table, names, keys, failures, told)
+        pa.schema([(key, pa.int32()) for key in keys]), _batches(table, names, keys, same or {}, failures, told)
     )
     try:
         with spilling_connection(memory) as connection:
-            listed = ", ".join(keys)
-            counted = connection.from_arrow(reader).aggregate(f"{listed}, count(*) AS n", listed).to_arrow_table()
+            yield connection.from_arrow(reader), keys
     except (duckdb.Error, pa.ArrowException):
         if failures:
             raise failures[0] from None
         problem = "its rows cannot be counted in the memory given"
         raise InputError(problem, path=table.source.name, hint="raise --memory, or free space for spilling") from None
-    codes = [counted.column(key).to_numpy() for key in keys]
-    return CountedTable.of(table.outline, names, codes, counted.column("n").to_numpy().astype(np.int64))
 
 
 @contextmanager
@@ -75,12 +110,18 @@ def spilling_connection(memory: int) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _batches(
-    table: LargeTable, names: Sequence[str], keys: Sequence[str], failures: list[Exception], told: Told | None
+    table: LargeTable,
+    names: Sequence[str],
+    keys: Sequence[str],
+    same: Mapping[str, NDArray[np.int64]],
+    failures: list[Exception],
+    told: Told | None,
 ) -> Iterator[pa.RecordBatch]:
     """Codes in batches; an error is kept, for the engine hides it."""
     try:
         for block in table.blocks(names, told=told):
-            yield pa.record_batch([pa.array(block[name], pa.int32()) for name in names], names=list(keys))
+            codes = [same[n][np.asarray(block[n])] if n in same else block[n] for n in names]
+            yield pa.record_batch([pa.array(own, pa.int32()) for own in codes], names=list(keys))
     except Exception as exc:
         failures.append(exc)
         raise

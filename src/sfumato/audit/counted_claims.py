@@ -14,6 +14,8 @@ from sfumato.table.weighted import OpenColumn
 
 COUNTED = (KAnonymity.kind, LDiversity.kind, TCloseness.kind, UniquePatterns.kind)
 """Guarantees that counts of distinct rows can show, whoever counted."""
+LEAST_DIFFERENT = "least_different_sensitive_values"
+"""Risk whose combinations, of all quasi-identifiers with a sensitive column, can be many more than the others."""
 PATTERNS = (Containment.kind, "containment_level")
 """What is judged by the patterns of 0/1 columns."""
 _NOT_COUNTED_RISKS = ("smallest_bucket", "largest_share_of_a_sensitive_value")
@@ -31,13 +33,13 @@ def beyond_counts(claims: Claims, known: tuple[str, ...]) -> Iterator[str]:
 
 
 def judged_together(claims: Claims, besides: tuple[str, ...] = ()) -> list[str]:
-    """Columns whose combinations the checks speak of; the guarantees ``besides`` are judged in another way."""
+    """Columns whose combinations the checks speak of; guarantees and risks ``besides`` are judged in another way."""
     counted = [promise for promise in claims.promises if promise.guarantee.kind not in besides]
     names = [*claims.names(Role.QUASI_IDENTIFIER)] if counted or MEASURED.keys() & claims.stated_risk.keys() else []
     for promise in counted:
         names += [*promise.columns, *getattr(promise.guarantee, "protected", ())]
         names += [promise.guarantee.sensitive] if isinstance(promise.guarantee, LDiversity | TCloseness) else []
-    if "least_different_sensitive_values" in claims.stated_risk:
+    if LEAST_DIFFERENT in claims.stated_risk and LEAST_DIFFERENT not in besides:
         names += claims.names(Role.SENSITIVE)
     return list(dict.fromkeys(names))
 

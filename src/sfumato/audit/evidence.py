@@ -100,10 +100,14 @@ def check_stated_risk(released: AnyTable, claims: Claims) -> Iterator[Check]:
         except SchemaError as exc:
             yield Check(f"risk: {label}", False, f"{label} cannot be measured: {exc}", value)
             continue
-        passed = abs(value - found) <= ROUNDING
-        yield Check(
-            f"risk: {label}", passed, f"{label}: the manifest gives {value:.6g}, found {found:.6g}", value, found
-        )
+        yield check_risk(name, value, found)
+
+
+def check_risk(name: str, value: float, found: float) -> Check:
+    """Whether a stated risk is what was found."""
+    label = name.replace("_", " ")
+    said = f"{label}: the manifest gives {value:.6g}, found {found:.6g}"
+    return Check(f"risk: {label}", abs(value - found) <= ROUNDING, said, value, found)
 
 
 def check_samples(claims: Claims) -> Iterator[Check]:

@@ -20,9 +20,9 @@ from sfumato.audit.cell_rules import CellRule, Codes, cell_rules
 from sfumato.audit.checks import AuditReport, Check, listed
 from sfumato.audit.claims import Claims, read_claims
 from sfumato.audit.columns import Columns
-from sfumato.audit.counted_claims import PATTERNS, beyond_counts, check_open_kinds, judged_together
+from sfumato.audit.counted_claims import LEAST_DIFFERENT, PATTERNS, beyond_counts, check_open_kinds, judged_together
 from sfumato.audit.fidelity import check_description, check_order, check_rows
-from sfumato.audit.large_promises import COMPARED, judged_beside, sampled_estimates
+from sfumato.audit.large_promises import COMPARED, judged_apart, judged_beside, sampled_estimates
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.rules import GENERALIZED
 from sfumato.audit.values import is_text, meanings_beside
@@ -59,8 +59,10 @@ def audit_large(
     beyond = list(beyond_counts(claims, (*PATTERNS, *COMPARED)))
     if beyond:
         return AuditReport((Check("out of core", False, f"NOT CHECKED out of core: {listed(beyond)}"),))
-    names = [name for name in judged_together(claims, COMPARED) if name in released.outline.columns]
-    too_many = [name for name in names if released.is_open(name)]
+    together = judged_together(claims, (*COMPARED, LEAST_DIFFERENT))
+    names = [name for name in together if name in released.outline.columns]
+    apart = released.schema.names(Role.SENSITIVE) if LEAST_DIFFERENT in claims.stated_risk else ()
+    too_many = [name for name in dict.fromkeys([*names, *apart]) if released.is_open(name)]
     if too_many:
         said = f"NOT CHECKED out of core: columns with too many distinct values, {listed(too_many)}"
         return AuditReport((Check("out of core", False, said),))
@@ -68,6 +70,8 @@ def audit_large(
     found = audit_release(
         counted, manifest, released_sha256=released_sha256, original_sha256=original_sha256, check_audited_values=True
     )
+    if not set(apart) <= set(names):
+        found = judged_apart(found, claims, released, memory, told)
     found = judged_beside(found, claims, released, original, memory=memory, check_roles=check_roles, told=told)
     checks = [*found.checks, *check_open_kinds(released.outline, claims)]
     if original is not None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sfumato.audit import entropy
 from sfumato.audit.beside import Beside
+from sfumato.audit.block_counting import least_different_values
 from sfumato.audit.breach import sample_words
 from sfumato.audit.checks import AuditReport, Check
-from sfumato.audit.claims import Claims, Promise
+from sfumato.audit.claims import Claims, Promise, is_number
 from sfumato.audit.columns import Columns
+from sfumato.audit.counted_claims import LEAST_DIFFERENT
 from sfumato.audit.entropy import check_gain_promises
+from sfumato.audit.evidence import check_risk
 from sfumato.audit.large_breach import check_large_breach, measure_large
 from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.estimated_guarantees import BreachBound
 from sfumato.guarantees import ROUNDING
+from sfumato.schema import Role
 from sfumato.table.large import LargeTable, Told
 
 COMPARED = (BreachBound.kind, PrivacyGain.kind)
@@ -46,6 +50,23 @@ def judged_beside(
         own = list(_check_level(promise, original, beside, told)) if promise.guarantee.kind in COMPARED else []
         checks += own
         levels.append(own[0].found if own else level)
+    return _with_anew(found, checks, levels)
+
+
+def judged_apart(
+    found: AuditReport, claims: Claims, released: LargeTable, memory: int, told: Told | None = None
+) -> AuditReport:
+    """Measure how different sensitive values are over all quasi-identifiers, which were not counted with those."""
+    stated = claims.stated_risk[LEAST_DIFFERENT]
+    if not is_number(stated):
+        return found
+    over, sensitive = (released.schema.names(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE))
+    least = min(least_different_values(released, over, name, memory, told) for name in sensitive)
+    return _with_anew(found, [check_risk(LEAST_DIFFERENT, stated, least)], found.levels)
+
+
+def _with_anew(found: AuditReport, checks: Sequence[Check], levels: Sequence[float | str | None]) -> AuditReport:
+    """Put checks in the place of those with the same names."""
     anew = {check.name for check in checks}
     kept = [check for check in found.checks if check.name not in anew]
     return AuditReport((*kept, *checks), tuple(levels))

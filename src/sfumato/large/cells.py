@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +21,9 @@ from sfumato.schema import Role, Schema
 from sfumato.table.large import LargeTable, Told
 from sfumato.table.weighted import CountedTable
 
+_MOST_FLAGS = 64
+_TIMES_HELD = 3  # flags of distinct rows, those of the released ones, and those of classes
+
 
 @runtime_checkable
 class CellMechanism(Protocol):
@@ -32,6 +35,10 @@ class CellMechanism(Protocol):
 
     def counted_beside(self, schema: Schema) -> tuple[str, ...]:
         """Columns that have to be counted with each of these by itself."""
+        ...
+
+    def occurring_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns of which it must be known which values occur in each distinct row, but not how often."""
         ...
 
     def release_cells(
@@ -61,7 +68,7 @@ class CellProposal(Proposal):
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
         """Released rows, block by block, in the order of the file."""
         counted, released = self._cells.together, self.released
-        finder = RowFinder([self._cells[n].codes for n in counted], [self._cells[n].n_distinct for n in counted])
+        finder = finder_of(self._cells)
         place_of_cell = np.cumsum(self._is_released) - 1
         names = names_but_identifiers(self.original.schema)
         recoded = {name: released[name].codes for name in names if name in released.columns}
@@ -73,18 +80,32 @@ class CellProposal(Proposal):
             yield {n: recoded[n][places] if n in recoded else kept_rows(block[n], kept) for n in names}
 
 
+def finder_of(cells: CountedTable) -> RowFinder:
+    """Give what finds rows among distinct ones by the columns that were counted together."""
+    columns = [cells[name] for name in cells.together]
+    return RowFinder([column.codes for column in columns], [column.n_distinct for column in columns])
+
+
 def propose_cells(
     original: LargeTable, mechanism: CellMechanism, memory: Memory, progress: Progress | None
 ) -> CellProposal:
-    """Count the distinct rows of a large file, let a mechanism release them, and measure what it promises on them."""
-    names = columns_to_count(mechanism, original.schema)
+    """Count the distinct rows of a large file, let a mechanism release them, and measure what it promises on them.
+
+    A column that need only occur is not counted with the others if it has few values: combinations would be many more.
+    """
+    counted = mechanism.counted_columns(original.schema)
+    few = [n for n in columns_to_count(mechanism, original.schema) if n not in counted and _has_few(original, n)]
+    names = [name for name in columns_to_count(mechanism, original.schema) if name not in few]
+    n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
     cells = count_blocks(
         original,
         names,
         beside=mechanism.counted_beside(original.schema),
-        most_cells=memory.most_cells(len(names)),
+        most_cells=memory.most_cells(len(names), n_flags),
         told=telling(progress, original.n_rows, "rows counted"),
     )
+    if few:
+        cells = _with_occurring(original, cells, few, telling(progress, original.n_rows, "rows looked up"))
     release, is_released = release_of_cells(mechanism, cells, original.schema, progress)
     return CellProposal(original, release, cells, is_released)
 
@@ -94,7 +115,23 @@ def columns_to_count(mechanism: CellMechanism, schema: Schema) -> tuple[str, ...
     if not schema.names(Role.QUASI_IDENTIFIER):
         problem = "the table has no quasi-identifier to coarsen"
         raise SchemaError(problem, hint="give a column the role quasi-identifier")
-    return mechanism.counted_columns(schema)
+    return tuple(dict.fromkeys([*mechanism.counted_columns(schema), *mechanism.occurring_columns(schema)]))
+
+
+def _has_few(original: LargeTable, name: str) -> bool:
+    return not original.is_open(name) and original.outline[name].n_distinct <= _MOST_FLAGS
+
+
+def _with_occurring(original: LargeTable, cells: CountedTable, names: Sequence[str], told: Told | None) -> CountedTable:
+    """Find in another pass which values of some columns occur in each distinct row."""
+    columns = {**cells.columns, **{name: original.outline[name] for name in names}}
+    counted, finder = cells.together, finder_of(cells)
+    occurring = {n: np.zeros((len(cells.row_counts), columns[n].n_distinct), dtype=np.bool_) for n in names}
+    for block in original.blocks([*counted, *names], told=told):
+        places = finder.find([np.asarray(block[name]) for name in counted])
+        for name, occurs in occurring.items():
+            occurs[places, np.asarray(block[name])] = True
+    return replace(cells, schema=original.schema.keep(columns), columns=columns, occurring=occurring)
 
 
 def release_of_cells(

@@ -49,10 +49,13 @@ class Memory:
             raise InvalidParameterError("--memory", "got less", allowed=allowed)
         return cls(n_bytes)
 
-    def most_cells(self, n_columns: int) -> int:
-        """Distinct rows of so many columns that can be searched: their labels, those of tables rolled up, and keys."""
+    def most_cells(self, n_columns: int, besides: int = 0) -> int:
+        """Distinct rows of so many columns that can be searched: their labels, those of tables rolled up, and keys.
+
+        Each of them may take some more bytes besides.
+        """
         left = max(self.n_bytes - _PROGRAM_BYTES, 0)
-        return max(left // (_BYTES_A_LABEL * (n_columns + _OTHER_LABELS)), _FEWEST_CELLS)
+        return max(left // (_BYTES_A_LABEL * (n_columns + _OTHER_LABELS) + besides), _FEWEST_CELLS)
 
 
 def give_back() -> None:

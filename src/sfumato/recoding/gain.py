@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.contract import Compared, MechanismInfo, Parameter, combinations
 from sfumato.counting.cells import cell_table
@@ -17,10 +18,11 @@ from sfumato.recoding.base import check_truth_value
 from sfumato.recoding.global_recoding import GlobalRecoder, recoder_parameters
 from sfumato.recoding.lattice_class_losses import CLASS_LOSSES, LOSSES
 from sfumato.recoding.level_recoding import LevelRecoding
-from sfumato.recoding.privacy_goal import PrivacyGoal
+from sfumato.recoding.privacy_goal import ranks_of
 from sfumato.recoding.weights import information_gains, weights_by_gain
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
+from sfumato.table.weighted import CountedTable
 
 
 class GainRecoder(GlobalRecoder):
@@ -112,10 +114,9 @@ class GainRecoder(GlobalRecoder):
             raise SchemaError(problem, hint="raise the threshold, or use slicing = false")
         return low
 
-    def counted_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Count sensitive columns too where useful columns are unprotected: what they give away is measured."""
-        beside = schema.names(Role.SENSITIVE) if self.slicing else ()
-        return tuple(dict.fromkeys([*super().counted_columns(schema), *beside]))
+    def occurring_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Sensitive columns where useful columns are unprotected: what those give away is measured."""
+        return schema.names(Role.SENSITIVE) if self.slicing else ()
 
     def counted_beside(self, schema: Schema) -> tuple[str, ...]:
         """Count the column that the gain is about too."""
@@ -139,18 +140,17 @@ class GainRecoder(GlobalRecoder):
         protected = self.columns(table)
         return [replace(guarantee, protected=protected) for guarantee in promised]  # type: ignore[type-var]
 
-    def risk(self, released: Table) -> dict[str, Any]:
+    def risk(self, table: Table, released: Table) -> dict[str, Any]:
         """Measure k and distinct l over all quasi-identifiers, which slicing does not protect."""
         if not self.slicing:
             return {}
         classes = cell_table(released, released.schema.names(Role.QUASI_IDENTIFIER))
         found: dict[str, Any] = {"anonymity_level": anonymity_level(classes.counts)}
-        goal = PrivacyGoal(int(self.k), sensitive=released.schema.names(Role.SENSITIVE))
-        if goal.sensitive:
+        sensitive = table.schema.names(Role.SENSITIVE)
+        if sensitive:
             of_row = classes.find(released.codes(classes.columns))
-            ranks = zip(goal.sensitive, goal.sensitive_ranks(released), strict=True)
-            values = [np.unique(np.column_stack([of_row, rank[released[name].codes]]), axis=0) for name, rank in ranks]
-            found["least_different_sensitive_values"] = min(int(np.bincount(pairs[:, 0]).min()) for pairs in values)
+            least = [_least_different_values(table, released, name, of_row, len(classes.counts)) for name in sensitive]
+            found["least_different_sensitive_values"] = min(least)
         return found
 
     def utility(self, table: Table, recoding: LevelRecoding) -> dict[str, Any]:
@@ -166,6 +166,25 @@ class GainRecoder(GlobalRecoder):
             problem = "information gain is about a target, and the table has none"
             raise SchemaError(problem, hint="give one column the role target, or name it with gain_target")
         return information_gains(table, table.schema.names(Role.QUASI_IDENTIFIER), about)
+
+
+def _least_different_values(
+    table: Table, released: Table, name: str, class_of_row: NDArray[np.intp], n_classes: int
+) -> int:
+    """Smallest number of different values of a column in a class of released rows.
+
+    Of distinct rows that were not counted together with the column it is known which values occur in them.
+    """
+    if isinstance(released, CountedTable) and name in released.occurring:
+        rank = ranks_of(table, name)
+        occurs = np.zeros((n_classes, rank.max(initial=0) + 1), dtype=np.bool_)
+        for value, has_value in enumerate(released.occurring[name].T):
+            occurs[class_of_row[has_value], rank[value]] = True
+        return int(occurs.sum(axis=1).min())
+    rank = ranks_of(released, name)
+    n_ranks = int(rank.max(initial=0)) + 1
+    pairs = np.unique(class_of_row * n_ranks + rank[released[name].codes])
+    return int(np.bincount(pairs // n_ranks).min())
 
 
 MECHANISMS = (

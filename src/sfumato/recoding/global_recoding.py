@@ -198,7 +198,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
             mechanism=self.mechanism_name,
             parameters=self.parameters(),
             guarantees=self.guarantees(table),
-            evidence={"utility": self.utility(table, recoding)} | self._risk(released),
+            evidence={"utility": self.utility(table, recoding)} | self._risk(table, released),
             suppressed_rows=recoding.n_suppressed,
             recodings=recoding.recodings(released),
         )
@@ -216,6 +216,10 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         """Columns that are counted with each quasi-identifier by itself: the target, which guides hierarchies."""
         return (schema.target,) if schema.target else ()
 
+    def occurring_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns of which it must be known which values occur in each combination, but not how often."""
+        return ()
+
     def release_cells(
         self, cells: CountedTable, *, progress: Progress | None = None
     ) -> tuple[Release, NDArray[np.bool_]]:
@@ -228,12 +232,12 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         given = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
 
-    def risk(self, released: Table) -> dict[str, Any]:
+    def risk(self, table: Table, released: Table) -> dict[str, Any]:
         """Risk left that the guarantees do not say."""
         return {}
 
-    def _risk(self, released: Table) -> dict[str, Any]:
-        found = self.risk(released)
+    def _risk(self, table: Table, released: Table) -> dict[str, Any]:
+        found = self.risk(table, released)
         return {"risk": found} if found else {}
 
     def column_weights(self, table: Table, names: tuple[str, ...]) -> list[float] | None:

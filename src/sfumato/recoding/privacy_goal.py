@@ -99,7 +99,7 @@ class PrivacyGoal:
 
     def sensitive_ranks(self, table: Table) -> list[NDArray[np.int32]]:
         """For each sensitive column, the number of each of its codes in the order of its kind; missing is last."""
-        return [_ranks(table, name) for name in self.sensitive]
+        return [ranks_of(table, name) for name in self.sensitive]
 
 
 def _named(names: str | None, table: Table) -> list[str]:
@@ -125,7 +125,8 @@ def _refuse_alone(names: str | None, variant: DiversityVariant, c: float | None)
             raise InvalidParameterError(name, "got one without l or t", allowed="given together with l or t")
 
 
-def _ranks(table: Table, name: str) -> NDArray[np.int32]:
+def ranks_of(table: Table, name: str) -> NDArray[np.int32]:
+    """Rank of each code of a column in the order of its kind; equal numbers share one, and missing is last."""
     column = table[name]
     positions = positions_of(table.schema[name], column.values.drop_null())
     ranks = np.arange(column.n_distinct, dtype=np.int32)

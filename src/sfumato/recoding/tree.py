@@ -159,6 +159,10 @@ class ErrorRiskTree(Recoder):
         """Columns that are counted with each quasi-identifier by itself: none."""
         return ()
 
+    def occurring_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns of which it must be known which values occur in each combination: none."""
+        return ()
+
     def release_cells(
         self, cells: CountedTable, *, progress: Progress | None = None
     ) -> tuple[Release, NDArray[np.bool_]]:

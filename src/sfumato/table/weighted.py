@@ -91,11 +91,14 @@ class CountedTable(Table):
         rows of the same table.
     pairs : mapping of two names to an int64 array of values × values
         Rows that hold each value of one column with each of another, which was not counted together with it.
+    occurring : mapping of a name to a bool array of distinct rows × values
+        Which values of a column, that was not counted together with the others, occur in each distinct row.
     """
 
     row_counts: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     together: tuple[str, ...] = ()
     pairs: Mapping[tuple[str, str], Counts] = field(default_factory=dict)
+    occurring: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -121,4 +124,7 @@ class CountedTable(Table):
         schema = self.schema.keep(name for name in self.columns if name in self.together)
         columns = {c.name: self[c.name].take(rows, c.kind) for c in schema}
         n_rows = int(counts.sum())
-        return replace(self, schema=schema, columns=columns, n_rows=n_rows, row_counts=counts, pairs={})
+        occurring = {name: occurs[rows] for name, occurs in self.occurring.items()}
+        return replace(
+            self, schema=schema, columns=columns, n_rows=n_rows, row_counts=counts, pairs={}, occurring=occurring
+        )
