@@ -1,14 +1,17 @@
 """What the soak (benchmarks/soak) has found, each in small."""
 
+import io
 import json
 import os
 import resource
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import xlsxwriter
 
 import sfumato
 from sfumato.cli import limited_memory
@@ -101,6 +104,72 @@ def test_a_number_of_thousands_of_digits_in_a_project_is_refused(tmp_path):
 
     with pytest.raises(InputError, match="too many digits"):
         load_project(tmp_path / "sfumato.toml")
+
+
+def damaged_workbook(path, old, new, *, sheet="sheet1.xml"):
+    """Write a small workbook with some text in its members replaced."""
+    good = io.BytesIO()
+    with xlsxwriter.Workbook(good) as book:
+        page = book.add_worksheet()
+        page.write_column(0, 0, ["a", "x", 1])
+    with zipfile.ZipFile(good) as archive, zipfile.ZipFile(path, "w") as changed:
+        members = {name: archive.read(name).decode() for name in archive.namelist()}
+        assert sum(old in member for member in members.values()) == 1
+        for name, member in members.items():
+            replaced = member.replace(old, new).replace("sheet1.xml", sheet)
+            changed.writestr(name.replace("sheet1.xml", sheet), replaced)
+    return path
+
+
+@pytest.mark.parametrize("index", ["9" * 5_000, "1" * 10])
+def test_an_index_of_thousands_of_digits_in_a_sparse_row_is_refused(tmp_path, index):
+    path = tmp_path / "sparse.arff"
+    path.write_text(f"@relation r\n@attribute a numeric\n@data\n{{0 1}}\n{{{index} 1}}\n", encoding="ascii")
+
+    with pytest.raises(InputError, match="line 5: a cell of this sparse row is not 'INDEX VALUE'"):
+        sfumato.read_table(path)
+
+
+class TestWorkbooksThatAbortTheirParser:
+    """It takes memory for what a file announces, and ends its process where it gets none."""
+
+    @pytest.mark.parametrize("count", ['uniqueCount="2147483648"', "uniqueCount = '1099511627776'"])
+    def test_texts_beyond_number(self, tmp_path, count):
+        path = damaged_workbook(tmp_path / "t.xlsx", 'uniqueCount="2"', count)
+
+        with pytest.raises(InputError, match=r"says that it holds .* different texts, more than 67,108,864"):
+            sfumato.read_table(path)
+
+    @pytest.mark.parametrize("letters", ["I" * 51, "AAAA", "xfe"])
+    def test_a_column_beyond_the_last(self, tmp_path, letters):
+        path = damaged_workbook(tmp_path / "t.xlsx", '<c r="A2"', f'<c r="{letters}2"')
+
+        with pytest.raises(InputError, match="holds a cell beyond column 16,384"):
+            sfumato.read_table(path)
+
+    @pytest.mark.parametrize(
+        "cell", ['<c r="xfd1048576"', '<c r = "XFD1048576"', "<c\n s='0'\n r='XFD1048576'", '<c r="XFD4294967295"']
+    )
+    @pytest.mark.parametrize("sheet", ["sheet1.xml", "sheet1.data"])
+    def test_a_cell_far_away_however_it_is_written(self, tmp_path, cell, sheet):
+        path = damaged_workbook(tmp_path / "t.xlsx", '<c r="A2"', cell, sheet=sheet)
+
+        with pytest.raises(InputError, match=r"holds a sheet of .* rows and 16,384 columns, more than"):
+            sfumato.read_table(path)
+
+    def test_an_abort_that_nothing_foretold(self, tmp_path, capfd):
+        row = '<row r="4000000000">' + "<c/>" * 2000 + "<c><v>1</v></c></row><row"  # more than any address space
+        path = damaged_workbook(tmp_path / "t.xlsx", '<row r="2"', row)
+
+        with pytest.raises(InputError, match="cannot be read as an Excel workbook: its process was ended by signal 6"):
+            sfumato.read_table(path)
+        assert capfd.readouterr() == ("", "")
+
+    def test_what_stands_in_a_text_is_no_cell(self, tmp_path):
+        text = '<t>r="XFD1048576" c r=\'ABCDE1\' uniqueCount="2147483648"</t>'
+        path = damaged_workbook(tmp_path / "t.xlsx", "<t>x</t>", text)
+
+        assert sfumato.read_table(path, options=sfumato.ReadOptions(mixed_as_text=True)).n_rows == 2
 
 
 class TestLittleMemory:

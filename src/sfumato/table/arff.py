@@ -23,7 +23,7 @@ _ATTRIBUTE = re.compile(
     r"""@attribute\s+(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s{'"]+))\s*(?P<type>\S.*)$""",
     re.IGNORECASE | re.DOTALL,
 )
-_SPARSE_CELL = re.compile(r"\s*(\d+)\s+(.*)$", re.DOTALL)
+_SPARSE_CELL = re.compile(r"\s*(\d{1,9})\s+(.*)$", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 Cells = list[str | None]

@@ -1,29 +1,44 @@
-"""Excel and OpenDocument workbooks, read through calamine."""
+"""Excel and OpenDocument workbooks, read through calamine in a process of its own."""
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import io
+import os
+import pickle
 import re
+import signal
+import subprocess
+import sys
 import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import IO
+from pathlib import Path
+from typing import IO, Any, cast
 
 import python_calamine
 
 from sfumato.errors import InputError
+from sfumato.table import workbook_child
 from sfumato.table.bytes import StoredBytes, unzipped
 from sfumato.table.cells import ColumnCoder, check_names
 from sfumato.table.objects import MixedColumnError, column_of_objects, refuse_mixed
 from sfumato.table.parsed import Parsed
+from sfumato.table.workbook_child import GREETING, read_sheet
 
 MAX_SHEET_CELLS = 1 << 26
+MAX_SHEET_COLUMNS = 1 << 14
 
 _CHUNK_BYTES = 1 << 20
-_CELL_REFERENCE = re.compile(rb"""r=["']([A-Z]{1,3})(\d{1,7})["']""")
-_REFERENCE_BYTES = 16
+_CELL_REFERENCE = re.compile(rb"""c(?<=[<:]c)\s(?:[^<>:]*?\s)??r\s*=\s*["']([A-Za-z]+)(\d+)["']""")
+_REFERENCE_BYTES = 80
+_LONGEST_COLUMN = 4
+_LONGEST_ROW = 12
+_COUNT_OF_TEXTS = re.compile(rb"""<(?:\w+:)?sst\b[^<>]*?\buniqueCount\s*=\s*["'](\d{1,20})["']""")
+_IT_IS_DAMAGED = "it is damaged; save it anew, or as CSV"
+_DIED = "died"
 
 Row = Sequence[object]
 
@@ -61,59 +76,158 @@ def parse_spreadsheet(stored: StoredBytes, coder: ColumnCoder, *, sheet: str | N
 
 
 def _check_extent(data: bytes, name: str) -> None:
-    """Refuse a sheet that a cell far away makes too large; the parser would take memory for all cells in between."""
-    extents = [(0, 0)]
+    """Refuse a sheet that a cell far away makes too large, and a count of texts that cannot be true.
+
+    The parser would take memory for all cells in between, and for as many texts as are announced. What is not seen here
+    (cells without a reference, other kinds of workbooks) ends the process of the parser at worst.
+    """
+    extents, n_texts = [(0, 0)], 0
     with suppress(Exception), zipfile.ZipFile(io.BytesIO(data)) as archive:  # the parser says what is damaged
-        for member in archive.namelist():
-            if member.lower().endswith(".xml"):
-                with archive.open(member) as file:
-                    extents.append(_extent(file))
+        for member in archive.infolist():
+            with suppress(Exception), archive.open(member) as file:
+                n_texts = max(n_texts, _announced_texts(file))
+                extents.append(_extent(file))
+    if max(n_columns for _, n_columns in extents) > MAX_SHEET_COLUMNS:
+        problem = f"holds a cell beyond column {MAX_SHEET_COLUMNS:,}, where no sheet has one"
+        raise InputError(problem, path=name, hint=_IT_IS_DAMAGED)
     n_rows, n_columns = max(extents, key=lambda extent: extent[0] * extent[1])
     if n_rows * n_columns > MAX_SHEET_CELLS:
-        problem = f"holds a sheet of {n_rows:,} rows and {n_columns:,} columns, more than {MAX_SHEET_CELLS:,} cells"
-        raise InputError(problem, path=name, hint="delete stray cells far from the table, or save it as CSV")
+        raise _too_large(n_rows, n_columns, name)
+    if n_texts > MAX_SHEET_CELLS:
+        problem = f"says that it holds {n_texts:,} different texts, more than {MAX_SHEET_CELLS:,}"
+        raise InputError(problem, path=name, hint=_IT_IS_DAMAGED)
+
+
+def _too_large(n_rows: int, n_columns: int, name: str) -> InputError:
+    problem = f"holds a sheet of {n_rows:,} rows and {n_columns:,} columns, more than {MAX_SHEET_CELLS:,} cells"
+    return InputError(problem, path=name, hint="delete stray cells far from the table, or save it as CSV")
+
+
+def _announced_texts(file: IO[bytes]) -> int:
+    """Count of texts that a table of texts states at its beginning."""
+    stated = _COUNT_OF_TEXTS.search(file.read(_CHUNK_BYTES))
+    file.seek(0)
+    return int(stated[1]) if stated else 0
 
 
 def _extent(file: IO[bytes]) -> tuple[int, int]:
-    """Row and column of the last cell of a sheet."""
+    """Row and column of the last cell of a sheet; absurd ones are cut, and still absurd."""
     n_rows, letters, rest = 0, {b""}, b""
     for chunk in iter(partial(file.read, _CHUNK_BYTES), b""):
         cells = _CELL_REFERENCE.findall(rest + chunk)
-        letters.update(column for column, _ in cells)
-        n_rows = max(n_rows, *(int(row) for _, row in cells), 0)
+        letters.update({column for column, _ in cells})
+        n_rows = max(n_rows, *(int(row[:_LONGEST_ROW]) for row in {row for _, row in cells}), 0)
         rest = chunk[-_REFERENCE_BYTES:]
-    return n_rows, max(_column_number(column) for column in letters)
+    return n_rows, max(_column_number(column[:_LONGEST_COLUMN]) for column in letters)
 
 
 def _column_number(letters: bytes) -> int:
     number = 0
-    for letter in letters:
+    for letter in letters.upper():
         number = 26 * number + letter - ord("A") + 1
     return number
 
 
 def _rows(data: bytes, sheet: str | None, name: str) -> Sequence[Row]:
-    try:
-        workbook = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
-        titles = workbook.sheet_names
-        if titles and (sheet is None or sheet in titles):
-            found = workbook.get_sheet_by_name(titles[0] if sheet is None else sheet)
-            return found.to_python(skip_empty_area=False)
-    except python_calamine.PasswordError:
-        problem = "is protected by a password"
-        raise InputError(problem, path=name, hint="save a copy without one") from None
-    except BaseException as error:  # a damaged file may end in a panic of the Rust parser, which is no Exception
-        is_damage = isinstance(error, Exception) or type(error).__name__ == "PanicException"
-        if isinstance(error, MemoryError) or not is_damage:
-            raise
-        problem = "cannot be read as an Excel workbook"
-        raise InputError(problem, path=name, hint="is it damaged, or a text file with this suffix?") from None
+    outcome, found = _parsed_apart(data, sheet) or read_sheet(data, sheet, MAX_SHEET_CELLS)
+    if outcome == workbook_child.ROWS:
+        rows: Sequence[Row] = found
+        return rows
+    raise _refusal(outcome, found, sheet, name)
+
+
+def _refusal(outcome: str, found: Any, sheet: str | None, name: str) -> Exception:
+    """Say why there are no rows."""
+    if outcome == workbook_child.NO_MEMORY:
+        return MemoryError()
+    if outcome == workbook_child.TOO_LARGE:
+        return _too_large(found[0], found[1], name)
+    if outcome == workbook_child.LOCKED:
+        return InputError("is protected by a password", path=name, hint="save a copy without one")
+    if outcome == workbook_child.NO_SHEET:
+        return _no_sheet(sheet, found, name)
+    problem, hint = "cannot be read as an Excel workbook", "is it damaged, or a text file with this suffix?"
+    if outcome == _DIED:
+        from sfumato.child_processes import cause_of_death
+
+        problem, hint = f"{problem}: {cause_of_death(found)}", "is it damaged? Save it anew, or as CSV"
+    return InputError(problem, path=name, hint=hint)
+
+
+def _no_sheet(sheet: str | None, titles: Sequence[str], name: str) -> InputError:
     if sheet is None:
-        problem = "holds no sheet"
-        raise InputError(problem, path=name)
+        return InputError("holds no sheet", path=name)
     nearest = difflib.get_close_matches(sheet, titles, n=1)
-    problem = f"has no sheet '{sheet}'"
-    raise InputError(problem, path=name, hint=f"did you mean '{nearest[0]}'?" if nearest else "")
+    hint = f"did you mean '{nearest[0]}'?" if nearest else ""
+    return InputError(f"has no sheet '{sheet}'", path=name, hint=hint)
+
+
+def _parsed_apart(data: bytes, sheet: str | None) -> tuple[str, Any] | None:
+    """Parse in a process of its own, which a damaged file may take down; None where there can be none.
+
+    Nothing is written to a file, and what the parser says of its end (it may quote cells) is not shown.
+    """
+    command = _command()
+    if command is None:
+        return None
+    environment = os.environ | {"RUST_BACKTRACE": "0"}
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    try:
+        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=environment)
+    except OSError:
+        return None
+    with child:
+        try:
+            return _talk(child, data, sheet)
+        finally:
+            child.kill()
+
+
+def _command() -> list[str] | None:
+    """Command line of the process; None if the running program is not known to be a plain Python."""
+    is_python = Path(sys.executable or "").name.lower().startswith(("python", "pypy"))
+    if not is_python or getattr(sys, "frozen", False):
+        return None
+    folder = Path(python_calamine.__file__).parents[1]
+    return [sys.executable, "-I", "-S", workbook_child.__file__, str(folder)]
+
+
+def _talk(child: subprocess.Popen[bytes], data: bytes, sheet: str | None) -> tuple[str, Any] | None:
+    given, answer = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
+    if answer.read(len(GREETING)) != GREETING:
+        return None
+    try:
+        for part in (pickle.dumps((sheet, MAX_SHEET_CELLS, len(data))), data):
+            _send(given.fileno(), part)
+        outcome, found = _Answer(answer).load()
+        rows = [row for piece in iter(lambda: _Answer(answer).load(), None) for row in piece]
+    except (EOFError, OSError, pickle.UnpicklingError):
+        answer.close()
+        code = child.wait()
+        if code == -signal.SIGINT:
+            raise KeyboardInterrupt from None
+        return _DIED, code
+    return outcome, rows if outcome == workbook_child.ROWS else found
+
+
+def _send(pipe: int, data: bytes) -> None:
+    """Write without a buffer, which could not be emptied when the other side is gone; the pipe stays open."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(pipe, left) :]
+
+
+class _Answer(pickle.Unpickler):
+    """Reads dates and nothing else that would have to be looked up, should a file ever rule the process that parses.
+
+    ``marshal`` would be safe without this, but it knows no dates.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Give a class of ``datetime``."""
+        if module == "datetime" and name in ("date", "datetime", "time", "timedelta"):
+            return getattr(datetime, name)
+        raise pickle.UnpicklingError
 
 
 def _width(row: Row) -> int:

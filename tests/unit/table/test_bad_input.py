@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -317,6 +318,7 @@ class TestOtherFormats:
             def from_filelike(cls, _: object) -> None:
                 raise cls.error(CANARY)
 
+        monkeypatch.setattr(sys, "executable", "")  # in this process
         monkeypatch.setattr(python_calamine, "CalamineWorkbook", Workbook)
         path = written(tmp_path, workbook([["a"], [1]]), "t.xlsx")
         assert "cannot be read as an Excel workbook" in str(refused(path))
