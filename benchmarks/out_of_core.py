@@ -30,6 +30,7 @@ ROLES = (
     "--other=dose",
     "--target=readmitted",
 )
+COMMAND = (sys.executable, "-c", "from sfumato.cli.main import main; main()")
 ROWS_SQL = """
 SELECT i AS patient,
     (18 + floor(73 * u1 * (1 - 0.4 * u2)))::SMALLINT AS age,
@@ -61,7 +62,7 @@ def generate(n_rows: int, path: Path) -> None:
 def measured(arguments: list[str]) -> tuple[float, float, float]:
     """Seconds on the wall and of the processors, and peak megabytes, of a command in a process of its own."""
     began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", "from sfumato.cli.main import main; main()", *arguments])
+    process = subprocess.Popen([*COMMAND, *arguments])
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
     if status:
