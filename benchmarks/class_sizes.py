@@ -70,6 +70,6 @@ BENCHMARK = Benchmark(
     contenders=(
         Contender("sfumato", count_with_sfumato, packages=("sfumato", "duckdb", "narwhals"), repeats=3, assess=assess),
         Contender("DuckDB SQL", count_with_duckdb, packages=("duckdb",), repeats=3, assess=assess),
-        Contender("pandas groupby", count_with_pandas, packages=("pandas",), repeats=3, assess=assess),
+        Contender("pandas groupby", count_with_pandas, packages=("pandas",), repeats=2, assess=assess),
     ),
 )

@@ -183,9 +183,9 @@ BENCHMARK = Benchmark(
     "and 20 MB a party; selection-only at 17 features under 3 CPU s a party",
     needs=(TUMOR,),
     contenders=(
-        Contender("sum, 3 parties", partial(sum_of_parties, 3, FEW, "seeds"), packages=OURS, repeats=3, assess=assess),
-        Contender("… shares", partial(sum_of_parties, 3, FEW, "shares"), packages=OURS, repeats=3, assess=assess),
-        Contender("… MPyC, plain sockets", partial(sum_of_mpyc, 3, FEW), packages=("mpyc",), repeats=3, assess=assess),
+        Contender("sum, 3 parties", partial(sum_of_parties, 3, FEW, "seeds"), packages=OURS, repeats=1, assess=assess),
+        Contender("… shares", partial(sum_of_parties, 3, FEW, "shares"), packages=OURS, repeats=1, assess=assess),
+        Contender("… MPyC, plain sockets", partial(sum_of_mpyc, 3, FEW), packages=("mpyc",), repeats=1, assess=assess),
         Contender(
             "10^6, seeds", partial(sum_of_parties, 3, MANY, "seeds"), packages=OURS, assess=assess_other, repeats=1
         ),
@@ -196,14 +196,14 @@ BENCHMARK = Benchmark(
             "session, 3 parties", partial(session_of, 3, "totals"), generated_table, OURS, 2, assess=assess_other
         ),
         Contender(
-            "session, 20 parties", partial(session_of, 20, "totals"), generated_table, OURS, 2, assess=assess_other
+            "session, 20 parties", partial(session_of, 20, "totals"), generated_table, OURS, 1, assess=assess_other
         ),
         Contender(
             "selection-only, 3 parties, Primary Tumor",
             partial(session_of, 3, "selection-only"),
             tumor_table,
             ("sfumato", "mpyc"),
-            2,
+            1,
             assess=assess_other,
         ),
     ),

@@ -89,6 +89,8 @@ class Benchmark:
     """Contenders for one answer; the first is ours, and ratios are taken to it.
 
     ``prepare`` fills a temporary folder once, untimed. ``needs`` are files without which the benchmark is skipped.
+    ``is_forked``: the processes of all contenders are forked from one that has imported sfumato; only where there are
+    no peers, whose peak memory would be compared with one that begins with all of sfumato.
     """
 
     title: str
@@ -96,6 +98,7 @@ class Benchmark:
     contenders: tuple[Contender, ...]
     prepare: Callable[[Path], None] = nothing
     needs: tuple[Path, ...] = ()
+    is_forked: bool = False
 
 
 @dataclass(frozen=True)

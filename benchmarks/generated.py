@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 SENSITIVE, TARGET = "illness", "target"
 DOMAIN_SIZES = (73, 2, 16, 7, 5, 99, 14, 8, 41, 21)
 """Values of the first ten quasi-identifiers, of which those with more than 20 but not 41 are numbers; then again."""
 ONES_A_ROW = 16
+
+
+def kept(path: Path, make: Callable[[], Any]) -> Any:
+    """Read what a process of this run has made before, or make it and keep it for the others."""
+    if path.exists():
+        with path.open("rb") as file:
+            return pickle.load(file)
+    made = make()
+    with path.open("wb") as file:
+        pickle.dump(made, file, protocol=5)
+    return made
+
+
+def kept_census(n_rows: int, n_columns: int, folder: Path) -> Any:
+    """Get the census, made once a run; ``folder`` is that of one benchmark."""
+    path = folder.parent / f"census-{n_rows}-{n_columns}.pickle"
+    return kept(path, lambda: make_census(n_rows, n_columns))
+
+
+def kept_sparse(n_rows: int, n_columns: int, folder: Path) -> Any:
+    """Get the 0/1 table, made once a run; ``folder`` is that of one benchmark."""
+    path = folder.parent / f"sparse-{n_rows}-{n_columns}.pickle"
+    return kept(path, lambda: make_sparse(n_rows, n_columns))
 
 
 def make_census(n_rows: int, n_columns: int = len(DOMAIN_SIZES)) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 from collections.abc import Callable
@@ -33,6 +34,10 @@ class Curve:
         ``bytes``. Equal sizes of one ``task`` must have equal answers.
     warm_size : int
         Size that is run once beforehand, so that imports are not timed; 0 for none.
+    most_seconds : float or None
+        Limit of this curve where it is not that of the others.
+    is_made_apart : bool
+        Whether ``load`` keeps what it makes. It then runs in a process before, so that the peak memory is not its own.
     """
 
     name: str
@@ -44,9 +49,11 @@ class Curve:
     task: str = ""
     warm_size: int = 2_000
     peer: bool = False
+    most_seconds: float | None = None
+    is_made_apart: bool = False
 
     def contender(self, size: int, seconds: float) -> Contender:
-        """Make the contender of one point."""
+        """Make the contender of one point; ``seconds`` is the limit of all curves."""
         return Contender(
             point_name(self.name, size),
             self.run,
@@ -55,7 +62,7 @@ class Curve:
             repeats=1,
             peer=self.peer,
             assess=self.assess,
-            most_seconds=seconds,
+            most_seconds=self.most_seconds or seconds,
             most_megabytes=MOST_MEGABYTES,
         )
 
@@ -109,11 +116,13 @@ def grow(module: str, growth: Growth, curve: Curve, folder: Path, peers: Path | 
     """Measure a curve up to the limit; ``peers`` is the interpreter of those that are not measured here."""
     grown = Grown(curve, {}, {})
     for size in curve.sizes:
-        if grown.timings and _is_hopeless(grown, size, growth.most_seconds):
+        if grown.timings and _is_hopeless(grown, size, curve.most_seconds or growth.most_seconds):
             grown.ended[size] = "not run: > limit"
             break
         print(f"{module}: {point_name(curve.name, size)} …", file=sys.stderr)
         try:
+            if curve.is_made_apart:
+                _make_apart(module, curve, size, folder, forks)
             grown.timings[size] = measure(
                 module, point_name(curve.name, size), folder, peers or Path(sys.executable), None if peers else forks
             )
@@ -125,6 +134,19 @@ def grow(module: str, growth: Growth, curve: Curve, folder: Path, peers: Path | 
             grown.ended[size] = "failed: " + str(error).strip().splitlines()[-1]
             break
     return grown
+
+
+def _make_apart(module: str, curve: Curve, size: int, folder: Path, forks: Forks) -> None:
+    made = forks.run("growth", module, curve.name, str(size), str(folder))
+    if made.returncode:
+        message = f"{curve.name} was not made:\n{made.stderr[-2000:]}"
+        raise RuntimeError(message)
+
+
+def main(module: str, name: str, size: str, folder: str) -> None:
+    """Let a curve make and keep what it loads, in this process."""
+    growth: Growth = importlib.import_module(f"benchmarks.{module}").BENCHMARK
+    next(curve for curve in growth.curves if curve.name == name).load(int(size), Path(folder))
 
 
 def _is_hopeless(grown: Grown, size: int, most_seconds: float) -> bool:
@@ -154,8 +176,8 @@ def describe(name: str, growth: Growth, curves: list[Grown], limits: MachineLimi
         f"## {name}",
         "",
         f"{growth.title}. Goal: {growth.goal}. Each cell: wall / CPU seconds, peak memory. Points over "
-        f"{growth.most_seconds:g} CPU s or {MOST_MEGABYTES // 1000} GB end a curve. Exponent: time grows with this "
-        f"power of the {growth.axis}. "
+        f"{growth.most_seconds:g} CPU s{_own_limits(growth)} or {MOST_MEGABYTES // 1000} GB end a curve, each is run "
+        f"once. Exponent: time grows with this power of the {growth.axis}. "
         "Limit: × the time of reading the table's bytes once at the machine's bandwidth, for the largest point.",
         "",
         f"| {growth.axis} |"
@@ -171,6 +193,11 @@ def describe(name: str, growth: Growth, curves: list[Grown], limits: MachineLimi
     listed = ", ".join(f"{package} {version}" for package, version in sorted(versions.items()))
     lines += ["", f"{verdict if tasks else ''} Versions: {listed}.".strip(), ""]
     return "\n".join(lines)
+
+
+def _own_limits(growth: Growth) -> str:
+    own = [f"{curve.name} {curve.most_seconds:g}" for curve in growth.curves if curve.most_seconds is not None]
+    return f" ({', '.join(own)})" if own else ""
 
 
 def _line(grown: Grown, sizes: list[int], limits: MachineLimits) -> str:

@@ -13,7 +13,8 @@ from benchmarks.contest import Outcome
 from benchmarks.growth import Curve, Growth
 
 ROWS, FEWER_ROWS = (1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000, 100_000)
-N_QUASI, N_ITEMS, K = 4, 25, 5
+ITEM_ROWS = (1_000, 3_000, 10_000, 100_000)
+N_QUASI, N_ITEMS, K = 4, 16, 5
 MOST_SUPPRESSED_PERCENT = 1.5
 MOST_SECONDS = 8.0
 WARM = 500
@@ -25,12 +26,13 @@ def prepare(folder: Path) -> None:
     """Write the tables that peers read, and the hierarchies."""
     import pyarrow.csv
 
-    from benchmarks.generated import make_census, make_sparse
+    from benchmarks.generated import kept_census, kept_sparse
 
     for n_rows in (WARM, *FEWER_ROWS):
-        table = make_census(n_rows, N_QUASI)
+        table = kept_census(n_rows, N_QUASI, folder)
         pyarrow.csv.write_csv(table.to_arrow(), _census_file(n_rows, folder))
-        sparse = make_sparse(n_rows, N_ITEMS)
+    for n_rows in (WARM, *ITEM_ROWS):
+        sparse = kept_sparse(n_rows, N_ITEMS, folder)
         rows = sparse.matrix.tocsr()
         items = [rows.indices[a:b].tolist() for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
         own = _items_folder(n_rows, folder)
@@ -66,9 +68,9 @@ def _hierarchy_file(name: str, folder: Path) -> Path:
 
 def census(n_rows: int, folder: Path) -> Any:
     """Make the census."""
-    from benchmarks.generated import make_census
+    from benchmarks.generated import kept_census
 
-    return make_census(n_rows, N_QUASI), folder
+    return kept_census(n_rows, N_QUASI, folder), folder
 
 
 def census_frame(n_rows: int, folder: Path) -> Any:
@@ -194,8 +196,10 @@ def assess_items(loaded: Any, found: Any) -> Outcome:
     return Outcome([int(size) for size in found])
 
 
-def _itemsets(name: str, run: Any, load: Any, packages: tuple[str, ...], peer: bool = True) -> Curve:
-    return Curve(name, partial(items, load), run, assess_items, FEWER_ROWS, packages, ITEMSETS, WARM, peer)
+def _itemsets(name: str, run: Any, load: Any, packages: tuple[str, ...], sizes: tuple[int, ...] = FEWER_ROWS) -> Curve:
+    return Curve(
+        name, partial(items, load), run, assess_items, sizes, packages, ITEMSETS, WARM, "sfumato" not in packages
+    )
 
 
 BENCHMARK = Growth(
@@ -229,11 +233,17 @@ BENCHMARK = Growth(
             "… anjana", census_frame, recode_with_anjana, assess_classes, FEWER_ROWS, ("anjana",), RECODING, WARM, True
         ),
         _itemsets(
-            "largest itemsets", maximal_itemsets.find_with_sfumato, maximal_itemsets.load_matrix, ("sfumato",), False
+            "largest itemsets",
+            maximal_itemsets.find_with_sfumato,
+            maximal_itemsets.load_matrix,
+            ("sfumato",),
+            ITEM_ROWS,
         ),
         _itemsets("… pyfim eclat", maximal_itemsets.list_with_eclat, maximal_itemsets.load_rows, ("pyfim",)),
         _itemsets("… pyfim fpgrowth", maximal_itemsets.list_with_fpgrowth, maximal_itemsets.load_rows, ("pyfim",)),
-        _itemsets("… mlxtend fpmax", maximal_itemsets.list_with_mlxtend, maximal_itemsets.load_frame, ("mlxtend",)),
+        _itemsets(
+            "… mlxtend fpmax", maximal_itemsets.list_with_mlxtend, maximal_itemsets.load_frame, ("mlxtend",), ITEM_ROWS
+        ),
         _itemsets(
             "… scikit-mine", maximal_itemsets.list_with_scikit_mine, maximal_itemsets.load_rows, ("scikit-mine",)
         ),

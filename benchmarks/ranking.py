@@ -9,14 +9,13 @@ import os
 import pstats
 import signal
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.forks import Forks
-from benchmarks.growth import Curve
+from benchmarks.growth import Curve, point_name
 from benchmarks.limits import MachineLimits
 
 N_FUNCTIONS = 3
@@ -27,7 +26,8 @@ N_STEPS = 20
 class Ranking:
     """Curves of some growth benchmarks, profiled at one size of their axis.
 
-    ``most_seconds`` ends a point; that of the profiler, which slows calls down, is three times as long.
+    Seconds are those of the growth benchmarks where this run has measured them, or else are measured. ``most_seconds``
+    ends a point; that of the profiler, which slows calls down, is three times as long.
     """
 
     title: str
@@ -49,11 +49,11 @@ class Place:
     functions: dict[str, float]
 
 
-def ranked(name: str, ranking: Ranking, limits: MachineLimits) -> str:
+def ranked(name: str, ranking: Ranking, limits: MachineLimits, folder: Path) -> str:
     """Profile every curve, and say them as a Markdown section from the slowest to the fastest."""
     places, over = [], []
     limit = {"SFUMATO_BENCHMARK_SECONDS": f"{ranking.most_seconds}"}
-    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as folder, Forks(**limit) as forks:
+    with Forks(**limit) as forks:
         for curve in ranking.curves:
             print(f"{name}: {curve.name} …", file=sys.stderr)
             place = _profiled_apart(ranking, curve, folder, forks)
@@ -75,9 +75,9 @@ def ranked(name: str, ranking: Ranking, limits: MachineLimits) -> str:
     return "\n".join([*lines, ""])
 
 
-def _profiled_apart(ranking: Ranking, curve: Curve, folder: str, forks: Forks) -> Place | None:
+def _profiled_apart(ranking: Ranking, curve: Curve, folder: Path, forks: Forks) -> Place | None:
     """Profile a curve in a process of its own; ``None`` when it takes too long."""
-    done = forks.run("ranking", *ranking.modules, curve.name, str(ranking.size), folder)
+    done = forks.run("ranking", *ranking.modules, curve.name, str(ranking.size), str(folder))
     if done.returncode == -signal.SIGPROF:
         return None
     if done.returncode:
@@ -86,19 +86,30 @@ def _profiled_apart(ranking: Ranking, curve: Curve, folder: str, forks: Forks) -
     return Place(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def profiled(curve: Curve, size: int, folder: Path, most_seconds: float) -> dict[str, Any]:
-    """Time a curve at one size, then run it once more with the profiler."""
+def known_seconds(modules: list[str], folder: Path) -> dict[str, float]:
+    """Seconds of the points that growth benchmarks have measured before in this run."""
+    files = [folder.parent / f"{module}.json" for module in modules]
+    found: dict[str, float] = {}
+    for file in files:
+        found |= json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found
+
+
+def profiled(curve: Curve, size: int, folder: Path, most_seconds: float, known: dict[str, float]) -> dict[str, Any]:
+    """Time a curve at one size where that is not known, then run it with the profiler."""
     curve.run(curve.load(curve.warm_size, folder))
     loaded = curve.load(size, folder)
-    signal.setitimer(signal.ITIMER_PROF, most_seconds)
-    start, cpu_start = time.perf_counter(), time.process_time()
-    result = curve.run(loaded)
-    seconds = min(time.perf_counter() - start, time.process_time() - cpu_start)
-    figures = curve.assess(loaded, result).figures
+    seconds = known.get(point_name(curve.name, size))
+    if seconds is None:
+        signal.setitimer(signal.ITIMER_PROF, most_seconds)
+        start, cpu_start = time.perf_counter(), time.process_time()
+        curve.run(loaded)
+        seconds = min(time.perf_counter() - start, time.process_time() - cpu_start)
     signal.setitimer(signal.ITIMER_PROF, 3 * most_seconds)
     profiler = cProfile.Profile()
-    profiler.runcall(curve.run, loaded)
+    result = profiler.runcall(curve.run, loaded)
     signal.setitimer(signal.ITIMER_PROF, 0)
+    figures = curve.assess(loaded, result).figures
     return {"name": curve.name, "seconds": seconds, "figures": figures, "functions": shares_of_functions(profiler)}
 
 
@@ -138,4 +149,5 @@ def main(*arguments: str) -> None:
     *modules, wanted, size, folder = arguments
     curves = [curve for module in modules for curve in importlib.import_module(f"benchmarks.{module}").BENCHMARK.curves]
     curve = next(curve for curve in curves if curve.name == wanted)
-    print(json.dumps(profiled(curve, int(size), Path(folder), float(os.environ["SFUMATO_BENCHMARK_SECONDS"]))))
+    known, most_seconds = known_seconds(modules, Path(folder)), float(os.environ["SFUMATO_BENCHMARK_SECONDS"])
+    print(json.dumps(profiled(curve, int(size), Path(folder), most_seconds, known)))

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import venv
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,25 +66,34 @@ def main() -> int:
     limits = measured_limits()
     if not asked.only:
         write_results({MACHINE: limits.describe().replace("| limit |", f"{machine()}\n\n| limit |", 1)})
-    for name in asked.names or benchmark_names():
-        benchmark = importlib.import_module(f"benchmarks.{name}").BENCHMARK
-        absent = [path for path in benchmark.needs if not path.exists()]
-        if absent:
-            print(f"{name}: skipped, {absent[0]} is absent (set SFUMATO_DATA to the folder of the public data sets)")
-            continue
-        started = time.perf_counter()
-        try:
-            section, agree = measured(name, only(benchmark, asked.only), limits)
-        except (RuntimeError, OSError) as error:
-            print(f"{name}: failed, and what stands in RESULTS.md is left: {error}", file=sys.stderr)
-            failed = True
-            continue
-        section += f"\nMade again by `python -m benchmarks.run {name}` ({time.perf_counter() - started:.0f} s).\n"
-        print(section, flush=True)
-        failed = failed or not agree
-        if not asked.only:
-            write_results({name: section})
+    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as shared:
+        for name in asked.names or benchmark_names():
+            is_fine = run_section(name, asked.only, limits, Path(shared) / name)
+            failed = failed or not is_fine
     return int(failed)
+
+
+def run_section(name: str, word: str, limits: MachineLimits, folder: Path) -> bool:
+    """Measure one benchmark, print it and put it into RESULTS.md; gives whether nothing failed and all agree."""
+    benchmark = importlib.import_module(f"benchmarks.{name}").BENCHMARK
+    absent = [path for path in benchmark.needs if not path.exists()]
+    if absent:
+        print(f"{name}: skipped, {absent[0]} is absent (set SFUMATO_DATA to the folder of the public data sets)")
+        return True
+    started = time.perf_counter()
+    folder.mkdir()
+    try:
+        section, agree = measured(name, only(benchmark, word), limits, folder)
+    except (RuntimeError, OSError) as error:
+        print(f"{name}: failed, and what stands in RESULTS.md is left: {error}", file=sys.stderr)
+        return False
+    finally:
+        shutil.rmtree(folder)
+    section += f"\nMade again by `python -m benchmarks.run {name}` ({time.perf_counter() - started:.0f} s).\n"
+    print(section, flush=True)
+    if not word:
+        write_results({name: section})
+    return agree
 
 
 def arguments() -> argparse.Namespace:
@@ -99,21 +112,26 @@ def only(benchmark: Any, word: str) -> Any:
     return replace(benchmark, **{field: tuple(each for each in getattr(benchmark, field) if word in each.name)})
 
 
-def measured(name: str, benchmark: Any, limits: MachineLimits) -> tuple[str, bool]:
-    """Measure a benchmark of any kind; say it as Markdown, and whether all answers agree."""
+def measured(name: str, benchmark: Any, limits: MachineLimits, folder: Path) -> tuple[str, bool]:
+    """Measure a benchmark of any kind; say it as Markdown, and whether all answers agree.
+
+    ``folder`` is the benchmark's own. Generated tables are kept in its parent, where later benchmarks find them.
+    """
     if isinstance(benchmark, Ranking):
-        return ranked(name, benchmark, limits), True
-    return growth_of(name, benchmark, limits) if isinstance(benchmark, Growth) else contest(name, benchmark, limits)
+        return ranked(name, benchmark, limits, folder), True
+    run = growth_of if isinstance(benchmark, Growth) else contest
+    return run(name, benchmark, limits, folder)
 
 
-def growth_of(name: str, growth: Growth, limits: MachineLimits) -> tuple[str, bool]:
+def growth_of(name: str, growth: Growth, limits: MachineLimits, folder: Path) -> tuple[str, bool]:
     """Measure all curves."""
-    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as temporary, Forks() as forks:
-        growth.prepare(Path(temporary))
+    with Forks() as forks:
+        growth.prepare(folder)
         curves = [
-            grow(name, growth, curve, Path(temporary), peers_python() if curve.peer else None, forks)
-            for curve in growth.curves
+            grow(name, growth, curve, folder, peers_python() if curve.peer else None, forks) for curve in growth.curves
         ]
+    seconds = {t.contender: t.undisturbed_seconds for grown in curves for t in grown.timings.values()}
+    (folder.parent / f"{name}.json").write_text(json.dumps(seconds), encoding="utf-8")
     is_failed = any(ended.startswith("failed") for grown in curves for ended in grown.ended.values())
     return describe_growth(name, growth, curves, limits), not (is_failed or disagreeing(curves))
 
@@ -123,20 +141,20 @@ def benchmark_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.py") if "\nBENCHMARK = " in path.read_text(encoding="utf-8"))
 
 
-def contest(name: str, benchmark: Benchmark, limits: MachineLimits) -> tuple[str, bool]:
+def contest(name: str, benchmark: Benchmark, limits: MachineLimits, folder: Path) -> tuple[str, bool]:
     """Measure all contenders of one benchmark; say it as Markdown, and whether all gave the same answer."""
     timings: list[Timing] = []
     notes: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as temporary:
-        benchmark.prepare(Path(temporary))
+    benchmark.prepare(folder)
+    with Forks() if benchmark.is_forked else nullcontext() as forks:
         for contender in benchmark.contenders:
             print(f"{name}: {contender.name} …", file=sys.stderr)
             try:
                 python = peers_python() if contender.peer else Path(sys.executable)
-                timings.append(measure(name, contender.name, Path(temporary), python))
+                timings.append(measure(name, contender.name, folder, python, forks))
             except (RuntimeError, OSError, subprocess.SubprocessError) as error:
                 print(error, file=sys.stderr)
-                notes.append(f"{contender.name}: not measured ({str(error).splitlines()[0]})")
+                notes.append(f"{contender.name}: not measured ({str(error).splitlines()[0]}).")
     verdict, agree = judged(timings)
     return describe(name, benchmark, timings, [verdict, *notes], limits), agree
 
@@ -212,6 +230,7 @@ def loaded(busy: float) -> str:
     return f" Load average {busy:.1f}: the machine had other work." if busy > 1 + BUSY else ""
 
 
+@cache
 def peers_python() -> Path:
     """Interpreter of the peers' environment, made when it is missing: they pin versions of their own."""
     python = PEERS / "bin" / "python"

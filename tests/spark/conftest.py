@@ -2,7 +2,8 @@
 
 A test may kill what it likes: the next one finds the cluster whole again, and the session too if the master was killed.
 A test that takes ``mortal_cluster`` opens sessions itself: Spark has one a process, so the shared one is stopped first.
-Starting a session anew takes seconds, so these tests come last, and so do those that say that they are ``deadly``.
+Starting a session anew takes seconds, and one that has worked for a while is quicker. So these tests come first, with
+those that end the session (``short_lived``); those that kill processes of the cluster (``deadly``) come last.
 """
 
 from __future__ import annotations
@@ -22,21 +23,28 @@ DEFAULTS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.adaptive.enabled": "false",
+    "spark.shuffle.io.retryWait": "200ms",
 }
 
 
 def pytest_configure(config):
-    """Name the marker of tests that are done when all others are."""
-    config.addinivalue_line("markers", "deadly: ends the session of Spark that all tests share, or its cluster")
+    """Name the markers of tests that are done before or after all others."""
+    config.addinivalue_line("markers", "short_lived: ends the session of Spark that all tests share")
+    config.addinivalue_line("markers", "deadly(n): kills so many processes of the cluster, which are started again")
 
 
 def pytest_collection_modifyitems(items):
-    """Let tests that leave no session come last."""
+    """Let tests come first that leave no session, and last those that leave no whole cluster, the worst at the end."""
 
-    def is_deadly(item):
-        return "mortal_cluster" in getattr(item, "fixturenames", ()) or item.get_closest_marker("deadly") is not None
+    def place(item):
+        deadly = item.get_closest_marker("deadly")
+        if "mortal_cluster" in getattr(item, "fixturenames", ()):
+            return -2
+        if item.get_closest_marker("short_lived") is not None:
+            return -1
+        return 0 if deadly is None else deadly.args[0]
 
-    items.sort(key=is_deadly)
+    items.sort(key=place)
 
 
 class SharedSession:

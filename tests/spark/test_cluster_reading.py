@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.cluster import frames as frames_module
 from sfumato.cluster import table as table_module
 from sfumato.cluster.counting import count_on_cluster
 from sfumato.cluster.engine import SparkEngine
@@ -205,8 +206,8 @@ def test_types_that_spark_reads_otherwise_are_refused_by_name(spark, tmp_path, w
             read()
 
 
-def test_all_other_types_are_read_as_out_of_core(spark, tmp_path):
-    """The same values, codes and counts; Spark has no shorter type for some of them."""
+def test_all_other_types_are_read_as_out_of_core(spark, tmp_path, monkeypatch):
+    """The same values, codes and counts, looked up in both ways; Spark has no shorter type for some of them."""
     wider = {
         "u8": pa.array([255, 0, 1, None], pa.uint8()),
         "u16": pa.array([65535, 0, 1, None], pa.uint16()),
@@ -237,9 +238,13 @@ def test_all_other_types_are_read_as_out_of_core(spark, tmp_path):
         assert ours.values.to_pylist() == theirs.values.to_pylist()
         assert (ours.values.type == theirs.values.type) == (name in same)
         assert ours.counts.tolist() == theirs.counts.tolist()
-    names = list(wider)
-    counted = count_on_cluster(found, names, most_cells=9), count_blocks(expected, names, most_cells=9)
-    assert [counted[0][n].codes.tolist() for n in names] == [counted[1][n].codes.tolist() for n in names]
+    names = list(wider | same)
+    theirs = count_blocks(expected, names, most_cells=9)
+    for few in (frames_module.FEW, 0):
+        monkeypatch.setattr(frames_module, "FEW", few)
+        ours = count_on_cluster(found, names, most_cells=9)
+        assert [ours[n].codes.tolist() for n in names] == [theirs[n].codes.tolist() for n in names]
+        assert ours.row_counts.tolist() == theirs.row_counts.tolist()
 
 
 @pytest.mark.parametrize("memory", [MEMORY.n_bytes, 4000])

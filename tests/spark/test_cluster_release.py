@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from sfumato.audit.cluster_rows import cells_of_release, grouped_rows
+from sfumato.cluster import proposal as proposal_module
 from sfumato.cluster.counting import count_on_cluster
 from sfumato.cluster.proposal import ClusterProposal
 from sfumato.cluster.release import audit_cluster_file, propose_on_cluster, publish_on_cluster, release_frame
@@ -127,9 +129,11 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_release_is_the_one_made_out_of_core(spark, tmp_path, order):
-    """The same manifest, types and rows, whatever order the rows come in; long columns too."""
+def test_the_release_is_the_one_made_out_of_core(spark, tmp_path, monkeypatch, order):
+    """The same manifest, types and rows, whatever order the rows come in; long columns and long labels too."""
     names, build, parameters = ORDERS[order]
+    if order == "close":
+        monkeypatch.setattr(proposal_module, "MOST_BYTES_BESIDE", 0)
     if order == "close":
         parameters = parameters | {"hierarchies": hierarchy(tmp_path)}
     source = tmp_path / "in [1]*.parquet"
@@ -343,6 +347,21 @@ def test_changed_rows_are_refused_beside_the_original(spark, released, original,
     assert not is_refused or "cells" in failed
 
 
+def test_the_audit_adds_up_the_cells_that_the_cluster_would_count(spark, released):
+    """In any order of the columns; columns that it has not counted are counted by the cluster."""
+    table = described(open_cluster(spark, released[1], memory=LITTLE))
+    counted = count_on_cluster(table, ["age", "town.of birth", "illness"], most_cells=10**6)
+
+    def found(cells, counts):
+        return sorted(zip(*(column.tolist() for column in cells), counts.tolist(), strict=True))
+
+    for names in (["town.of birth", "age"], ["illness"]):
+        wanted = [(name, pa.array(np.arange(table.outline[name].n_distinct), pa.int64())) for name in names]
+        expected = found(*grouped_rows(table.rows(wanted), len(names), 10**6))
+        assert found(*cells_of_release(table, counted, wanted, 10**6)) == expected
+        assert found(*cells_of_release(table, counted.keep(["age"]), wanted, 10**6)) == expected
+
+
 def test_a_standing_release_is_audited_and_replaced_only_by_force(spark, released, tmp_path):
     """Without force it stays; with force the same rows stand there again, and nothing else is left."""
     source, path, manifest_path = released
@@ -374,12 +393,13 @@ def test_a_standing_release_is_audited_and_replaced_only_by_force(spark, release
         publish_on_cluster(proposal, tmp_path / "out.csv", MEMORY)
 
 
-@pytest.fixture
-def small(spark):
-    """Propose a release of a frame of the user's, whose rows come in many parts."""
+@pytest.fixture(scope="module")
+def small(shared_session, one_cluster):
+    """Propose a release of a frame of the user's, whose rows come in many parts; none of the tests changes it."""
+    one_cluster.make_whole()
+    session = shared_session.get(one_cluster.url)
     cells = random_cells(2, 60).select(["age", "town.of birth", "illness"])
-    frame = spark.createDataFrame(cells).repartition(8)
-    table = described(open_cluster(spark, frame, memory=MEMORY.n_bytes))
+    table = described(open_cluster(session, session.createDataFrame(cells).repartition(8), memory=MEMORY.n_bytes))
     return propose_on_cluster(table, GlobalRecoder(k=2, max_suppressed_fraction=0.5), MEMORY)
 
 
@@ -482,6 +502,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing(small, spark, tmp_path):
     assert files_in(tmp_path) == []
 
 
+@pytest.mark.deadly(1)
 def test_a_killed_worker_changes_nothing(small, spark, cluster, tmp_path):
     """Spark writes the lost parts again: the same rows as without the loss."""
     expected = publish_on_cluster(small, tmp_path / "expected.parquet", MEMORY)

@@ -37,6 +37,7 @@ def slow_rows(spark, milliseconds, n_parts=N_PARTS):
     return spark.range(0, N_ROWS, 1, n_parts).selectExpr("id % 4 AS remainder", sleep).where("nothing IS NOT NULL")
 
 
+@pytest.mark.deadly(1)
 def test_a_count_finishes_though_a_worker_is_killed(spark, cluster):
     expected = cell_table(pa.table({"remainder": [i % 4 for i in range(N_ROWS)]}), ["remainder"])
     with in_the_middle(spark, cluster.kill_worker) as killed:
@@ -48,9 +49,11 @@ def test_a_count_finishes_though_a_worker_is_killed(spark, cluster):
     assert found.counts.tobytes() == expected.counts.tobytes()
 
 
+@pytest.mark.deadly(2)
 def test_a_count_ends_when_all_workers_are_killed(spark, cluster, monkeypatch):
     assert spark.range(1).count() == 1  # there is an executor
     monkeypatch.setattr(watching_module, "EXECUTOR_SECONDS", 3.0)
+    monkeypatch.setattr(watching_module, "_PAUSE_SECONDS", 0.2)
     with in_the_middle(spark, cluster.kill_workers) as killed, pytest.raises(ClusterError) as caught:
         cell_table(slow_rows(spark, 50), ["remainder"], SparkEngine(spark))
 
@@ -102,7 +105,7 @@ def test_the_log_of_spark_speaks_again_afterwards(spark, spark_logs):
     assert ["DIVIDE_BY_ZERO" in message for message in spark_logs] == [True]
 
 
-@pytest.mark.deadly
+@pytest.mark.short_lived
 def test_nothing_is_left_of_a_session_whose_java_process_is_gone(spark, shared_session, capfd):
     """No folder, no process, no handler of Ctrl-C, and not a word on the terminal; the next session starts another."""
     process, folder = spark.sparkContext._gateway.proc, Path(spark.conf.get("spark.local.dir"))
@@ -166,15 +169,16 @@ def test_a_java_that_does_not_do_is_told(mortal_cluster, monkeypatch, tmp_path, 
     gc.collect()
 
 
-@pytest.mark.deadly
+@pytest.mark.deadly(3)
 def test_a_killed_master_is_told_and_leaves_nothing(spark, cluster, tmp_path, monkeypatch):
     """A release ends, and so does a count that is asked for then, though the workers would finish it."""
     monkeypatch.setattr(watching_module, "MASTER_SECONDS", 1.0)
+    monkeypatch.setattr(watching_module, "_PAUSE_SECONDS", 0.2)
     cells = pa.table({"age": [20, 30, 40] * 20, "illness": ["flu", "cold"] * 30})
     table = open_cluster(spark, spark.createDataFrame(cells).repartition(8), memory=MEMORY.n_bytes)
     proposal = propose_on_cluster(table, GlobalRecoder(k=2), MEMORY)
     with (
-        slow_writing(300),
+        slow_writing(200),
         in_the_middle(spark, cluster.kill_master) as killed,
         pytest.raises(ClusterError, match="the Spark master was lost") as caught,
     ):

@@ -96,7 +96,7 @@ def audit_cluster(
     )
     checks = [*found.checks, *check_open_kinds(released.outline, claims)]
     if original is not None:
-        checks.extend(_check_beside(released, original, claims, check_roles, most_cells))
+        checks.extend(_check_beside(released, counted, original, claims, check_roles, most_cells))
     checks.append(_not_checked(released, original, claims))
     for table in (released, original):
         if table is not None:
@@ -121,7 +121,12 @@ def _counted(table: RowsOnCluster, names: Sequence[str], most_cells: int) -> Cou
 
 
 def _check_beside(
-    released: RowsOnCluster, original: RowsOnCluster, claims: Claims, check_roles: bool, most_cells: int
+    released: RowsOnCluster,
+    counted: CountedTable,
+    original: RowsOnCluster,
+    claims: Claims,
+    check_roles: bool,
+    most_cells: int,
 ) -> Iterator[Check]:
     before, after = Columns(original.outline), Columns(released.outline)
     yield from check_description(before, claims, check_roles)
@@ -131,7 +136,7 @@ def _check_beside(
         yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
         return
     rules = list(cell_rules(after, before, claims))
-    yield check_whole_rows(released, original, rules, claims, most_cells)
+    yield check_whole_rows(released, counted, original, rules, claims, most_cells)
 
 
 def _not_checked(released: RowsOnCluster, original: RowsOnCluster | None, claims: Claims) -> Check:

@@ -18,6 +18,7 @@ from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims
 from sfumato.audit.count_matching import UnmatchedError
 from sfumato.audit.label_matching import TooManyLayersError, matched_rows
+from sfumato.table.weighted import CountedTable
 
 if TYPE_CHECKING:
     from sfumato.audit.cluster import RowsOnCluster
@@ -50,9 +51,20 @@ def grouped_rows(frame: Frame, n_columns: int, most: int) -> tuple[list[Counts],
 
 
 def check_whole_rows(
-    released: RowsOnCluster, original: RowsOnCluster, rules: Sequence[CellRule], claims: Claims, most_cells: int
+    released: RowsOnCluster,
+    counted: CountedTable,
+    original: RowsOnCluster,
+    rules: Sequence[CellRule],
+    claims: Claims,
+    most_cells: int,
 ) -> Check:
-    """Whether the released rows follow from as many rows of the original, all but those stated as suppressed."""
+    """Whether the released rows follow from as many rows of the original, all but those stated as suppressed.
+
+    Parameters
+    ----------
+    counted : CountedTable
+        Distinct rows of some columns of the release, which the audit has counted already.
+    """
     problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if problems:
         more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
@@ -61,7 +73,7 @@ def check_whole_rows(
     if long:
         return _not_checked("; ".join(long[:5]))
     try:
-        are_same = _are_same(released, original, rules, claims.suppressed_rows, most_cells)
+        are_same = _are_same(released, counted, original, rules, claims.suppressed_rows, most_cells)
     except TooManyRowsError:
         return _not_checked(f"more than {most_cells:,} distinct rows do not fit in the memory given")
     except TooManyLayersError:
@@ -93,7 +105,12 @@ def _is_open(rule: CellRule, released: RowsOnCluster, original: RowsOnCluster) -
 
 
 def _are_same(
-    released: RowsOnCluster, original: RowsOnCluster, rules: Sequence[CellRule], n_suppressed: int, most_cells: int
+    released: RowsOnCluster,
+    counted: CountedTable,
+    original: RowsOnCluster,
+    rules: Sequence[CellRule],
+    n_suppressed: int,
+    most_cells: int,
 ) -> bool:
     fitting = [rule for rule in rules if isinstance(rule, FittingRule)]
     exact = [rule for rule in rules if not isinstance(rule, FittingRule)]
@@ -103,7 +120,7 @@ def _are_same(
     numbers = None
     if fitting:
         places, n_before = grouped_rows(original.rows(before), len(before), most_cells)
-        cells, n_after = grouped_rows(released.rows(after), len(after), most_cells)
+        cells, n_after = cells_of_release(released, counted, after, most_cells)
         matched = matched_rows([rule.read for rule in fitting if rule.read], places, n_before, cells, n_after)
         kept, is_sure = matched.became >= 0, matched.is_sure
         n_left_out -= int(n_before[~kept].sum())
@@ -120,6 +137,20 @@ def _are_same(
     if not are_same and not is_sure:
         raise UnmatchedError  # another answer might be the right one
     return are_same
+
+
+def cells_of_release(
+    released: RowsOnCluster, counted: CountedTable, after: Wanted, most_cells: int
+) -> tuple[list[Counts], Counts]:
+    """Distinct rows of some columns of the release: added up from what is counted if they are among it."""
+    names = [name for name, _ in after]
+    if not set(names) <= set(counted.together):
+        return grouped_rows(released.rows(after), len(after), most_cells)
+    codes = np.stack([counted[name].codes for name in names], axis=1).astype(np.int64)
+    cells, numbers = np.unique(codes, axis=0, return_inverse=True)
+    counts = np.zeros(len(cells), dtype=np.int64)
+    np.add.at(counts, numbers.ravel(), counted.row_counts)
+    return list(cells.T), counts
 
 
 def _numbered(frame: Frame, keys: Sequence[Counts], numbers: Counts) -> Frame:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.errors import InputError
 from sfumato.table.cells import plain_array
@@ -48,6 +50,9 @@ _WIDER = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.decimal128(20, 0),
 }
+
+FEW = 8
+"""Keys that are found one after the other as fast as by a join, which takes a job of its own."""
 
 
 @contextmanager
@@ -133,14 +138,43 @@ def numbered_columns(frame: Frame) -> Frame:
     )
 
 
-def looked_up(session: Session, frame: Frame, name: str, keys: pa.Array, values: pa.Array, new: str) -> Frame:
-    """Add a column: the value beside the key that a cell equals, a missing one too; null where there is no such key."""
+@dataclass(frozen=True)
+class Lookup:
+    """A new column: the value beside the key that a cell equals, a missing one too; null where there is no such key."""
+
+    name: str
+    keys: pa.Array
+    values: pa.Array
+    new: str
+
+
+def looked_up(session: Session, frame: Frame, lookups: Sequence[Lookup]) -> Frame:
+    """Add columns. Many keys are sent to the workers by a job for each column, few as one row for all columns."""
     from pyspark.sql import functions as sf
 
-    key = f"{new}_key"
-    schema = f"{key} {type_name(keys.type)}, {new} {type_name(values.type)}"
-    dictionary = session.createDataFrame(pa.table({key: keys, new: values}), schema=schema)
-    return frame.join(sf.broadcast(dictionary), sf.col(name).eqNullSafe(sf.col(key)), "left")
+    for one in (one for one in lookups if len(one.keys) > FEW):
+        key = f"{one.new}_key"
+        schema = f"{key} {type_name(one.keys.type)}, {one.new} {type_name(one.values.type)}"
+        dictionary = session.createDataFrame(pa.table({key: one.keys, one.new: one.values}), schema=schema)
+        frame = frame.join(sf.broadcast(dictionary), sf.col(one.name).eqNullSafe(sf.col(key)), "left")
+    few = [one for one in lookups if len(one.keys) <= FEW]
+    return _looked_up_in_lists(session, frame, few) if few else frame
+
+
+def _looked_up_in_lists(session: Session, frame: Frame, lookups: Sequence[Lookup]) -> Frame:
+    from pyspark.sql import functions as sf
+
+    lists = {f"keys{i}": one.keys for i, one in enumerate(lookups)}
+    lists |= {f"values{i}": one.values for i, one in enumerate(lookups)}
+    row = pa.table({n: pa.ListArray.from_arrays(pa.array([0, len(own)], pa.int32()), own) for n, own in lists.items()})
+    schema = ", ".join(f"{name} array<{type_name(own.type)}>" for name, own in lists.items())
+    known = session.createDataFrame(row, schema=schema).select(sf.struct("*").alias("known")).scalar()
+    new = []
+    for i, one in enumerate(lookups):
+        missing = pc.index(one.keys.is_null(), True).as_py()  # -1 if it is no key
+        place = sf.array_position(sf.col(f"known.keys{i}"), sf.col(one.name)) - 1
+        new.append(sf.get(sf.col(f"known.values{i}"), sf.coalesce(place, sf.lit(missing))).alias(one.new))
+    return frame.select("*", known.alias("known")).select(*(sf.col(name) for name in frame.columns), *new)
 
 
 def type_name(data_type: pa.DataType) -> str:

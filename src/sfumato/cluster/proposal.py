@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.cluster.counting import count_on_cluster
@@ -19,6 +20,9 @@ from sfumato.large.proposal import names_but_identifiers
 from sfumato.recoding.global_recoding import GlobalRecoder
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import CountedTable
+
+MOST_BYTES_BESIDE = 2**24
+"""Labels that take more beside the distinct rows, such as long sets, are sent to the workers once each."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,19 +55,25 @@ class ClusterProposal:
         rows = self.original.rows([*codes, *((name, None) for name in as_they_are)])
         keys = [f"c{i}" for i in range(len(counted))]
         recoded = {name: f"l{i}" for i, name in enumerate(names) if name in released}
-        frame = rows.join(sf.broadcast(self._released_cells(recoded)), keys, "inner")
+        far = {label for name, label in recoded.items() if _bytes_beside(released[name]) > MOST_BYTES_BESIDE}
+        frame = rows.join(sf.broadcast(self._released_cells(recoded, far)), keys, "inner")
         for name, label in recoded.items():
-            frame = self._labelled(frame, label, released[name])
+            frame = self._labelled(frame, label, released[name]) if label in far else frame
         cells = recoded | {name: f"c{len(counted) + i}" for i, name in enumerate(as_they_are)}
         return frame.select(*(sf.col(cells[name]).alias(name, metadata={}) for name in names))
 
-    def _released_cells(self, recoded: dict[str, str]) -> Frame:
-        """Codes of the distinct rows that are released, beside the codes of their labels."""
+    def _released_cells(self, recoded: dict[str, str], far: set[str]) -> Frame:
+        """Codes of the distinct rows that are released, beside their labels, or the codes of those that are far."""
         released = self.release.table.columns  # type: ignore[union-attr]
-        columns = {f"c{i}": self._cells[n].codes[self._is_released] for i, n in enumerate(self._cells.together)}
-        columns |= {f"{label}_code": released[name].codes for name, label in recoded.items()}
-        cells = pa.table({name: pa.array(codes, pa.int32()) for name, codes in columns.items()})
-        return self.original.session.createDataFrame(cells, schema=", ".join(f"{name} int" for name in columns))
+        columns = {
+            f"c{i}": pa.array(self._cells[n].codes[self._is_released], pa.int32())
+            for i, n in enumerate(self._cells.together)
+        }
+        for name, label in recoded.items():
+            codes = pa.array(released[name].codes, pa.int32())
+            columns |= {f"{label}_code": codes} if label in far else {label: released[name].values.take(codes)}
+        schema = ", ".join(f"{name} {type_name(column.type)}" for name, column in columns.items())
+        return self.original.session.createDataFrame(pa.table(columns), schema=schema)
 
     def _labelled(self, frame: Frame, label: str, column: CodedColumn) -> Frame:
         from pyspark.sql import functions as sf
@@ -71,6 +81,14 @@ class ClusterProposal:
         labels = pa.table({f"{label}_code": pa.array(np.arange(column.n_distinct), pa.int32()), label: column.values})
         schema = f"{label}_code int, {label} {type_name(column.values.type)}"
         return frame.join(sf.broadcast(self.original.session.createDataFrame(labels, schema=schema)), f"{label}_code")
+
+
+def _bytes_beside(column: CodedColumn) -> int:
+    """Bytes of a column's labels if each stands beside all of its distinct rows."""
+    if not pa.types.is_string(column.values.type):
+        return 0
+    lengths = pc.binary_length(column.values).fill_null(0).to_numpy()
+    return int(lengths @ np.bincount(column.codes, minlength=len(lengths)))
 
 
 def check_able_on_cluster(mechanism: object) -> GlobalRecoder:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.cluster.frames import Frame, Session, exact_settings, looked_up, numbered_columns, parquet_frame
+from sfumato.cluster.frames import Frame, Lookup, Session, exact_settings, looked_up, numbered_columns, parquet_frame
 from sfumato.cluster.open_columns import clean_cell, kind_of_open, says_of_cells
 from sfumato.cluster.watching import watching
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
@@ -75,16 +74,16 @@ class ClusterTable(OutlinedTable):
             if name not in places:
                 raise ColumnNotFoundError(name, places)
         frame = self._frame.select(*(sf.col(f"c{places[n]}").alias(f"r{i}") for i, (n, _) in enumerate(wanted)))
-        cells = []
+        cells, lookups = [], []
         for i, (name, meant) in enumerate(wanted):
             column = self.outline[name]
             if isinstance(column, OpenColumn):
                 cells.append(self._open_cell(sf.col(f"r{i}"), name, column).alias(f"c{i}"))
                 continue
             values = (column.values if meant is None else meant).take(pa.array(column.codes))
-            frame = looked_up(self.session, frame, f"r{i}", self._stored[name], values, f"c{i}")
+            lookups.append(Lookup(f"r{i}", self._stored[name], values, f"c{i}"))
             cells.append(sf.col(f"c{i}"))
-        return frame.select(*cells)
+        return looked_up(self.session, frame, lookups).select(*cells)
 
     def _open_cell(self, cell: Any, name: str, column: OpenColumn) -> Any:
         return clean_cell(cell, self._stored[name].type, column.values.type, self.schema.missing_tokens(name))
@@ -135,13 +134,13 @@ def open_cluster(
     with watching(session), exact_settings(session):
         frame = source if hashed is None else parquet_frame(session, hashed)
         names = check_names(frame.columns, place=place)
-        reader = _ColumnReader(
-            numbered_columns(frame), CellRules(schema, options.missing, options.mixed_as_text), place, memory
-        )
+        n_stored = None if hashed is None else hashed.n_rows()
+        rules = CellRules(schema, options.missing, options.mixed_as_text)
+        reader = _ColumnReader(numbered_columns(frame), rules, place, memory, n_stored)
         found = reader.read(names)
     own = None if hashed is None else Source(place, hashed.sha256, "parquet")
     n_rows = _n_rows([column for _, column, _ in found.values()], place)
-    if hashed is not None and hashed.n_rows() != n_rows:
+    if n_stored is not None and n_stored != n_rows:
         problem = "the cluster has read another number of rows than its files hold"
         raise InputError(problem, path=place, hint="read it again when nobody writes to it")
     outline = Table(
@@ -165,8 +164,8 @@ def open_cluster(
 class _ColumnReader:
     """Reads the columns of a frame, some at a time."""
 
-    def __init__(self, frame: Frame, rules: CellRules, place: str, memory: int) -> None:
-        self.frame, self._rules, self._place = frame, rules, place
+    def __init__(self, frame: Frame, rules: CellRules, place: str, memory: int, n_rows: int | None) -> None:
+        self.frame, self._rules, self._place, self._n_rows = frame, rules, place, n_rows
         self._coder = ColumnCoder(rules, place)
         self._most, self._most_bytes = memory // _BYTES_A_VALUE, memory // _SHARE_OF_VALUES
 
@@ -191,30 +190,29 @@ class _ColumnReader:
     def _far_too_long(self, positions: Sequence[int]) -> set[int]:
         """Columns that have far more distinct values than are listed: grouping them would move all rows.
 
-        The estimate errs by some percent, so that a column of half as many values is never among them.
+        The estimate errs by some percent, so that a column of half as many values is never among them. It is left out
+        where there are no more rows than that.
         """
         from pyspark.sql import functions as sf
 
-        estimates = self.frame.agg(*(sf.approx_count_distinct(f"c{i}") for i in positions)).toArrow()
         most = _FAR * self._most
+        if self._n_rows is not None and self._n_rows <= most:
+            return set()
+        estimates = self.frame.agg(*(sf.approx_count_distinct(f"c{i}") for i in positions)).toArrow()
         return {i for i, estimate in zip(positions, estimates.columns, strict=True) if estimate[0].as_py() > most}
 
     def _distinct(self, positions: Sequence[int]) -> Iterator[tuple[pa.ChunkedArray, pa.ChunkedArray]]:
-        """Distinct values of columns with their counts, in one job; no more than one above the limit."""
+        """Distinct values of columns that are not far too long, with their counts, in one pass over the rows."""
         from pyspark.sql import functions as sf
 
-        keys = [f"c{i}" for i in positions]
-        types = [self.frame.schema[key].dataType for key in keys]
-        parts: list[Frame] = []
-        for i, key in enumerate(keys):
-            counted = self.frame.groupBy(key).agg(sf.count(sf.lit(1)).alias("n")).limit(self._most + 1)
-            own = [sf.lit(None).cast(of).alias(k) if k != key else sf.col(k) for k, of in zip(keys, types, strict=True)]
-            parts.append(counted.select(sf.lit(i).alias("i"), "n", *own))
-        if not parts:
+        if not positions:
             return
-        found = reduce(lambda one, other: one.unionAll(other), parts).toArrow()
+        keys = [f"c{i}" for i in positions]
+        numbered = [sf.grouping_id().alias("set"), sf.count(sf.lit(1)).alias("n")]
+        found = self.frame.groupingSets([[key] for key in keys], *keys).agg(*numbered).toArrow()
         for i, key in enumerate(keys):
-            own_rows = found.filter(pc.equal(found.column("i"), i))
+            all_but_it = (1 << len(keys)) - 1 - (1 << (len(keys) - 1 - i))
+            own_rows = found.filter(pc.equal(found.column("set"), all_but_it))
             yield own_rows.column(key), own_rows.column("n")
 
     def _column(
