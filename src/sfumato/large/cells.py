@@ -10,13 +10,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.audit.verify import measured_level
 from sfumato.contract import Progress, Release
 from sfumato.counting.blocks import count_blocks
 from sfumato.errors import SchemaError
 from sfumato.large.finding import RowFinder
 from sfumato.large.memory import Memory, give_back
-from sfumato.large.proposal import Block, Proposal, kept_rows, names_but_identifiers, telling, with_all_columns
+from sfumato.large.proposal import (
+    Block,
+    Proposal,
+    kept_rows,
+    names_but_identifiers,
+    telling,
+    with_all_columns,
+    with_measured_levels,
+)
 from sfumato.schema import Role, Schema
 from sfumato.table.large import LargeTable, Told
 from sfumato.table.weighted import CountedTable
@@ -93,9 +100,9 @@ def propose_cells(
 
     A column that need only occur is not counted with the others if it has few values: combinations would be many more.
     """
-    counted = mechanism.counted_columns(original.schema)
-    few = [n for n in columns_to_count(mechanism, original.schema) if n not in counted and _has_few(original, n)]
-    names = [name for name in columns_to_count(mechanism, original.schema) if name not in few]
+    every, needed = columns_to_count(mechanism, original.schema), mechanism.counted_columns(original.schema)
+    few = [name for name in every if name not in needed and _has_few(original, name)]
+    names = [name for name in every if name not in few]
     n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
     cells = count_blocks(
         original,
@@ -141,8 +148,4 @@ def release_of_cells(
     give_back()
     release, is_released = mechanism.release_cells(cells, progress=progress)
     give_back()
-    guarantees = [
-        {**entry, "audited": measured_level(promised, release.table)}
-        for entry, promised in zip(release.manifest.guarantees, release.manifest.promised(), strict=True)
-    ]
-    return with_all_columns(release, schema).with_manifest(guarantees=tuple(guarantees)), is_released
+    return with_all_columns(with_measured_levels(release), schema), is_released

@@ -9,12 +9,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from sfumato.audit.verify import measured_level
 from sfumato.contract import Progress, Release
 from sfumato.counting.blocks import count_blocks
 from sfumato.errors import SchemaError
 from sfumato.large.memory import Memory, give_back
-from sfumato.large.proposal import Block, Proposal, telling
+from sfumato.large.proposal import Block, Proposal, telling, with_measured_levels
 from sfumato.schema import Role, Schema
 from sfumato.table.binarize import Binarization
 from sfumato.table.binary import BinaryTable, Feature
@@ -94,10 +93,6 @@ def propose_features(
     give_back()
     release = mechanism.release_patterns(outline, binarization.applied_to_places(counted, outline), progress=progress)
     give_back()
-    guarantees = [
-        {**entry, "audited": measured_level(promised, release.table)}
-        for entry, promised in zip(release.manifest.guarantees, release.manifest.promised(), strict=True)
-    ]
     by_name = {feature.name: (feature, binarization.place(feature)) for feature in binarization.features}
     chosen = tuple(by_name[c["name"]] for c in release.manifest.output["columns"] if c["name"] in by_name)
-    return FeatureProposal(original, release.with_manifest(guarantees=tuple(guarantees)), places, chosen)
+    return FeatureProposal(original, with_measured_levels(release), places, chosen)

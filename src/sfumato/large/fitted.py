@@ -10,12 +10,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.audit.verify import measured_level
 from sfumato.contract import Progress, Release
 from sfumato.counting.cell_limits import TooManyCellsError
 from sfumato.large.cells import CellMechanism, propose_cells
 from sfumato.large.memory import LEAST_BYTES, Memory, give_back
-from sfumato.large.proposal import Block, Proposal, names_but_identifiers, telling, with_all_columns
+from sfumato.large.proposal import (
+    Block,
+    Proposal,
+    names_but_identifiers,
+    telling,
+    with_all_columns,
+    with_measured_levels,
+)
 from sfumato.schema import Schema
 from sfumato.table.coding import Table
 from sfumato.table.large import LargeTable, Told
@@ -106,12 +112,8 @@ def propose_fitted(
     whole = original.outline.keep(names)
     release, groups = mechanism.release_by_sample(whole, sample, blocks, SEED, progress=progress)
     give_back()
-    guarantees = [
-        {**entry, "audited": measured_level(promised, release.table)}
-        for entry, promised in zip(release.manifest.guarantees, release.manifest.promised(), strict=True)
-    ]
     recoded = tuple(entry["column"] for entry in release.manifest.recodings)
-    completed = with_all_columns(release, original.schema).with_manifest(guarantees=tuple(guarantees))
+    completed = with_all_columns(with_measured_levels(release), original.schema)
     return FittedProposal(original, completed, groups, recoded)
 
 

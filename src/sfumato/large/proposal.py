@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.audit.verify import measured_level
 from sfumato.contract import Progress, Release
 from sfumato.manifest import describe_column
 from sfumato.schema import Role, Schema
@@ -74,6 +75,15 @@ def kept_rows(cells: NDArray[np.int32] | pa.Array, kept: NDArray[np.bool_]) -> N
 def names_but_identifiers(schema: Schema) -> list[str]:
     """Columns that do not name people."""
     return [column.name for column in schema if column.role is not Role.IDENTIFIER]
+
+
+def with_measured_levels(release: Release) -> Release:
+    """State what the guarantees reach, measured by the audit on the release's table of distinct rows or groups."""
+    guarantees = [
+        {**entry, "audited": measured_level(promised, release.table)}
+        for entry, promised in zip(release.manifest.guarantees, release.manifest.promised(), strict=True)
+    ]
+    return release.with_manifest(guarantees=tuple(guarantees))
 
 
 def with_all_columns(release: Release, schema: Schema) -> Release:

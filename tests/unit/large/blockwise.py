@@ -26,9 +26,9 @@ def small_blocks():
     return stack
 
 
-def write_file(cells, path):
+def write_file(cells, path, row_group_size=11):
     if path.suffix == ".parquet":
-        pyarrow.parquet.write_table(cells, path, row_group_size=11)
+        pyarrow.parquet.write_table(cells, path, row_group_size=row_group_size)
         return
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -1,9 +1,9 @@
 """Columns chosen on a sample: what is released of all rows, what is said of the sample, and what the audit finds."""
 
-import csv
 import json
 from collections import Counter
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -32,9 +32,11 @@ from sfumato.selection.breach_selector import BreachAwareSelector
 from sfumato.table import delimited_blocks, distinct, parquet
 from sfumato.table.large import open_large
 from sfumato.table.read import ReadOptions, read_table
+from unit.large import blockwise
 
 MEMORY = Memory.of("200MB")
 N_ROWS, N_SAMPLED = 600, 200
+write_file = partial(blockwise.write_file, row_group_size=53)
 ROLES = {
     "id": Role.IDENTIFIER,
     "age": Role.QUASI_IDENTIFIER,
@@ -83,16 +85,6 @@ def random_cells(n_rows=N_ROWS, seed=1, **more):
             **more,
         }
     )
-
-
-def write_file(cells, path):
-    if path.suffix == ".parquet":
-        pyarrow.parquet.write_table(cells, path, row_group_size=53)
-        return
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(cells.column_names)
-        writer.writerows(["" if cell is None else cell for cell in row.values()] for row in cells.to_pylist())
 
 
 def described(table, roles=ROLES):

@@ -1,7 +1,6 @@
 """Selections of binary features out of core are those made in memory, to the byte."""
 
 import json
-from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from sfumato.audit.large import audit_large, large_risk_profile
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.verify import audit_release
-from sfumato.counting import blocks
 from sfumato.errors import AuditFailedError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.large.memory import Memory
 from sfumato.large.release import able_mechanisms, propose, publish_large
@@ -29,9 +27,9 @@ from sfumato.selection.criteria import CRITERIA
 from sfumato.selection.exact import ExactContainmentSelector
 from sfumato.selection.maximal import MaximalContainmentSelector
 from sfumato.selection.optimal import OptimalContainmentSelector
-from sfumato.table import delimited_blocks, distinct, parquet, write
 from sfumato.table.large import open_large
 from sfumato.table.read import ReadOptions, read_table
+from unit.large import blockwise
 from unit.large.blockwise import write_file
 
 MEMORY = Memory.of("200MB")
@@ -52,16 +50,7 @@ ROLES = {
 @pytest.fixture(autouse=True)
 def small_blocks():
     """Make everything come in several blocks, however few rows there are."""
-    with ExitStack() as stack:
-        for module, name, value in (
-            (delimited_blocks, "BLOCK_BYTES", 97),
-            (parquet, "BLOCK_ROWS", 5),
-            (distinct, "_FEWEST_PENDING", 3),
-            (blocks, "_FEWEST_PENDING", 3),
-            (write, "ROWS_OF_A_GROUP", 7),
-            (parquet, "ROWS_OF_A_GROUP", 7),
-        ):
-            stack.enter_context(patch.object(module, name, value))
+    with blockwise.small_blocks():
         yield
 
 
