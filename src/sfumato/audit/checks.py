@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sfumato.errors import AuditFailedError
+
+Verdict = Literal["confirmed", "confirmed except", "refused"]
 
 
 @dataclass(frozen=True)
@@ -21,17 +23,45 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Unchecked:
+    """One thing that could not be checked, and what to give the audit so that it can be.
+
+    Parameters
+    ----------
+    name : str
+        One word by which a reader accepts this exception, such as ``original`` or ``roles``.
+    message : str
+        What was not checked, in one plain sentence without its full stop.
+    remedy : str
+        What makes the check possible; empty where nothing does.
+    """
+
+    name: str
+    message: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
 class AuditReport:
     """All checks of a release. It passes when there is at least one check and none failed."""
 
     checks: tuple[Check, ...]
     levels: tuple[float | str | None, ...] = ()
     """Level found of each promised guarantee, in the manifest's order; ``None`` where none can be measured."""
+    unchecked: tuple[Unchecked, ...] = ()
+    """What could not be checked: with any of it a release that passes is confirmed except for that."""
 
     @property
     def passed(self) -> bool:
         """Whether the audit confirms the release."""
         return bool(self.checks) and all(check.passed for check in self.checks)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the audit's end: confirmed, confirmed except for what could not be checked, or refused."""
+        if not self.passed:
+            return "refused"
+        return "confirmed except" if self.unchecked else "confirmed"
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -45,7 +75,12 @@ class AuditReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        return {"passed": self.passed, "checks": [asdict(check) for check in self.checks]}
+        return {
+            "passed": self.passed,
+            "verdict": self.verdict,
+            "checks": [asdict(check) for check in self.checks],
+            "unchecked": [asdict(exception) for exception in self.unchecked],
+        }
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
