@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from sfumato.atomic import explained_writing
+from sfumato.atomic import explained_writing, write_atomically
 from sfumato.errors import InputError, SchemaError
 from sfumato.project import Project, parse_toml, project_bytes, project_of
 from sfumato.schema import Column, Kind, Role, Schema
@@ -222,15 +221,6 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
 
 def _replace_file(path: Path, content: bytes) -> None:
     """Put a new content in the place of a file, which at every moment is whole, the old one or the new one."""
-    hidden = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     with explained_writing(path):
-        try:
-            with os.fdopen(
-                os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, path.stat().st_mode & 0o777), "wb"
-            ) as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            hidden.replace(path)
-        finally:
-            hidden.unlink(missing_ok=True)
+        mode = path.stat().st_mode & 0o777
+    write_atomically(path, content, force=True, mode=mode)

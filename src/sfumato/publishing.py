@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from sfumato.atomic import PendingFile, alone_in, check_writable, explained_writing, remove
+from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import InvalidParameterError, OutputError
@@ -73,7 +73,9 @@ def publish(
     """Write a release and its manifest, after auditing the very bytes that will stand on disk.
 
     The files appear only when the audit has confirmed them, the manifest first, so that a table never stands without
-    its manifest. A kill at any moment leaves no table or a complete, auditable release.
+    its manifest. A kill at any moment leaves no table or a complete, auditable release. With ``force`` it leaves the
+    old release, the new one, or in the instant between the two names the old table with the new manifest, which the
+    audit refuses; publish once more then.
     """
     with staged(release, path, original=original, force=force, manifest_path=manifest_path) as appear:
         return appear()
@@ -137,16 +139,12 @@ def staged_files(
         manifest_file.complete()
 
         def appear() -> Published:
-            with ExitStack() as locks:
-                for folder in sorted({target.parent.resolve(), manifest_target.parent.resolve()}):
-                    locks.enter_context(alone_in(folder))
+            with alone_in(target.parent, manifest_target.parent):
                 check_targets(target, manifest_target, source, force=force)
-                if force:
-                    remove(target)
-                if force or is_left_alone(manifest_target, target):
-                    remove(manifest_target)
-                manifest_file.appear()
-                table_file.appear()
+                replaced = [target, manifest_target] if force else []
+                if is_left_alone(manifest_target, target):
+                    replaced.append(manifest_target)
+                appear_together([manifest_file, table_file], replaced)
             return Published(written, report, target, manifest_target)
 
         yield appear

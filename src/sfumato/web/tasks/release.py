@@ -11,7 +11,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.atomic import PendingFile, check_writable, explained_writing, remove, write_atomically
+from sfumato.atomic import (
+    PendingFile,
+    alone_in,
+    appear_together,
+    check_writable,
+    explained_writing,
+    write_atomically,
+)
 from sfumato.contract import Release
 from sfumato.displays.files import rendered
 from sfumato.errors import OutputError
@@ -124,11 +131,8 @@ def save(
             with (Path(made_in) / files[what]).open("rb") as content, explained_writing(file.target):
                 shutil.copyfileobj(content, file.file)
             file.complete()
-        if replace:
-            for path in reversed(targets.values()):  # the table first: it never stands without its manifest
-                remove(path)
-        for file in pending:
-            file.appear()
+        with alone_in(table.parent):
+            appear_together(pending, list(targets.values()) if replace else [])
     return {"folder": str(table.parent), "names": [path.name for path in targets.values()]}
 
 
