@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from sfumato.errors import InvalidParameterError, ManifestError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, guarantee_from_dict
+from sfumato.guarantees import (
+    ClosenessDistance,
+    DifferentialPrivacy,
+    DiversityVariant,
+    Guarantee,
+    guarantee_from_dict,
+)
 from sfumato.schema import Kind, Role
 
 KNOWN_VERSION = 1
@@ -137,7 +143,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     if top.count("sfumato_manifest") != KNOWN_VERSION:
         problem = "the manifest has a version that this audit does not know"
         raise ManifestError(problem, hint=f"expected sfumato_manifest = {KNOWN_VERSION}")
-    withholds = is_synthetic(manifest)
+    withholds = is_synthetic(manifest) or _promises_noise(manifest)
     source = None if withholds and manifest.get("input") is None else top.entry("input")
     output, missing = top.entry("output"), top.entry("missing")
     says_rows = not withholds or "rows" in missing.data or "n_dropped" in missing.data
@@ -173,6 +179,12 @@ def is_synthetic(manifest: Mapping[str, Any]) -> bool:
     """Whether a manifest says that its rows were drawn anew from noisy counts: nothing is said of the original then."""
     stated = manifest.get("perturbation")
     return isinstance(stated, Mapping) and stated.get("kind") == SYNTHETIC
+
+
+def _promises_noise(manifest: Mapping[str, Any]) -> bool:
+    stated = manifest.get("guarantees")
+    kinds = [g.get("kind") for g in stated if isinstance(g, Mapping)] if isinstance(stated, list | tuple) else []
+    return DifferentialPrivacy.kind in kinds
 
 
 class _Entry:

@@ -43,7 +43,11 @@ def _anything(_: Any) -> bool:
 
 
 def _nothing(entry: Any) -> bool:
-    return entry is None or (entry == 0 and not isinstance(entry, bool))
+    return entry is None
+
+
+def _zero(entry: Any) -> bool:
+    return type(entry) is int and entry == 0
 
 
 def _is_plan(entry: Any) -> bool:
@@ -70,7 +74,8 @@ def _each(*names: str) -> dict[str, _Form]:
 
 _ALLOWED: dict[str, _Form] = {
     **_each("sfumato_manifest", "digest", "dropped_columns"),
-    **dict.fromkeys(("input", "project_sha256", "suppressed_rows"), _nothing),
+    **dict.fromkeys(("input", "project_sha256"), _nothing),
+    "suppressed_rows": _zero,
     "output": {
         **_each("name", "sha256", "format", "rows"),
         "columns": [_each("name", "role", "kind", "domain", "missing")],
