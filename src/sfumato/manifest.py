@@ -172,13 +172,7 @@ def draft_manifest(
             "rows": original.n_rows + companions.n_incomplete_dropped,
             "columns": len(_outline(original)),
         },
-        output={
-            "name": None,
-            "sha256": None,
-            "format": "memory",
-            "rows": released.n_rows,
-            "columns": [describe_column(column) for column in after],
-        },
+        output=_unwritten(released),
         mechanism={"name": mechanism, "parameters": dict(parameters), "seed": seed},
         missing={
             "tokens": list(companions.schema.missing),
@@ -216,13 +210,7 @@ def synthetic_manifest(
     used = {column.name for column in after} | {recoding["column"] for recoding in recodings}
     return Manifest(
         input=None,
-        output={
-            "name": None,
-            "sha256": None,
-            "format": "memory",
-            "rows": released.n_rows,
-            "columns": [describe_column(column) for column in after],
-        },
+        output=_unwritten(released),
         mechanism={"name": mechanism, "parameters": dict(parameters), "seed": None},
         missing={"tokens": list(columns.missing)} | _tokens_of_columns(columns),
         dropped_columns=tuple(name for name in columns.names() if name not in used),
@@ -232,6 +220,12 @@ def synthetic_manifest(
         versions=tool_versions() | {"opendp": version("opendp")},
         perturbation=perturbation,
     )
+
+
+def _unwritten(released: AnyTable) -> dict[str, Any]:
+    """Describe released rows that stand in no file yet."""
+    columns = [describe_column(column) for column in _outline(released)]
+    return {"name": None, "sha256": None, "format": "memory", "rows": released.n_rows, "columns": columns}
 
 
 def _is_unchanged(feature: Feature, original: AnyTable) -> bool:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.contract import Release
+from sfumato.counting.same_values import value_numbers
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.schema import Column, Kind, Role, Schema
@@ -159,11 +160,9 @@ def checked_table(table: AnyTable, sensitive: str | None) -> tuple[Table, str]:
 
 
 def sensitive_codes(table: Table, name: str) -> Ids:
-    """Code the values of a sensitive column from 0; equal numbers in two spellings are one value, and so is missing."""
+    """Code the values of a sensitive column from 0; several spellings of one value are one, and so is missing."""
     column = table[name]
-    if table.schema[name].kind is not Kind.NUMERIC:
-        return column.codes
-    return np.unique(column.numbers(), return_inverse=True)[1].astype(np.int32)[column.codes]
+    return value_numbers(column.values, table.schema[name]).merged[column.codes]
 
 
 def check_level(name: str, level: object) -> None:
