@@ -16,7 +16,6 @@ from sfumato.cli.options import (
     progress_bar,
     read_options,
     reading_options,
-    refuse_mixed_columns,
     role_options,
     with_given_roles,
 )
@@ -159,8 +158,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     if mechanism_info(name).is_differentially_private:
         table = _described_publicly(data, options, roles)
     else:
-        table, guesses = apply_roles(read_table(data, options=options), roles)
-        refuse_mixed_columns(table)
+        table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
     mechanism = build_mechanism(name, merged_parameters({}, settings))
     output = Path(settings["output"]) if settings["output"] else None
 
