@@ -14,6 +14,7 @@ import pytest
 import xlsxwriter
 
 import sfumato
+from manifest_texts import text_of
 from sfumato.cli import limited_memory
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
@@ -46,7 +47,7 @@ def published(tmp_path_factory):
 def changed(manifest_path, target, change):
     entries = json.loads(manifest_path.read_text())
     change(entries)
-    target.write_text(json.dumps(entries))
+    target.write_text(text_of(entries), encoding="utf-8")
     return target
 
 

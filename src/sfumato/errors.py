@@ -11,6 +11,7 @@
     │   ├── ColumnNotFoundError (KeyError)     .column .suggestion       exit 3
     │   └── NotBinaryError                     .column                   exit 3
     ├── ManifestError (ValueError)             .path                     exit 3
+    │   └── ManifestRefusedError               .path                     exit 5
     ├── PrivacyNotAchievableError              .guarantee .best_level    exit 4
     ├── AuditFailedError                       .findings                 exit 5
     ├── CollaborationError                     .party .stage             exit 6
@@ -129,6 +130,12 @@ class ManifestError(SfumatoError, ValueError):
         self.path = str(path) if path is not None else None
         place = f"{path}: " if path is not None else ""
         super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
+
+
+class ManifestRefusedError(ManifestError):
+    """A manifest of a known version breaks the rules of that version, so it promises nothing that could be checked."""
+
+    exit_code = 5
 
 
 class PrivacyNotAchievableError(SfumatoError):

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.reaudit import read_manifest
@@ -171,7 +172,7 @@ def test_broken_manifest_is_refused(folder, capsys):
     path = folder / "release.csv.manifest.json"
     entries = json.loads(path.read_text())
     entries["recodings"][0]["kind"] = "odd"
-    path.write_text(json.dumps(entries))
+    path.write_text(text_of(entries), encoding="utf-8")
 
     code, _, err = attack(capsys, "stays.csv")
 

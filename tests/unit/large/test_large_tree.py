@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.large import fitted
@@ -277,7 +278,7 @@ def test_the_audit_confirms_a_release_and_refuses_a_changed_one(source, tmp_path
     tampered(output)
     manifest = json.loads(published.manifest_path.read_text())
     manifest["output"]["sha256"] = read_table(output).source.sha256
-    published.manifest_path.write_text(json.dumps(manifest))
+    published.manifest_path.write_text(text_of(manifest), encoding="utf-8")
     report = audit_large_file(output, published.manifest_path, MEMORY, original=original)
     assert not report.passed
     assert any(not check.passed and check.name not in ("hashes", "out of core") for check in report.checks)
@@ -305,7 +306,7 @@ def with_utility(manifest_path, **stated):
     manifest = json.loads(manifest_path.read_text())
     manifest["evidence"]["utility"] |= stated
     manifest["digest"] = manifest_digest(manifest)
-    manifest_path.write_text(json.dumps(manifest))
+    manifest_path.write_text(text_of(manifest), encoding="utf-8")
 
 
 @pytest.mark.parametrize("stated", [0.0, 0.999, "small", None, True])
