@@ -11,7 +11,7 @@
     │   ├── ColumnNotFoundError (KeyError)     .column .suggestion       exit 3
     │   └── NotBinaryError                     .column                   exit 3
     ├── ManifestError (ValueError)             .path                     exit 3
-    │   └── ManifestRefusedError               .path                     exit 5
+    │   └── ManifestRefusedError               .path                     exit 3, 5 in an audit
     ├── PrivacyNotAchievableError              .guarantee .best_level    exit 4
     ├── AuditFailedError                       .findings                 exit 5
     ├── CollaborationError                     .party .stage             exit 6
@@ -133,9 +133,7 @@ class ManifestError(SfumatoError, ValueError):
 
 
 class ManifestRefusedError(ManifestError):
-    """A manifest of a known version breaks the rules of that version, so it promises nothing that could be checked."""
-
-    exit_code = 5
+    """A manifest of a known version breaks the rules of that version; an audit refuses the release."""
 
 
 class PrivacyNotAchievableError(SfumatoError):

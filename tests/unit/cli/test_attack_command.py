@@ -176,7 +176,7 @@ def test_broken_manifest_is_refused(folder, capsys):
 
     code, _, err = attack(capsys, "stays.csv")
 
-    assert (code, "how the released columns were recoded" in err) == (3, True)
+    assert (code, "recodings[0].kind" in err) == (3, True)
 
 
 def test_computed_features_are_not_matched(folder, capsys):

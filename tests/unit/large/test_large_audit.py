@@ -22,7 +22,9 @@ from sfumato.audit.large import audit_large, large_risk_profile, meaning_numbers
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.row_order import are_in_order
 from sfumato.audit.verify import audit_release
+from sfumato.bucket_guarantees import BucketSize
 from sfumato.errors import InputError, ManifestError, SchemaError
+from sfumato.guarantees import Containment
 from sfumato.large.memory import Memory
 from sfumato.large.release import audit_large_file, propose
 from sfumato.manifest import manifest_digest
@@ -191,7 +193,7 @@ def test_another_file_and_a_changed_manifest_are_found(files):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"guarantees": [{"kind": "bucket-size", "k": 2, "bucket": "town", "columns": ["town"]}]},
+        {"guarantees": [BucketSize(("town",), "town", 2).to_dict() | {"statement": "", "audited": 2}]},
         {"perturbation": {"kind": "flipped", "n_cells_changed": 0}},
         {"evidence": {"risk": {"smallest_bucket": 3}}},
     ],
@@ -211,7 +213,7 @@ def test_what_counts_cannot_show_is_refused(files, changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"guarantees": [{"kind": "containment", "k": 2, "columns": ["town"]}]},
+        {"guarantees": [Containment(2, ("town",)).to_dict() | {"statement": "", "audited": 2}]},
         {"evidence": {"risk": {"containment_level": 3}}},
     ],
 )
@@ -408,7 +410,7 @@ def test_a_manifest_that_describes_no_released_file_is_refused(files, output_ent
     entries = json.loads(manifest_path.read_text()) | {"output": output_entry}
     manifest_path.write_text(text_of(entries), encoding="utf-8")
 
-    with pytest.raises(ManifestError, match="does not describe the released file"):
+    with pytest.raises(ManifestError, match="output is not a mapping"):
         audit_large_file(output, manifest_path, Memory.of("200MB"))
 
 
