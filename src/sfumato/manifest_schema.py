@@ -288,8 +288,6 @@ _PERTURBATION = {
             {
                 "kind": _is("synthetic"),
                 "threshold": _NUMBER,
-                "n_cells": {"type": "integer", "minimum": 0},  # two to the number of features
-                "n_cells_kept": _COUNT,
                 "budget": _list(_SPENDING),
             }
         ),
@@ -298,6 +296,8 @@ _PERTURBATION = {
 }
 _VERSION = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
 _PACKAGES = ("python", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "duckdb", "narwhals", "opendp")
+
+_INPUT = _record({"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": _COUNT, "columns": _COUNT})
 
 SCHEMA: Form = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -308,15 +308,7 @@ SCHEMA: Form = {
     **_record(
         {
             "sfumato_manifest": {"const": VERSIONS[-1]},
-            "input": _record(
-                {
-                    "name": _TEXT_OR_NULL,
-                    "sha256": _HASH_OR_NULL,
-                    "format": _WORD,
-                    "rows": _COUNT,
-                    "columns": _COUNT,
-                }
-            ),
+            "input": {"oneOf": [{"type": "null"}, _INPUT]},  # null: nothing is said of it under differential privacy
             "output": _record(
                 {
                     "name": _TEXT_OR_NULL,
@@ -328,7 +320,7 @@ SCHEMA: Form = {
             ),
             "mechanism": _record({"name": _WORD, "parameters": _PARAMETERS, "seed": _COUNT_OR_NULL}),
             "missing": _record(
-                {"tokens": _TEXTS, "rows": _word("kept", "dropped"), "n_dropped": _COUNT}, {"columns": _named(_TEXTS)}
+                {"tokens": _TEXTS}, {"rows": _word("kept", "dropped"), "n_dropped": _COUNT, "columns": _named(_TEXTS)}
             ),
             "project_sha256": _HASH_OR_NULL,
             "dropped_columns": _TEXTS,

@@ -120,8 +120,6 @@ _PERTURBATION = Kinds(
         "bucketed": {"bucket": "text", "slices": [["text"]]},
         "synthetic": {
             "threshold": "number",
-            "n_cells": "whole",
-            "n_cells_kept": "count",
             "budget": [
                 {
                     "step": _STEP,
@@ -247,10 +245,10 @@ _COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], 
 _PACKAGES = "python sfumato numpy scipy scikit-learn pyarrow duckdb narwhals opendp"
 _MANIFEST = {
     "sfumato_manifest": "version",
-    "input": {**_FILE, "columns": "count"},
+    "input": ("null", {**_FILE, "columns": "count"}),
     "output": {**_FILE, "columns": [_COLUMN]},
     "mechanism": {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
-    "missing": {"tokens": ["text"], "rows": _ROWS, "n_dropped": "count", "columns?": Names(["text"])},
+    "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
     "project_sha256": "hash?",
     "dropped_columns": ["text"],
     "recodings": [_RECODINGS],
@@ -281,7 +279,6 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "role": (lambda found: isinstance(found, str) and found in set(Role), "a role"),
     "kind": (lambda found: isinstance(found, str) and found in set(Kind), "a kind"),
     "version": (lambda found: _is_whole(found) and found == STRICT_VERSION, "the version of this form"),
-    "whole": (lambda found: _is_whole(found) and found >= 0, "a whole number from 0"),
     "count": (lambda found: _is_whole(found) and 0 <= found < 2**63, "a whole number from 0 below 2 to the 63"),
     "number": (
         lambda found: _is_whole(found) or (isinstance(found, float) and math.isfinite(found)),

@@ -183,7 +183,7 @@ def test_moved_values_are_learned_from_the_rows_as_they_stand():
 def test_rows_drawn_anew_are_learned_from_where_they_have_the_column():
     original = people()
     drawn = original.take(np.random.default_rng(1).permutation(120)[:90])
-    synthetic = {"kind": "synthetic", "threshold": 1, "n_cells": 1, "n_cells_kept": 1, "budget": []}
+    synthetic = {"kind": "synthetic", "threshold": 1, "budget": []}
 
     (found,) = attribute_inference(beside(original, drawn, perturbation=synthetic))
     (without,) = attribute_inference(beside(original, drawn.keep(["age", "job"]), perturbation=synthetic))
@@ -202,7 +202,7 @@ def test_what_the_release_lacks_is_not_learned_from_it():
         beside(
             original,
             drawn,
-            perturbation={"kind": "synthetic", "threshold": 1, "n_cells": 1, "n_cells_kept": 1, "budget": []},
+            perturbation={"kind": "synthetic", "threshold": 1, "budget": []},
         )
     )
 

@@ -133,7 +133,7 @@ def test_rows_that_were_drawn_anew_have_no_classes_of_people(kind):
     manifest = Mondrian(k=4).release(table).manifest
     synthetic = dataclasses.replace(
         manifest,
-        perturbation={"kind": "synthetic", "threshold": 1, "n_cells": 1, "n_cells_kept": 1, "budget": []},
+        perturbation={"kind": "synthetic", "threshold": 1, "budget": []},
         recodings=(),
     )
 
