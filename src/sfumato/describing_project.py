@@ -192,6 +192,8 @@ def _option_lines(options: ReadOptions) -> list[str]:
     ]
     if not options.header:
         lines.append("header = false")
+    if options.skip_rows:
+        lines.append(f"skip_rows = {options.skip_rows}")
     tokens = ", ".join(toml_text(token) for token in options.missing)
     rows = "drop" if options.complete_rows_only else "keep"
     return [

@@ -71,7 +71,7 @@ class SharedSession:
 
 @pytest.fixture(scope="session", autouse=True)
 def handler_before_any_session():
-    """Look up the handler of Ctrl-C that a session must leave as it was: none where it is ignored, as in the background."""
+    """Look up the handler of Ctrl-C that a session must leave as it was; in the background it is ignored."""
     return signal.getsignal(signal.SIGINT)
 
 

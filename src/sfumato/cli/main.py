@@ -9,6 +9,7 @@ import traceback
 
 import click
 
+from sfumato.cli.flag_words import in_flag_words
 from sfumato.cli.start import INTERRUPTED, interrupted_words, interruptions, main
 from sfumato.errors import BUG, SfumatoError, words_and_exit_code
 
@@ -106,7 +107,7 @@ def _interrupted() -> int:
 def _refused(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    words, code = words_and_exit_code(error)
+    words, code = words_and_exit_code(error, in_flag_words)
     is_bug = code == BUG and not isinstance(error, SfumatoError)
     return _say(f"{words}. Run with --debug to see more" if is_bug else f"error: {words}", code)
 
