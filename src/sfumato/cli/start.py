@@ -31,7 +31,6 @@ class Interruptions:
     def __init__(self) -> None:
         self.did_happen = False
         self.is_due = False
-        self._is_own = False
 
     def take_over(self) -> None:
         """Handle Ctrl-C from now on, unless it is ignored here, as under nohup and in the background."""
@@ -45,45 +44,56 @@ class Interruptions:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        is_second = self.did_happen and not self._is_own  # somebody is impatient
-        self.did_happen, self._is_own = True, False
-        if not is_second and _is_importing(frame):
-            self._again_later()
+        importer = None if self.is_due else _importing_frame(frame)  # who interrupts again is impatient
+        self.did_happen = True
+        if importer is not None and sys.gettrace() is None:
+            self.is_due = True
+            importer.f_trace = self._raise  # when its next line, after the import, is reached
+            sys.settrace(_trace_no_other)
             return
+        self.is_due = False
+        raise KeyboardInterrupt
+
+    def _raise(self, frame: FrameType, event: str, argument: Any) -> Any:
+        sys.settrace(None)
+        frame.f_trace = None
         self.is_due = False
         raise KeyboardInterrupt
 
     def _forgotten(self, event: Any) -> None:
         """Let an interruption come again that was raised where nobody could take it."""
         if event.exc_type is KeyboardInterrupt:
-            self._again_later()
+            import threading
+
+            self.is_due = True
+            timer = threading.Timer(_LATER_SECONDS, _interrupt_again)
+            timer.daemon = True
+            timer.start()
         else:
             sys.__unraisablehook__(event)
 
-    def _again_later(self) -> None:
-        import threading
 
-        self.is_due = True
-        timer = threading.Timer(_LATER_SECONDS, self._again)
-        timer.daemon = True
-        timer.start()
+def _interrupt_again() -> None:
+    import threading
 
-    def _again(self) -> None:
-        import threading
-
-        self._is_own = True
-        if hasattr(signal, "pthread_kill"):  # it ends a wait, too
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        else:
-            signal.raise_signal(signal.SIGINT)
+    if hasattr(signal, "pthread_kill"):  # it ends a wait, too
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
 
 
-def _is_importing(frame: FrameType | None) -> bool:
+def _importing_frame(frame: FrameType | None) -> FrameType | None:
+    """Frame that waits for the outermost import under way, if there is one."""
+    found = None
     while frame is not None:
         if frame.f_code.co_filename == _IMPORT_CODE:
-            return True
+            found = frame.f_back
         frame = frame.f_back
-    return False
+    return found
+
+
+def _trace_no_other(frame: FrameType, event: str, argument: Any) -> None:
+    """Look into no function that is called meanwhile."""
 
 
 interruptions = Interruptions()

