@@ -202,3 +202,34 @@ def test_compare_is_interrupted_while_its_processes_start(folder, tmp_path):
     assert process.returncode == 130
     assert said.strip().splitlines()[-1].startswith("sfumato: interrupted; finished points are kept in points")
     assert "Traceback" not in said
+
+
+PAPER = """
+import socket, subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import socket, sys; socket.create_connection(('127.0.0.1', {port})).recv(1)"])
+socket.create_connection(("127.0.0.1", {port})).recv(1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="processes are interrupted in groups on Unix only")
+def test_a_reproduction_is_interrupted_with_all_its_processes(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as waiting:
+        waiting.settimeout(300)
+        script = tmp_path / "reproductions" / "paper" / "run.py"
+        script.parent.mkdir(parents=True)
+        script.write_text(PAPER.format(port=waiting.getsockname()[1]), encoding="utf-8")
+        start = f"import pathlib, sfumato.cli.reproduce as r; r.CHECKOUT = pathlib.Path({str(tmp_path)!r}); {START}"
+        process = subprocess.Popen(
+            [sys.executable, "-c", start, "reproduce", "paper"],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        with waiting.accept()[0] as one, waiting.accept()[0] as other:
+            os.killpg(process.pid, signal.SIGINT)
+            _, said = process.communicate(timeout=300)
+            for connection in (one, other):
+                connection.settimeout(300)
+                assert connection.recv(1) == b"", "its process has ended"
+
+    assert (process.returncode, said.strip()) == (130, NO_RELEASE)
