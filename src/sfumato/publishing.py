@@ -55,7 +55,8 @@ def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | 
     _check_table("table", table)
     proposed = mechanism.release(table, progress=progress)
     entries = proposed.manifest.to_dict()
-    report = audit_release(proposed.table, entries, original=table, check_audited_values=False, check_roles=True)
+    beside = _original_for_audit(proposed, table)
+    report = audit_release(proposed.table, entries, original=beside, check_audited_values=False, check_roles=True)
     report.raise_if_failed()
     audited = zip(proposed.manifest.guarantees, report.levels, strict=True)
     return proposed.with_manifest(guarantees=tuple({**entry, "audited": level} for entry, level in audited))
@@ -101,7 +102,8 @@ def staged(
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
         reread = read_released(written, manifest)
-        return audit_release(reread, manifest.to_dict(), original=original, released_sha256=digest, check_roles=True)
+        beside = _original_for_audit(release, original)
+        return audit_release(reread, manifest.to_dict(), original=beside, released_sha256=digest, check_roles=True)
 
     with staged_files(release, path, original.source, write, audit, force=force, manifest_path=manifest_path) as appear:
         yield appear
@@ -172,6 +174,11 @@ def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
         return not table_path.exists() and b'"sfumato_manifest"' in manifest_path.read_bytes()[:200]
     except (OSError, ValueError):
         return False
+
+
+def _original_for_audit(release: Release, original: AnyTable) -> AnyTable | None:
+    """Withhold the original of a differentially private release: what appears must not depend on a look at the rows."""
+    return None if release.manifest.is_differentially_private else original
 
 
 def _check_table(name: str, table: object) -> None:

@@ -109,24 +109,6 @@ def _listed(text: str) -> list[str]:
     return next(csv.reader([text], skipinitialspace=True), [])
 
 
-def refuse_mixed_columns(table: AnyTable) -> None:
-    """Refuse columns that look numeric but for a few entries: their kind must be declared, not guessed."""
-    from sfumato.errors import InputError
-    from sfumato.table.coding import Table
-    from sfumato.table.mixed import mixed_columns
-
-    if not isinstance(table, Table):
-        return
-    for mixed in mixed_columns(table):
-        place = f"(first: data row {mixed.first_row + 1:,})"
-        raise InputError(
-            f"mixes numbers with {mixed.n_rows_not_numbers:,} other entries {place}",
-            path=table.source.name if table.source else None,
-            column=mixed.name,
-            hint="declare its kind in a project file (sfumato init), or name what means missing with --missing",
-        )
-
-
 def apply_roles(
     table: AnyTable, roles: dict[str, Role], *, quasi_identifiers_as_given: bool = False
 ) -> tuple[AnyTable, list[ColumnGuess]]:
