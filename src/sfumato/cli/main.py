@@ -10,7 +10,7 @@ import traceback
 import click
 
 from sfumato.cli.flag_words import in_flag_words
-from sfumato.cli.start import INTERRUPTED, interrupted_words, interruptions, main
+from sfumato.cli.start import INTERRUPTED, forget_written, interrupted_words, interruptions, main
 from sfumato.errors import BUG, SfumatoError, words_and_exit_code
 
 __all__ = ["COMMANDS", "main", "run", "sfumato"]
@@ -78,6 +78,7 @@ def sfumato(ctx: click.Context, debug: bool) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line; the exit code is the answer, and no traceback reaches the user unasked."""
     debug = "--debug" in arguments
+    forget_written()
     try:
         result = sfumato.main(arguments, prog_name="sfumato", standalone_mode=False)  # an Exit becomes its code
         if sys.stdout is not None:

@@ -17,6 +17,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import FrameType
     from typing import Any
 
@@ -101,9 +102,18 @@ interruptions = Interruptions()
 
 def interrupted_words() -> str:
     """Say that the command was interrupted, and which files it had written by then."""
-    atomic = sys.modules.get("sfumato.atomic")
-    written = ", ".join(sorted(map(str, atomic.NAMED))) if atomic is not None else ""
+    written = ", ".join(sorted(map(str, _named_files())))
     return f"sfumato: interrupted; {f'written before that: {written}' if written else 'no release was written'}\n"
+
+
+def forget_written() -> None:
+    """Begin anew to count the files that are written."""
+    _named_files().clear()
+
+
+def _named_files() -> set[Path]:
+    atomic = sys.modules.get("sfumato.atomic")
+    return atomic.NAMED if atomic is not None else set()
 
 
 def main(arguments: list[str] | None = None) -> None:

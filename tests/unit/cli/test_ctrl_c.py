@@ -156,10 +156,11 @@ def test_an_interruption_that_a_library_turns_into_its_own_error_is_one(monkeypa
 
 def test_files_that_were_written_before_the_interruption_are_named(monkeypatch, capsys):
     def work(arguments, **_):
+        atomic.NAMED.update({Path("out.csv"), Path("out.csv.manifest.json")})
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sfumato.cli.main.sfumato.main", work)
-    monkeypatch.setattr(atomic, "NAMED", {Path("out.csv"), Path("out.csv.manifest.json")})
+    atomic.NAMED.add(Path("of an earlier command"))
 
     assert run([]) == 130
     assert capsys.readouterr().err == ("sfumato: interrupted; written before that: out.csv, out.csv.manifest.json\n")
