@@ -1,6 +1,7 @@
 """Search of a lattice of hierarchy levels: ARX's optima, order among equals, limits and errors."""
 
 import csv
+import itertools
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -154,9 +155,8 @@ def test_a_diversity_out_of_reach_names_the_level_of_the_highest_node():
 
 def test_a_search_out_of_time_gives_a_bound_below_the_optimum(shared_data):
     problem = adult(shared_data, EIGHT, k=5, max_suppressed_fraction=0.015)
-    clock = iter(np.arange(0.0, 1e6, 1.0))
-    with patch.object(lattice_search.time, "monotonic", lambda: next(clock)):
-        result = search_lattice(problem, max_seconds=20.0)
+    ticks = itertools.count()
+    result = search_lattice(problem, max_seconds=20.0, clock=lambda: float(next(ticks)))
 
     assert not result.proven
     assert 0 <= result.bound <= 0.34441460899 <= result.loss + 1e-9
@@ -210,7 +210,7 @@ def test_kept_tables_change_no_classes(shared_data):
     ("name", "goal"),
     [
         ("k", {"k": 0}),
-        ("max_suppressed_fraction", {"max_suppressed_fraction": 1.0}),
+        ("max_suppressed_fraction", {"max_suppressed_fraction": 1.01}),
         ("max_suppressed_fraction", {"max_suppressed_fraction": -0.1}),
         ("column", {"models": (DiverseClasses(2),)}),
         ("level_maps", {"level_maps": ()}),
