@@ -72,10 +72,7 @@ class LatticeProblem:
     def __post_init__(self) -> None:
         if self.k < 1:
             raise InvalidParameterError("k", f"got {self.k}", allowed="at least 1")
-        if not 0 <= self.max_suppressed_fraction <= 1:
-            problem, allowed = f"got {self.max_suppressed_fraction!r}", "from 0 to 1"
-            hint = "it is a fraction, not a percentage; 1.5 % is 0.015"
-            raise InvalidParameterError("max_suppressed_fraction", problem, allowed=allowed, hint=hint)
+        check_suppression_limit(self.max_suppressed_fraction)
         wrong = [m for m in self.models if not 0 <= m.column < len(self.sensitive)]
         if wrong:
             allowed = f"the place of one of the {len(self.sensitive)} sensitive columns"
@@ -134,3 +131,10 @@ class LatticeProblem:
 def bincount(codes: NDArray[np.integer], counts: Counts, n: int) -> Counts:
     """Add up the counts of each code, in whole numbers."""
     return np.asarray(np.bincount(codes, weights=counts, minlength=n)).astype(np.int64)
+
+
+def check_suppression_limit(fraction: float) -> None:
+    """Refuse a share of rows that is none."""
+    if not 0 <= fraction <= 1:
+        hint = "it is a fraction, not a percentage; 1.5 % is 0.015"
+        raise InvalidParameterError("max_suppressed_fraction", f"got {fraction!r}", allowed="from 0 to 1", hint=hint)

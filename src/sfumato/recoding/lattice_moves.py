@@ -59,12 +59,12 @@ class StepCosts:
         return float(self._terms[self._columns, levels].sum())
 
     def up(self, levels: Levels) -> Numbers:
-        """What one level up on each column adds; infinite where there is none."""
+        """Say what one level up on each column adds; infinite where there is none."""
         here = np.array(levels)
         return np.asarray(self._terms[self._columns, here + 1] - self._terms[self._columns, here])
 
     def down(self, levels: Levels) -> Numbers:
-        """What one level down on each column adds, 0 or less; infinite where there is none."""
+        """Say what one level down on each column adds, 0 or less; infinite where there is none."""
         here = np.array(levels)
         below = self._terms[self._columns, np.maximum(here - 1, 0)] - self._terms[self._columns, here]
         return np.where(here > 0, below, _NOWHERE)
