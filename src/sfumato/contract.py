@@ -43,7 +43,7 @@ class Release:
         manifest = self.manifest
         rows = [
             ("mechanism", str(manifest.mechanism["name"])),
-            ("rows", f"{manifest.output['rows']:,} of {manifest.input['rows']:,}"),
+            ("rows", f"{manifest.output['rows']:,}" + (f" of {manifest.input['rows']:,}" if manifest.input else "")),
             ("columns", f"{len(manifest.output['columns']):,} ({len(manifest.dropped_columns):,} dropped)"),
         ]
         for entry, promise in zip(manifest.guarantees, manifest.promised(), strict=True):
@@ -184,7 +184,8 @@ class MechanismInfo:
     """How a mechanism presents itself. A module that puts these in ``MECHANISMS`` is found by the registry.
 
     ``compared`` proposes settings for a comparison on a table, or raises ``SchemaError`` with the reason why there are
-    none. A mechanism without it is compared with its defaults.
+    none. A mechanism without it is compared with its defaults. What a differentially private mechanism is given must be
+    read and described without a look at the rows.
     """
 
     name: str
@@ -193,3 +194,4 @@ class MechanismInfo:
     promises: str
     parameters: tuple[Parameter, ...]
     compared: Callable[[AnyTable], Sequence[Mapping[str, Any]]] | None = None
+    is_differentially_private: bool = False

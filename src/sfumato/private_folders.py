@@ -1,4 +1,7 @@
-"""Private temporary folders that are removed at the end, or by the next process if theirs was killed."""
+"""Files and temporary folders that only this user can read.
+
+The folders are removed at the end, or by the next process if theirs was killed.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,14 @@ class PrivateFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only this user can read, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    part.replace(path)
 
 
 def remove_leftovers(parent: Path, purpose: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from sfumato.atomic import PendingFile, alone_in, check_writable, explained_writing, remove
+from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import InvalidParameterError, OutputError
@@ -55,7 +55,8 @@ def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | 
     _check_table("table", table)
     proposed = mechanism.release(table, progress=progress)
     entries = proposed.manifest.to_dict()
-    report = audit_release(proposed.table, entries, original=table, check_audited_values=False, check_roles=True)
+    beside = _original_for_audit(proposed, table)
+    report = audit_release(proposed.table, entries, original=beside, check_audited_values=False, check_roles=True)
     report.raise_if_failed()
     audited = zip(proposed.manifest.guarantees, report.levels, strict=True)
     return proposed.with_manifest(guarantees=tuple({**entry, "audited": level} for entry, level in audited))
@@ -72,7 +73,9 @@ def publish(
     """Write a release and its manifest, after auditing the very bytes that will stand on disk.
 
     The files appear only when the audit has confirmed them, the manifest first, so that a table never stands without
-    its manifest. A kill at any moment leaves no table or a complete, auditable release.
+    its manifest. A kill at any moment leaves no table or a complete, auditable release. With ``force`` it leaves the
+    old release, the new one, or in the instant between the two names the old table with the new manifest, which the
+    audit refuses; publish once more then.
     """
     with staged(release, path, original=original, force=force, manifest_path=manifest_path) as appear:
         return appear()
@@ -99,7 +102,8 @@ def staged(
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
         reread = read_released(written, manifest)
-        return audit_release(reread, manifest.to_dict(), original=original, released_sha256=digest, check_roles=True)
+        beside = _original_for_audit(release, original)
+        return audit_release(reread, manifest.to_dict(), original=beside, released_sha256=digest, check_roles=True)
 
     with staged_files(release, path, original.source, write, audit, force=force, manifest_path=manifest_path) as appear:
         yield appear
@@ -135,16 +139,12 @@ def staged_files(
         manifest_file.complete()
 
         def appear() -> Published:
-            with ExitStack() as locks:
-                for folder in sorted({target.parent.resolve(), manifest_target.parent.resolve()}):
-                    locks.enter_context(alone_in(folder))
+            with alone_in(target.parent, manifest_target.parent):
                 check_targets(target, manifest_target, source, force=force)
-                if force:
-                    remove(target)
-                if force or is_left_alone(manifest_target, target):
-                    remove(manifest_target)
-                manifest_file.appear()
-                table_file.appear()
+                replaced = [target, manifest_target] if force else []
+                if is_left_alone(manifest_target, target):
+                    replaced.append(manifest_target)
+                appear_together([manifest_file, table_file], replaced)
             return Published(written, report, target, manifest_target)
 
         yield appear
@@ -174,6 +174,11 @@ def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
         return not table_path.exists() and b'"sfumato_manifest"' in manifest_path.read_bytes()[:200]
     except (OSError, ValueError):
         return False
+
+
+def _original_for_audit(release: Release, original: AnyTable) -> AnyTable | None:
+    """Withhold the original of a differentially private release: what appears must not depend on a look at the rows."""
+    return None if release.manifest.is_differentially_private else original
 
 
 def _check_table(name: str, table: object) -> None:

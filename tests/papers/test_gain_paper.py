@@ -160,7 +160,7 @@ def test_with_fourteen_quasi_identifiers_the_sampling_weight_is_spared_last(adul
 
     def searched(problem, _):
         readings = itertools.count()  # a limit of work, the same on every machine
-        return search_lattice(problem, 30_000.0, clock=lambda: float(next(readings)))
+        return search_lattice(problem, 4_000.0, clock=lambda: float(next(readings)))
 
     with patch.object(global_recoding, "search_lattice", searched):
         found = GainRecoder(k=5, regroup=False).fit(table)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing.connection
 import multiprocessing.forkserver
-import os
 import shutil
 import threading
 import time
@@ -171,11 +170,3 @@ class TaskProcess:
         with self._lock:
             if self._process is not None:
                 kill_with_group(self._process)
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only this user can read, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    part.replace(path)

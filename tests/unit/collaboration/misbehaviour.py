@@ -74,7 +74,7 @@ def dies_before_it_connects():
 
 def dies_when_it_publishes():
     """End after everybody has said to be ready."""
-    publishing.remove = _end_at_once
+    publishing.appear_together = _end_at_once
 
 
 def is_interrupted_at(stage):
