@@ -338,3 +338,43 @@ def test_kinds_and_orders_that_were_declared_refuse_no_cell(tmp_path):
         ]
     )
     assert code in (0, 8)
+
+
+@settings(max_examples=6)
+@given(pair=neighbours())
+def test_the_report_for_others_is_equal_too(pair):
+    roles = ["--target", "y", "--quasi-identifiers", ",".join(FEATURES)]
+    release = [
+        "release",
+        "in.csv",
+        "-m",
+        "laplace-dp",
+        "-p",
+        "n_features=2",
+        *roles,
+        "--delimiter",
+        ",",
+        "-o",
+        "out.csv",
+    ]
+    report = [
+        "report",
+        "out.csv",
+        "--original",
+        "in.csv",
+        "--delimiter",
+        ",",
+        "--external",
+        "--quick",
+        "-o",
+        "out.html",
+    ]
+    found = []
+    for rows in pair[:2]:
+        data = as_csv(rows)
+        made = seen(release, {"in.csv": data})[3]
+        files = {"in.csv": data} | {name: content.decode() for name, content in made.items()}
+        found.append(seen(report, files))
+
+    assert found[0] == found[1]
+    assert set(found[0][3]) == {"out.html"}
