@@ -171,13 +171,13 @@ def _as_described(original: Any, release: Release) -> AnyTable:
 def check_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:
     """Refuse output paths that exist (without ``force``), are the input, are each other, or name no format."""
     if str(target) == "-":
-        hint = "a release is two files, a table and its manifest: name one such as -o release.csv"
-        raise InvalidParameterError("output", "got '-'", allowed="a file", hint=hint)
+        hint = "a release is two files, a table and its manifest: name one such as release.csv"
+        raise InvalidParameterError("output", "got '-'", allowed="a file", hint=hint, remedy=("output",))
     writable_format_of(target)
     for path in (target, manifest_target):
         if source and path.exists() and Path(source.name).exists() and path.samefile(source.name):
             problem = "is the input, which is never written to"
-            raise OutputError(problem, path=path, hint="choose another output path")
+            raise OutputError(problem, path=path, hint="choose another output path", remedy=("output",))
     if target.absolute() == manifest_target.absolute() or target.resolve() == manifest_target.resolve():
         problem = "is named as the table and as the manifest"
         raise OutputError(problem, path=target, hint="choose two paths")
