@@ -42,6 +42,12 @@ def mechanism_info(name: str) -> MechanismInfo:
     return known[name]
 
 
+def is_differentially_private(mechanism: Mechanism) -> bool:
+    """Whether a mechanism promises differential privacy, so that nothing may be guessed from the rows for it."""
+    info = registered_mechanisms().get(str(getattr(mechanism, "mechanism_name", "")))
+    return info is not None and info.is_differentially_private
+
+
 def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
     """Build a mechanism; parameters given as text are converted, unknown ones refused.
 

@@ -159,9 +159,12 @@ def _as_described(original: Any, release: Release) -> AnyTable:
     """Read a frame that is no table yet with the roles by which the release was made of it."""
     if isinstance(original, Table | BinaryTable):
         return original
-    if not release.description:
+    is_private = release.manifest.is_differentially_private  # its roles were given, and nothing was guessed
+    if not release.description and not is_private:
         raise _no_table("original", original)
     table = read_table(original, options=ReadOptions(mixed_as_text=True))
+    if is_private:
+        return table
     return redescribed(table, [guess.column for guess in release.description])
 
 
