@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from sfumato.errors import ColumnNotFoundError, SchemaError
+from sfumato.errors import ColumnNotFoundError, SchemaError, on_one_line
 
 PROJECT_NAME = "sfumato.toml"
 """Usual name of the project file, which holds what is described here."""
+_NAMES_SHOWN = 5
 DEFAULT_MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
 
@@ -116,6 +117,25 @@ class Schema:
         """Texts that mean "missing" in a column."""
         own = self[name].missing
         return self.missing if own is None else own
+
+    def check_quasi_identifiers(self, purpose: str) -> None:
+        """Refuse a table without a quasi-identifier, naming the columns that are none because they are identifiers.
+
+        Parameters
+        ----------
+        purpose : str
+            What they are needed for, after "the table has no quasi-identifier".
+        """
+        if self.names(Role.QUASI_IDENTIFIER):
+            return
+        problem, hint = f"the table has no quasi-identifier {purpose}", "give a column the role quasi-identifier"
+        identifiers = self.names(Role.IDENTIFIER)
+        if identifiers:
+            shown = ", ".join(f"'{on_one_line(name)}'" for name in identifiers[:_NAMES_SHOWN])
+            more = f" and {len(identifiers) - _NAMES_SHOWN:,} more" if len(identifiers) > _NAMES_SHOWN else ""
+            problem += f" beside the identifiers, which are never released: {shown}{more}"
+            hint = "a text that is unique in almost every row is taken for an identifier; " + hint
+        raise SchemaError(problem, hint=hint, remedy=("quasi_identifiers",))
 
     def keep(self, names: Iterable[str]) -> Schema:
         """Restrict to these columns, in the order given."""

@@ -29,7 +29,8 @@ WHOLE, DOUBLE, DECIMAL, TRUTH, DATE, MOMENT, ZERO_ONE = (
     "moments",
     "0 and 1",
 )
-_BY_KIND = {Kind.NUMERIC: (WHOLE, DOUBLE, DECIMAL), Kind.DATE: (DATE, MOMENT)}
+SPELLED = {Kind.NUMERIC: (WHOLE, DOUBLE, DECIMAL), Kind.DATE: (DATE, MOMENT)}
+"""Kinds of columns whose texts have one spelling for one value, with the forms that they may have."""
 
 _WHOLE = r"^(0|-?[1-9][0-9]*)$"
 # Up to 15 digits are the shortest text of their double whatever they are.
@@ -151,7 +152,7 @@ def check_spelling(
         if recoding is not None and recoding.rule in KNOWN_RULES:
             forms: tuple[str, ...] = (ZERO_ONE,)
         else:
-            forms = (_forms_of_type(before) if before is not None else ()) or _BY_KIND.get(column.kind, ())
+            forms = (_forms_of_type(before) if before is not None else ()) or SPELLED.get(column.kind, ())
         if not forms or column.name not in released or _is_spelled(released[column.name], forms):
             continue
         if original is None and forms != (ZERO_ONE,):

@@ -17,6 +17,7 @@ from sfumato.audit.checks import AuditReport, Check, Unchecked, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.construction import check_construction
+from sfumato.audit.counting import n_merged_spellings
 from sfumato.audit.entropy import check_gain_promises
 from sfumato.audit.evidence import check_listed_labels, check_samples, check_stated_risk, check_suppression
 from sfumato.audit.fidelity import check_fidelity
@@ -30,8 +31,9 @@ from sfumato.audit.levels import (
     needs_original,
 )
 from sfumato.audit.spelling import check_spelling
+from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING
+from sfumato.guarantees import ROUNDING, LDiversity, TCloseness
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
@@ -202,9 +204,19 @@ def _check_promise(
     said = f"{'holds' if passed else 'does not hold'}: promised {parameter} = {promised:g}, found {found:.6g}"
     sampled = sample_words(promise.guarantee, len(beside.rows)) if beside is not None else ""
     said += f", estimated on the audit's own {sampled}" if sampled else ""
+    said += _merged_words(promise, Columns(released))
     yield Check(name, passed, f"{kind} {said}", promised, found)
     if check_audited_values:
         yield _check_audited(promise, found)
+
+
+def _merged_words(promise: Promise, columns: Columns) -> str:
+    """Say how many spellings of sensitive values were counted with others."""
+    if not isinstance(promise.guarantee, LDiversity | TCloseness | BucketDiversity):
+        return ""
+    n_merged = n_merged_spellings(columns, promise.guarantee.sensitive)
+    said = f"{n_merged:,} spelling{'s' if n_merged > 1 else ''} of '{promise.guarantee.sensitive}' counted as another's"
+    return f"; {said} value" if n_merged else ""
 
 
 def _level_name(promise: Promise) -> str:

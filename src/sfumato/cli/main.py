@@ -11,6 +11,7 @@ import traceback
 
 import click
 
+from sfumato.cli.flag_words import in_flag_words
 from sfumato.cli.limited_memory import go_on_in_a_child
 from sfumato.errors import BUG, SfumatoError, words_and_exit_code
 
@@ -116,7 +117,7 @@ def run(arguments: list[str]) -> int:
 def _refused(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    words, code = words_and_exit_code(error)
+    words, code = words_and_exit_code(error, in_flag_words)
     is_bug = code == BUG and not isinstance(error, SfumatoError)
     return _say(f"{words}. Run with --debug to see more" if is_bug else f"error: {words}", code)
 

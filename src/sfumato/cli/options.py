@@ -25,7 +25,14 @@ _READING = (
     click.option("--delimiter", help="Column delimiter of a text file; by default found out."),
     click.option("--encoding", help="Encoding of a text file; by default UTF-8 (or as its byte-order mark says)."),
     click.option("--no-header", is_flag=True, help="The first line is data; columns are named c1, c2, …"),
-    click.option("--sheet", help="Sheet of an Excel file; by default the first."),
+    click.option("--sheet", help="Sheet of an Excel file; needed if several hold something."),
+    click.option(
+        "--skip-rows",
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="N",
+        help="Leave out the first N lines of a text file, or rows of a sheet: a title above the header.",
+    ),
     click.option(
         "--missing", multiple=True, help="Text that means 'missing'; repeat for several. Default: empty, ?, NA, …"
     ),
@@ -68,6 +75,7 @@ def read_options(settings: dict[str, Any]) -> ReadOptions:
         encoding=settings.pop("encoding"),
         header=not settings.pop("no_header"),
         sheet=settings.pop("sheet"),
+        skip_rows=settings.pop("skip_rows"),
         missing=tuple(settings.pop("missing")) or DEFAULT_MISSING_TOKENS,
         complete_rows_only=settings.pop("drop_incomplete"),
     )
@@ -99,24 +107,6 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
 def _listed(text: str) -> list[str]:
     """Split names at commas; a name that holds one is put in double quotes."""
     return next(csv.reader([text], skipinitialspace=True), [])
-
-
-def refuse_mixed_columns(table: AnyTable) -> None:
-    """Refuse columns that look numeric but for a few entries: their kind must be declared, not guessed."""
-    from sfumato.errors import InputError
-    from sfumato.table.coding import Table
-    from sfumato.table.mixed import mixed_columns
-
-    if not isinstance(table, Table):
-        return
-    for mixed in mixed_columns(table):
-        place = f"(first: data row {mixed.first_row + 1:,})"
-        raise InputError(
-            f"mixes numbers with {mixed.n_rows_not_numbers:,} other entries {place}",
-            path=table.source.name if table.source else None,
-            column=mixed.name,
-            hint="declare its kind in a project file (sfumato init), or name what means missing with --missing",
-        )
 
 
 def apply_roles(

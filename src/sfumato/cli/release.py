@@ -16,7 +16,6 @@ from sfumato.cli.options import (
     progress_bar,
     read_options,
     reading_options,
-    refuse_mixed_columns,
     role_options,
 )
 from sfumato.schema import PROJECT_NAME
@@ -151,8 +150,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     from sfumato.table.read import read_table
 
     options, roles = read_options(settings), given_roles(settings)
-    table, guesses = apply_roles(read_table(data, options=options), roles)
-    refuse_mixed_columns(table)
+    table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
     name = settings["mechanism"] or DEFAULT_MECHANISM
     mechanism = build_mechanism(name, merged_parameters({}, settings))
     output = Path(settings["output"]) if settings["output"] else None

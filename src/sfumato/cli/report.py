@@ -155,6 +155,7 @@ def _as_options(options: ReadOptions) -> tuple[str, ...]:
         "--delimiter": options.delimiter,
         "--encoding": options.encoding,
         "--sheet": options.sheet,
+        "--skip-rows": str(options.skip_rows) if options.skip_rows else None,
     }
     flags = [part for flag, value in given.items() if value is not None for part in (flag, value)]
     return (*flags, *(() if options.header else ("--no-header",)))

@@ -29,7 +29,7 @@ def parse_parquet(stored: StoredBytes, coder: ColumnCoder) -> Parsed:
     head, chunks = with_head(unzipped(stored.first_pass(), stored.name), len(_MAGIC))
     if head != _MAGIC:
         problem = "is empty" if not head else "is not a Parquet file"
-        raise InputError(problem, path=stored.name, hint="name its format with --format" if head else "")
+        raise InputError(problem, path=stored.name, hint="name its format" if head else "", remedy=("format",))
     deque(chunks, maxlen=0)  # to the end, for the hash
     cells = _load(stored)
     stored.ensure_unchanged()

@@ -20,12 +20,13 @@ from typing import IO, Any, cast
 
 import python_calamine
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, on_one_line
 from sfumato.table import workbook_child
 from sfumato.table.bytes import StoredBytes, unzipped
 from sfumato.table.cells import ColumnCoder, check_names
 from sfumato.table.objects import MixedColumnError, column_of_objects, refuse_mixed
 from sfumato.table.parsed import Parsed
+from sfumato.table.records import title_rows, with_title_hint
 from sfumato.table.workbook_child import GREETING, read_sheet
 
 MAX_SHEET_CELLS = 1 << 26
@@ -43,21 +44,27 @@ _DIED = "died"
 Row = Sequence[object]
 
 
-def parse_spreadsheet(stored: StoredBytes, coder: ColumnCoder, *, sheet: str | None, header: bool) -> Parsed:
-    """Parse one sheet (the first unless named); empty rows are skipped, as are empty columns at the end."""
+def parse_spreadsheet(
+    stored: StoredBytes, coder: ColumnCoder, *, sheet: str | None, header: bool, skip_rows: int = 0
+) -> Parsed:
+    """Parse the sheet that is named, or the only one that holds something.
+
+    The first rows are skipped as told, all empty ones, and empty columns at the end.
+    """
     data = b"".join(unzipped(stored.first_pass(), stored.name))
     if not data:
         problem = "is empty"
         raise InputError(problem, path=stored.name)
     _check_extent(data, stored.name)
-    rows = [(number, row) for number, row in enumerate(_rows(data, sheet, stored.name), start=1) if _width(row)]
+    numbered = enumerate(_rows(data, sheet, stored.name), start=1)
+    rows = [(number, row) for number, row in numbered if number > skip_rows and _width(row)]
     if not rows:
-        problem = "its sheet is empty"
-        raise InputError(problem, path=stored.name, hint="name another one with --sheet")
+        after = f" after the first {skip_rows:,} rows, which are skipped" if skip_rows else ""
+        raise InputError(f"its sheet is empty{after}", path=stored.name, hint="name another sheet", remedy=("sheet",))
     width = max(_width(row) for _, row in rows)
     first_line, first = rows[0]
     if header:
-        names = check_names((_label(cell) for cell in _padded(first, width)), place=stored.name, line=first_line)
+        names = _names(rows, width, first_line, first, stored.name)
         rows = rows[1:]
     else:
         names = [f"c{i}" for i in range(1, width + 1)]
@@ -73,6 +80,14 @@ def parse_spreadsheet(stored: StoredBytes, coder: ColumnCoder, *, sheet: str | N
             raise refuse_mixed(error, place=stored.name, column=name, row=rows[error.position][0]) from None
         columns[name], kinds[name] = coder.code(name, array)
     return Parsed(columns, kinds, len(rows), lambda row: rows[row][0])
+
+
+def _names(rows: Sequence[tuple[int, Row]], width: int, line: int, header: Row, place: str) -> list[str]:
+    try:
+        return check_names((_label(cell) for cell in _padded(header, width)), place=place, line=line)
+    except InputError as error:
+        n_rows = title_rows((number, _padded(row, width)) for number, row in rows)
+        raise with_title_hint(error, n_rows) from None
 
 
 def _check_extent(data: bytes, name: str) -> None:
@@ -144,6 +159,10 @@ def _refusal(outcome: str, found: Any, sheet: str | None, name: str) -> Exceptio
         return _too_large(found[0], found[1], name)
     if outcome == workbook_child.LOCKED:
         return InputError("is protected by a password", path=name, hint="save a copy without one")
+    if outcome == workbook_child.SEVERAL_SHEETS:
+        listed = ", ".join(f"'{on_one_line(title)}'" for title in found)
+        problem = f"holds {len(found):,} sheets: {listed}"
+        return InputError(problem, path=name, hint="name the one that is meant", remedy=("sheet",))
     if outcome == workbook_child.NO_SHEET:
         return _no_sheet(sheet, found, name)
     problem, hint = "cannot be read as an Excel workbook", "is it damaged, or a text file with this suffix?"
@@ -158,8 +177,9 @@ def _no_sheet(sheet: str | None, titles: Sequence[str], name: str) -> InputError
     if sheet is None:
         return InputError("holds no sheet", path=name)
     nearest = difflib.get_close_matches(sheet, titles, n=1)
-    hint = f"did you mean '{nearest[0]}'?" if nearest else ""
-    return InputError(f"has no sheet '{sheet}'", path=name, hint=hint)
+    listed = ", ".join(f"'{on_one_line(title)}'" for title in titles)
+    hint = f"did you mean '{on_one_line(nearest[0])}'?" if nearest else f"it has {listed}"
+    return InputError(f"has no sheet '{sheet}'", path=name, hint=hint, remedy=("sheet",))
 
 
 def _parsed_apart(data: bytes, sheet: str | None) -> tuple[str, Any] | None:
