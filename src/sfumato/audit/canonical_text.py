@@ -166,7 +166,7 @@ class TextForm:
                 places[n_columns - 1 :: n_columns - 1] < ends[:-1]
             ).any():
                 return False
-        elif rows.startswith(b"\n") or b"\n\n" in rows:
+        elif self._separator in rows or rows.startswith(b"\n") or b"\n\n" in rows:
             return False
         edges = (self._separator, b"\n") if n_columns > 1 else (b"\n",)
         for blank in _BLANKS:
@@ -217,8 +217,13 @@ def missing_spelling(tokens: Sequence[str]) -> str:
 
 
 def _is_open(rest: bytes) -> bool:
-    """Whether a row that does not end in a block may end in the next one, because a quote is still open."""
-    return rest.count(b'"') % 2 == 1
+    """Whether a row that does not end in a block may end in the next one: all its line ends so far are in quotes."""
+    n_quotes = 0
+    for line in rest.split(b"\n")[:-1]:
+        n_quotes += line.count(b'"')
+        if n_quotes % 2 == 0:
+            return False
+    return True
 
 
 def _fault(rest: bytes, separator: bytes, n_columns: int) -> str:

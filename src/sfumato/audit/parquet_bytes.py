@@ -218,12 +218,12 @@ def is_made_again(path: Path) -> bool:
         if any(n != ROWS_OF_A_GROUP for n in groups[:-1]) or not all(0 < n <= ROWS_OF_A_GROUP for n in groups):
             return False
         sink = _Compared(stored)
-        plain = file.schema_arrow.remove_metadata()
+        plain = _plain_schema(file.schema_arrow)
         with pyarrow.parquet.ParquetWriter(
             pa.PythonFile(sink, "w"), plain, write_page_checksum=True, store_schema=False
         ) as writer:
             for i in range(len(groups)):
-                cells = file.read_row_group(i).replace_schema_metadata(None).combine_chunks()
+                cells = file.read_row_group(i).cast(plain).combine_chunks()
                 writer.write_table(cells, ROWS_OF_A_GROUP)
                 if sink.differs:
                     break
@@ -400,8 +400,13 @@ class _Accounting:
         return at
 
 
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Names and types of the columns without metadata, which fields can have too (numbers of columns among them)."""
+    return pa.schema([pa.field(field.name, field.type, field.nullable) for field in schema])
+
+
 def _arrow_schema(schema: pa.Schema) -> bytes:
-    return base64.b64encode(schema.remove_metadata().serialize().to_pybytes())
+    return base64.b64encode(_plain_schema(schema).serialize().to_pybytes())
 
 
 def _spark_type(data_type: pa.DataType) -> str:

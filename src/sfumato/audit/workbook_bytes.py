@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import io
+import math
 import re
 import struct
 import zipfile
@@ -136,7 +137,7 @@ def _cells(parts: Mapping[str, bytes]) -> Iterator[Cell]:
                 value = strings[int(cell[5])]
             elif cell[4] == "b":
                 value = {"0": False, "1": True}[cell[5]]
-            elif _NUMBER.fullmatch(cell[5]):
+            elif _NUMBER.fullmatch(cell[5]) and math.isfinite(float(cell[5])):
                 value = float(cell[5])
             else:
                 raise NotAccountedError(odd)
