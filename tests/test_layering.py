@@ -36,6 +36,7 @@ LAYERS = [
     "audit",
     "reaudit",
     "publishing",
+    "releasing",
     "large",
     "cluster",
     "project_release",

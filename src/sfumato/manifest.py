@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import ManifestError
-from sfumato.guarantees import Guarantee, guarantee_from_dict
+from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
@@ -33,7 +33,8 @@ class Manifest:
     ----------
     input, output : mapping
         ``name``, ``sha256``, ``format``, ``rows``; the input's ``columns`` is their number, the output's is the list of
-        released columns with ``name``, ``role`` and ``kind``. Hashes are null for a release not written to a file.
+        released columns with ``name``, ``role`` and ``kind``. Hashes are null for a release not written to a file. A
+        differentially private release has no input: None, see :func:`synthetic_manifest`.
     mechanism : mapping
         ``name``, ``parameters``, ``seed``.
     missing : mapping
@@ -54,7 +55,7 @@ class Manifest:
         ``bucket``, the values of each of the ``slices`` (lists of columns) were moved, each slice by itself.
     """
 
-    input: Mapping[str, Any]
+    input: Mapping[str, Any] | None
     output: Mapping[str, Any]
     mechanism: Mapping[str, Any]
     missing: Mapping[str, Any]
@@ -71,6 +72,11 @@ class Manifest:
         """Return the guarantees as objects."""
         own = ("statement", "audited")
         return tuple(guarantee_from_dict({k: v for k, v in g.items() if k not in own}) for g in self.guarantees)
+
+    @property
+    def is_differentially_private(self) -> bool:
+        """Whether differential privacy is promised, under which nothing may be said that depends on the rows."""
+        return any(guarantee.get("kind") == DifferentialPrivacy.kind for guarantee in self.guarantees)
 
     @property
     def missing_tokens(self) -> tuple[str, ...]:
@@ -168,13 +174,7 @@ def draft_manifest(
             "rows": original.n_rows + companions.n_incomplete_dropped,
             "columns": len(_outline(original)),
         },
-        output={
-            "name": None,
-            "sha256": None,
-            "format": "memory",
-            "rows": released.n_rows,
-            "columns": [describe_column(column) for column in after],
-        },
+        output=_unwritten(released),
         mechanism={"name": mechanism, "parameters": dict(parameters), "seed": seed},
         missing={
             "tokens": list(companions.schema.missing),
@@ -189,6 +189,45 @@ def draft_manifest(
         evidence=evidence,
         versions=tool_versions(),
     )
+
+
+def synthetic_manifest(
+    released: BinaryTable,
+    columns: Schema,
+    *,
+    mechanism: str,
+    parameters: Mapping[str, Any],
+    promise: DifferentialPrivacy,
+    recodings: Sequence[Mapping[str, Any]],
+    perturbation: Mapping[str, Any],
+    evidence: Mapping[str, Any],
+) -> Manifest:
+    """Write down what a differentially private mechanism did: a whitelist, to which the original's rows have no way.
+
+    Everything in it is a function of the released rows and of what is public: the parameters and the declared
+    ``columns`` of the original. There is no name, hash, size or seed, and no hash of the project file, which names the
+    data by a hash: whoever knows all rows but one could try values for the last one until it fits.
+    """
+    after = _outline(released)
+    used = {column.name for column in after} | {recoding["column"] for recoding in recodings}
+    return Manifest(
+        input=None,
+        output=_unwritten(released),
+        mechanism={"name": mechanism, "parameters": dict(parameters), "seed": None},
+        missing={"tokens": list(columns.missing)} | _tokens_of_columns(columns),
+        dropped_columns=tuple(name for name in columns.names() if name not in used),
+        recodings=tuple(recodings),
+        guarantees=(promise.to_dict() | {"statement": promise.describe(), "audited": None},),
+        evidence=evidence,
+        versions=tool_versions() | {"opendp": version("opendp")},
+        perturbation=perturbation,
+    )
+
+
+def _unwritten(released: AnyTable) -> dict[str, Any]:
+    """Describe released rows that stand in no file yet."""
+    columns = [describe_column(column) for column in _outline(released)]
+    return {"name": None, "sha256": None, "format": "memory", "rows": released.n_rows, "columns": columns}
 
 
 def _is_unchanged(feature: Feature, original: AnyTable) -> bool:

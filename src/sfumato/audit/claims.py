@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from sfumato.errors import InvalidParameterError, ManifestError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, guarantee_from_dict
+from sfumato.guarantees import (
+    ClosenessDistance,
+    DifferentialPrivacy,
+    DiversityVariant,
+    Guarantee,
+    guarantee_from_dict,
+)
 from sfumato.schema import Kind, Role
 
 KNOWN_VERSION = 1
@@ -74,6 +80,7 @@ class Spending:
     """A part of a privacy budget and the noise that it paid for."""
 
     step: str
+    noise: str
     n_choices: int
     sensitivity: int
     scale: float
@@ -87,6 +94,7 @@ class ClaimedPerturbation:
     kind: str
     n_cells_changed: int = 0
     budget: tuple[Spending, ...] = ()
+    threshold: int | None = None
     bucket: str | None = None
     slices: tuple[tuple[str, ...], ...] = ()
 
@@ -102,8 +110,8 @@ class Claims:
 
     digest: str
     input_sha256: str | None
-    input_rows: int
-    input_columns: int
+    input_rows: int | None
+    input_columns: int | None
     output_name: str | None
     output_format: str
     output_sha256: str | None
@@ -141,7 +149,10 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     if top.count("sfumato_manifest") != KNOWN_VERSION:
         problem = "the manifest has a version that this audit does not know"
         raise ManifestError(problem, hint=f"expected sfumato_manifest = {KNOWN_VERSION}")
-    source, output, missing = top.entry("input"), top.entry("output"), top.entry("missing")
+    withholds = is_synthetic(manifest) or _promises_noise(manifest)
+    source = None if withholds and manifest.get("input") is None else top.entry("input")
+    output, missing = top.entry("output"), top.entry("missing")
+    says_rows = not withholds or "rows" in missing.data or "n_dropped" in missing.data
     mechanism = top.entry("mechanism")
     mechanism.text("name")
     columns = tuple(_column(entry) for entry in output.entries("columns"))
@@ -150,9 +161,9 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     _refuse_repetition([r.name for r in recodings], "recodings")
     return Claims(
         digest=top.text("digest"),
-        input_sha256=source.optional_text("sha256"),
-        input_rows=source.count("rows"),
-        input_columns=source.count("columns"),
+        input_sha256=source.optional_text("sha256") if source else None,
+        input_rows=source.count("rows") if source else None,
+        input_columns=source.count("columns") if source else None,
         output_name=output.optional_text("name"),
         output_format=output.text("format"),
         output_sha256=output.optional_text("sha256"),
@@ -160,8 +171,8 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         columns=columns,
         parameters=mechanism.entry("parameters").data,
         missing_tokens=missing.texts("tokens"),
-        drops_incomplete_rows=missing.one_of("rows", ("kept", "dropped")) == "dropped",
-        n_incomplete_dropped=missing.count("n_dropped"),
+        drops_incomplete_rows=says_rows and missing.one_of("rows", ("kept", "dropped")) == "dropped",
+        n_incomplete_dropped=missing.count("n_dropped") if says_rows else 0,
         dropped_columns=top.texts("dropped_columns"),
         recodings={r.name: r for r in recodings},
         suppressed_rows=top.count("suppressed_rows"),
@@ -172,6 +183,18 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
     )
+
+
+def is_synthetic(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest says that its rows were drawn anew from noisy counts: nothing is said of the original then."""
+    stated = manifest.get("perturbation")
+    return isinstance(stated, Mapping) and stated.get("kind") == SYNTHETIC
+
+
+def _promises_noise(manifest: Mapping[str, Any]) -> bool:
+    stated = manifest.get("guarantees")
+    kinds = [g.get("kind") for g in stated if isinstance(g, Mapping)] if isinstance(stated, list | tuple) else []
+    return DifferentialPrivacy.kind in kinds
 
 
 class _Entry:
@@ -340,7 +363,9 @@ def _perturbation(entry: _Entry) -> ClaimedPerturbation:
         return ClaimedPerturbation(kind, entry.count("n_cells_changed"))
     if kind == BUCKETED:
         return ClaimedPerturbation(kind, bucket=entry.text("bucket"), slices=entry.lists_of_texts("slices"))
-    return ClaimedPerturbation(kind, budget=tuple(_spending(part) for part in entry.entries("budget")))
+    threshold = entry.count("threshold") if "threshold" in entry.data else None
+    budget = tuple(_spending(part) for part in entry.entries("budget"))
+    return ClaimedPerturbation(kind, budget=budget, threshold=threshold)
 
 
 def _spending(entry: _Entry) -> Spending:
@@ -349,7 +374,7 @@ def _spending(entry: _Entry) -> Spending:
         problem = f"{entry.place} in the manifest lacks a scale or an epsilon from 0"
         raise ManifestError(problem)
     step = entry.one_of("step", (SELECTION, COUNTS))
-    return Spending(step, entry.count("n_choices"), entry.count("sensitivity"), scale, epsilon)
+    return Spending(step, entry.text("noise"), entry.count("n_choices"), entry.count("sensitivity"), scale, epsilon)
 
 
 def _refuse_repetition(names: list[str], place: str) -> None:
