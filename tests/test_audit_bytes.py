@@ -25,6 +25,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sfumato
+from manifest_texts import text_of
 from sfumato.audit import canonical_text, file_bytes, parquet_bytes, workbook_bytes
 from sfumato.audit.canonical_text import TextForm, missing_spelling, problem_in_libsvm
 from sfumato.audit.checks import AuditReport
@@ -98,7 +99,7 @@ class Published:
         data["output"]["sha256"] = hashlib.sha256(content).hexdigest()
         data["digest"] = manifest_digest(data)
         stated = self.path.with_name("t.json")
-        stated.write_text(json.dumps(data))
+        stated.write_text(text_of(data))
         self.path.write_bytes(content)
         try:
             if memory is not None:

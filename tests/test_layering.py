@@ -21,6 +21,7 @@ LAYERS = [
     "table",
     "counting",
     "measures",
+    "manifest_schema",
     "manifest",
     "contract",
     "datasets",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 import zlib
 from collections.abc import Mapping, Sequence
@@ -12,13 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import ManifestError
+from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
+from sfumato.manifest_schema import VERSIONS, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = VERSIONS[-1]
 
 AnyTable = Table | BinaryTable
 
@@ -98,25 +100,70 @@ class Manifest:
         return data | {"digest": manifest_digest(data)}
 
     def to_json(self) -> str:
-        """Return the manifest as people and programs read it."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        """Return the manifest as people and programs read it, in its one canonical form."""
+        return _canonical(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str, *, path: str | None = None) -> Manifest:
-        """Read a manifest; whether its digest fits is the audit's question, not the reader's."""
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError):
-            raise ManifestError("is not JSON", path=path) from None
-        if not isinstance(data, dict) or data.get("sfumato_manifest") != MANIFEST_VERSION:
+        """Read a manifest; whether its digest fits is the audit's question, not the reader's.
+
+        Version 2 is strict: no unknown keys at any depth, and the text is the canonical one. Version 1, of which
+        nothing more is written, may hold other keys, which say nothing. Neither has a key twice or a number that is
+        none.
+
+        Raises
+        ------
+        ManifestError
+            If the text is no manifest of a known version.
+        ManifestRefusedError
+            If it is one and breaks the rules of its version.
+        """
+        data = _parsed(text, path)
+        known = data.get("sfumato_manifest") if isinstance(data, dict) else None
+        if known not in VERSIONS or isinstance(known, bool):
             problem = "is not a sfumato manifest of a version this program knows"
-            raise ManifestError(problem, path=path, hint=f"expected sfumato_manifest = {MANIFEST_VERSION}")
+            hint = f"expected sfumato_manifest = {' or '.join(map(str, VERSIONS))}"
+            raise ManifestError(problem, path=path, hint=hint)
+        if known == MANIFEST_VERSION:
+            for problem in problems_in(data):
+                raise ManifestRefusedError(problem, path=path, hint="see docs/manifest/2.schema.json")
+            if text != _canonical(data):
+                problem = "is not in its canonical form: order of keys, blanks or spelling differ"
+                raise ManifestRefusedError(problem, path=path)
         names = {f.name for f in fields(cls)}
         missing = names - data.keys() - {"perturbation"}
         if missing:
-            raise ManifestError(f"lacks {', '.join(sorted(missing))}", path=path)
+            raise ManifestRefusedError(f"lacks {', '.join(sorted(missing))}", path=path)
         kept: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
         return cls(**kept)
+
+
+def _canonical(data: Mapping[str, Any]) -> str:
+    return json.dumps(in_order(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _parsed(text: str, path: str | None) -> Any:
+    """Parse JSON in which no key comes twice and no number is infinite or none."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            problem = "has a key twice, so that two readers could read two things"
+            raise ManifestRefusedError(problem, path=path)
+        return found
+
+    def finite(digits: str) -> float:
+        if not math.isfinite(float(digits)):
+            problem = "holds a number that is none (NaN or Infinity)"
+            raise ManifestRefusedError(problem, path=path)
+        return float(digits)
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+    except ManifestRefusedError:
+        raise
+    except (ValueError, RecursionError):
+        raise ManifestError("is not JSON", path=path) from None
 
 
 def _tokens(listed: object) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from sfumato.errors import InvalidParameterError, ManifestError
+from sfumato.audit.manifest_form import check_form, is_strict
+from sfumato.errors import InvalidParameterError, ManifestError, ManifestRefusedError
 from sfumato.guarantees import (
     ClosenessDistance,
     DifferentialPrivacy,
@@ -17,7 +18,7 @@ from sfumato.guarantees import (
 )
 from sfumato.schema import Kind, Role
 
-KNOWN_VERSION = 1
+KNOWN_VERSIONS = (1, 2)
 FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
@@ -106,8 +107,9 @@ class ClaimedPerturbation:
 
 @dataclass(frozen=True)
 class Claims:
-    """A manifest as typed data."""
+    """A manifest as typed data; ``version`` 1 was written before every key and byte was accounted for."""
 
+    version: int
     digest: str
     input_sha256: str | None
     input_rows: int | None
@@ -142,13 +144,16 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     Raises
     ------
     ManifestError
-        If an entry is missing or of a wrong type, or the format's version is not the one this audit knows: the version
-        says how to read everything else.
+        If the format's version is not one that this audit knows: the version says how to read everything else.
+    ManifestRefusedError
+        If an entry is missing or of a wrong type; in a strict manifest also if there is one that the form has not.
     """
     top = _Entry(manifest, "")
-    if top.count("sfumato_manifest") != KNOWN_VERSION:
+    if top.count("sfumato_manifest") not in KNOWN_VERSIONS:
         problem = "the manifest has a version that this audit does not know"
-        raise ManifestError(problem, hint=f"expected sfumato_manifest = {KNOWN_VERSION}")
+        raise ManifestError(problem, hint=f"expected sfumato_manifest = {' or '.join(map(str, KNOWN_VERSIONS))}")
+    if is_strict(manifest):
+        check_form(manifest)
     withholds = is_synthetic(manifest) or _promises_noise(manifest)
     source = None if withholds and manifest.get("input") is None else top.entry("input")
     output, missing = top.entry("output"), top.entry("missing")
@@ -160,6 +165,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     _refuse_repetition([c.name for c in columns], "output.columns")
     _refuse_repetition([r.name for r in recodings], "recodings")
     return Claims(
+        version=top.count("sfumato_manifest"),
         digest=top.text("digest"),
         input_sha256=source.optional_text("sha256") if source else None,
         input_rows=source.count("rows") if source else None,
@@ -203,21 +209,21 @@ class _Entry:
     def __init__(self, data: Any, place: str) -> None:
         if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
             problem = f"{place or 'the manifest'} is not a mapping of names to entries"
-            raise ManifestError(problem)
+            raise ManifestRefusedError(problem)
         self.data: Mapping[str, Any] = data
         self.place = place
 
     def _get(self, key: str) -> Any:
         if key not in self.data:
             problem = f"the manifest lacks {self._where(key)}"
-            raise ManifestError(problem)
+            raise ManifestRefusedError(problem)
         return self.data[key]
 
     def _where(self, key: str) -> str:
         return f"{self.place}.{key}" if self.place else key
 
-    def _refuse(self, key: str, wanted: str) -> ManifestError:
-        return ManifestError(f"{self._where(key)} in the manifest is not {wanted}")
+    def _refuse(self, key: str, wanted: str) -> ManifestRefusedError:
+        return ManifestRefusedError(f"{self._where(key)} in the manifest is not {wanted}")
 
     def entry(self, key: str) -> _Entry:
         return _Entry(self._get(key), self._where(key))
@@ -349,10 +355,10 @@ def _promise(entry: _Entry) -> Promise:
         guarantee = guarantee_from_dict(fields)
     except InvalidParameterError as exc:
         problem = f"{entry.place} promises a parameter out of range: {exc}"
-        raise ManifestError(problem.removesuffix(".")) from None
+        raise ManifestRefusedError(problem.removesuffix(".")) from None
     if fields.get("c") is not None and not fields["c"] > 0:
         problem = f"{entry.place}.c in the manifest is not above 0"
-        raise ManifestError(problem)
+        raise ManifestRefusedError(problem)
     statement = entry.optional_text("statement") if "statement" in entry.data else None
     return Promise(guarantee, columns, statement, entry.number("audited"))
 
@@ -372,7 +378,7 @@ def _spending(entry: _Entry) -> Spending:
     scale, epsilon = entry.number("scale"), entry.number("epsilon")
     if scale is None or epsilon is None or scale < 0 or epsilon < 0:
         problem = f"{entry.place} in the manifest lacks a scale or an epsilon from 0"
-        raise ManifestError(problem)
+        raise ManifestRefusedError(problem)
     step = entry.one_of("step", (SELECTION, COUNTS))
     return Spending(step, entry.text("noise"), entry.count("n_choices"), entry.count("sensitivity"), scale, epsilon)
 
@@ -380,4 +386,4 @@ def _spending(entry: _Entry) -> Spending:
 def _refuse_repetition(names: list[str], place: str) -> None:
     if len(set(names)) != len(names):
         problem = f"{place} in the manifest names a column twice"
-        raise ManifestError(problem)
+        raise ManifestRefusedError(problem)

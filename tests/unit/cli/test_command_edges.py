@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.manifest import manifest_digest
 
@@ -48,7 +49,7 @@ def with_the_identifier_added(folder):
     manifest["output"]["columns"].append({"name": "pid", "role": "other", "kind": "categorical"})
     manifest["output"]["sha256"] = hashlib.sha256(content).hexdigest()
     manifest["digest"] = manifest_digest(manifest)
-    (folder / "tampered.json").write_text(json.dumps(manifest))
+    (folder / "tampered.json").write_text(text_of(manifest), encoding="utf-8")
 
 
 def test_audit_knows_identifiers_only_where_roles_are_given_and_says_so(folder, capsys):
@@ -232,7 +233,7 @@ def test_malformed_manifests_are_refused(folder, capsys, change):
     run([*RELEASE, "-o", "rel.csv"])
     manifest = json.loads((folder / "rel.csv.manifest.json").read_text())
     change(manifest)
-    (folder / "m.json").write_text(json.dumps(manifest))
+    (folder / "m.json").write_text(text_of(manifest), encoding="utf-8")
     capsys.readouterr()
 
     assert run(["audit", "rel.csv", "--manifest", "m.json"]) in (3, 5)

@@ -12,7 +12,7 @@ import sfumato
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.datasets.public import load_adult, load_pu1
-from sfumato.errors import AuditFailedError, InvalidParameterError, ManifestError
+from sfumato.errors import AuditFailedError, InvalidParameterError, ManifestError, ManifestRefusedError
 from sfumato.manifest import Manifest, manifest_digest
 from sfumato.mechanisms import build_mechanism, registered_mechanisms
 from sfumato.perturbation.flipping import RandomFlipper
@@ -348,7 +348,14 @@ def test_lies_are_caught_even_with_a_repaired_digest(stays, releases, name, lie)
     manifest["digest"] = manifest_digest(manifest)
 
     for original in (stays, None) if name == "laplace" and lie is not invent_a_column else (stays,):
-        assert not sfumato.audit_release(release.table, manifest, original=original).passed
+        assert is_caught(release, manifest, original)
+
+
+def is_caught(release, manifest, original):
+    try:
+        return not sfumato.audit_release(release.table, manifest, original=original).passed
+    except ManifestRefusedError:
+        return True
 
 
 @pytest.mark.parametrize(
@@ -380,7 +387,7 @@ def test_a_malformed_perturbation_is_refused(releases, perturbation):
 
 
 def test_a_manifest_from_before_there_was_noise_can_be_read(releases):
-    data = json.loads(releases["flipped"].manifest.to_json())
+    data = json.loads(releases["flipped"].manifest.to_json()) | {"sfumato_manifest": 1}
     del data["perturbation"]
 
     assert Manifest.from_json(json.dumps(data)).perturbation is None
