@@ -161,7 +161,7 @@ _PARAMETERS = _record(
         **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), _TRUTH),
         **dict.fromkeys(("variant", "distance", "attacker", "learner", "metric", "calibration", "loss"), _TEXT),
         **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), _TEXT),
-        **dict.fromkeys(("split", "on_infeasible"), _TEXT),
+        **dict.fromkeys(("split", "on_infeasible", "gain_correction"), _TEXT),
         **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
         "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
         "reveals": _TEXT,

@@ -62,6 +62,28 @@ def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
     return info.build(**converted)
 
 
+def foreign_parameters(name: str, other: str, parameters: Mapping[str, Any]) -> list[str]:
+    """Names among some parameters that were meant for another mechanism: it takes the value and this one does not.
+
+    Examples
+    --------
+    >>> foreign_parameters("anatomy", "mondrian", {"k": 5, "l": 2, "typo": 1})
+    ['k']
+    """
+    return [key for key, value in parameters.items() if _takes(other, key, value) and not _takes(name, key, value)]
+
+
+def _takes(name: str, key: str, value: Any) -> bool:
+    known = {parameter.name: parameter for parameter in mechanism_info(name).parameters}
+    if key not in known:
+        return False
+    try:
+        _convert(known[key], value)
+    except InvalidParameterError:
+        return False
+    return True
+
+
 def _who_takes(parameter: str) -> str:
     takers = [name for name, info in registered_mechanisms().items() if parameter in {p.name for p in info.parameters}]
     return f"mechanisms with this parameter (-m): {', '.join(takers)}" if takers else ""

@@ -203,9 +203,14 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
 
 
 def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
-    """Read a project file; mechanism, parameters and output that are given as flags win."""
+    """Read a project file; mechanism, parameters and output that are given as flags win.
+
+    Parameters in the file are about the mechanism that the file names. Where a flag names another one, those that it
+    does not take are left out, which is said.
+    """
     from sfumato.errors import InvalidParameterError
-    from sfumato.project import load_project
+    from sfumato.mechanisms import foreign_parameters
+    from sfumato.project import DEFAULT_MECHANISM, load_project
     from sfumato.project_release import mechanism_of_project
     from sfumato.table.read import ReadOptions
 
@@ -214,6 +219,12 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
     written = load_project(path)
     name, declared = mechanism_of_project(replace(written, mechanism=settings["mechanism"] or written.mechanism))
+    foreign = foreign_parameters(name, written.mechanism or DEFAULT_MECHANISM, declared)
+    if foreign:
+        own = written.mechanism or DEFAULT_MECHANISM
+        said = f"{written.path.name} sets {', '.join(foreign)} for {own}; not used, {name} does not take it"
+        click.echo(f"note: {said}", err=True)
+        declared = {key: value for key, value in declared.items() if key not in foreign}
     output = Path(settings["output"]) if settings["output"] else written.output
     parameters = merged_parameters(declared, settings)  # the plan for binary features is among them
     return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output)
