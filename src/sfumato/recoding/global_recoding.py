@@ -271,7 +271,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
     def _checked(self, table: AnyTable) -> Table:
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose features have no hierarchies"
-            raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
+            raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
         check_group_size(self.k, table.n_rows)
         check_choices(self, variant=VARIANTS, distance=DISTANCES, loss=LOSSES)
         check_truth_value("regroup", self.regroup)
