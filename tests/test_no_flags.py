@@ -29,14 +29,10 @@ WRITE_PROJECT_FILES = {"describing_project.py": "remarks in the project file, wh
 PENDING = {
     "audit/fidelity.py",
     "audit/verify.py",
-    "collaboration/config.py",
-    "collaboration/joining.py",
-    "collaboration/party.py",
     "collaboration/schema_file.py",
     "collaboration/schema_session.py",
     "web/server.py",
     "web/settings.py",
-    "web/uploads.py",
 }
 
 
