@@ -108,7 +108,9 @@ def staged(
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
         reread = read_released(written, manifest)
         beside = _original_for_audit(release, original)
-        return audit_release(reread, manifest.to_dict(), original=beside, released_sha256=digest, check_roles=True)
+        return audit_release(
+            reread, manifest.to_dict(), original=beside, released_sha256=digest, file=written, check_roles=True
+        )
 
     with staged_files(release, path, original.source, write, audit, force=force, manifest_path=manifest_path) as appear:
         yield appear

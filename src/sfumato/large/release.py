@@ -113,6 +113,7 @@ def staged_large(
             memory=memory.n_bytes,
             original=original,
             released_sha256=digest,
+            file=written,
             check_roles=True,
             told=told,
         )
@@ -152,6 +153,7 @@ def audit_large_file(
         memory=memory.n_bytes,
         original=original,
         released_sha256=released.source.sha256,
+        file=path,
         original_sha256=original.source.sha256 if original is not None else None,
         check_roles=check_roles,
         told=told,
