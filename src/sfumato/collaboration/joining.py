@@ -10,6 +10,7 @@ from sfumato.collaboration.config import PartyConfig
 from sfumato.collaboration.messages import SIZE_LIMIT
 from sfumato.collaboration.session import Session
 from sfumato.collaboration.shared_schema import SharedSchema
+from sfumato.collaboration.signatures import CertificateSignatures
 from sfumato.collaboration.tls_channel import TlsChannel
 from sfumato.collaboration.transcript import RoundProgress, Transcript
 from sfumato.errors import CollaborationError, InvalidParameterError, OutputError, SchemaError
@@ -49,6 +50,7 @@ def joined(
         max_body_bytes=size_limit,
         on_connected=record.tell_connected,
     )
+    signatures = CertificateSignatures.of(config.roster)
     record.open()
     try:
         channel.open()
@@ -60,7 +62,13 @@ def joined(
         raise
     try:
         with Session(
-            config.me, config.roster.names, channel, timeout=config.timeout, transcript=record, progress=progress
+            config.me,
+            config.roster.names,
+            channel,
+            timeout=config.timeout,
+            transcript=record,
+            progress=progress,
+            signatures=signatures,
         ) as session:
             yield session
     finally:
