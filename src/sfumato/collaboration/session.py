@@ -256,7 +256,7 @@ class Session:
             told = self._told(sender, message) if message.kind == Kind.ABORT else None
         except UnreadableMessageError as exc:
             self.accuse(sender, stage, exc.reason)
-        if told and told.accusation.reason == "silent" and told.accusation.round > self._round:
+        if told and told.accusation.reason in ("silent", "cut-off") and told.accusation.round > self._round:
             self.accuse(awaited, stage, "silent")  # they wait for what comes after the message awaited here
         if told:
             self._end(told, awaited=awaited)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
@@ -17,6 +18,7 @@ from sfumato.errors import InvalidParameterError
 MAX_BODY_BYTES = 256 * 2**20
 
 _PACKING_BYTES = 8
+_log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 
@@ -176,6 +178,7 @@ class TlsChannel:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(_say_in_one_line)
         self._running.set()
         await self._stop.wait()
         self._pool.buffer.empty()
@@ -206,3 +209,8 @@ class TlsChannel:
         body = task.result()
         self._communicator.mark_read(sender, len(body) + _PACKING_BYTES)
         return body
+
+
+def _say_in_one_line(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Say what went wrong in the network's thread, without a traceback for everything that a stranger sends."""
+    _log.warning("the network reports: %s", context["message"])

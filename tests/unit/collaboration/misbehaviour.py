@@ -7,6 +7,7 @@ import dataclasses
 import errno
 import os
 import pickle
+import resource
 import signal
 import threading
 import time
@@ -184,6 +185,14 @@ def cannot_write():
         raise OSError(errno.ENOSPC, "no space")
 
     publishing.write_table = fail
+
+
+def has_few_files(n_files, fifo=None):
+    """Run where the system allows few open files; come when somebody writes to the named pipe."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_files, n_files))
+    if fifo:
+        honest_open = TlsChannel.open
+        TlsChannel.open = lambda channel: Path(fifo).read_bytes() and honest_open(channel)
 
 
 def dies_after(seconds):
