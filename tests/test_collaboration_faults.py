@@ -209,6 +209,42 @@ def test_a_body_of_one_gigabyte_is_refused_before_it_is_read(nursery, group):
     assert max(outcomes[name].megabytes for name in HONEST) < 500
 
 
+def bloated(nursery, group, command, stage, problem):
+    outcomes = nursery.run(group, {name: command(name) for name in group.names}, {BAD: ["sends_megabytes_at", stage]})
+    for name in HONEST:
+        assert outcomes[name].code == 6, outcomes[name].said
+        assert f"party '{BAD}', stage '{stage}': " in outcomes[name].said.splitlines()[-1]
+    assert problem in outcomes["ann"].said + outcomes["bob"].said
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_message_of_megabytes_is_read_in_no_stage_of_a_session(nursery, group, stage):
+    bloated(nursery, group, group.command, stage, "bytes; at most 65,")
+
+
+SCHEMA_STAGES = (
+    "hello",
+    "hello/echo",
+    "columns",
+    "columns/echo",
+    "seeds",
+    "union 1/61/commit",
+    "union 1/61/seeds-sum",
+    "union 1/61/echo",
+    "union 1: anything left/61/seeds-sum",
+    "shared schema",
+)
+
+
+@pytest.mark.parametrize("stage", SCHEMA_STAGES)
+def test_nor_in_any_stage_of_an_agreement_on_a_schema(nursery, group, stage):
+    def command(name):
+        given = ["--config", str(group.config(name)), "--data", str(group.data(name)), "--target", "ill", "--yes"]
+        return ["collaborate", "schema", *given, "-o", str(group.folder / f"{name}-agreed.json"), "--force"]
+
+    bloated(nursery, group, command, stage, "sent a message above the size limit (a message of 2,")
+
+
 def test_a_party_twice_as_slow_is_waited_for(nursery, group):
     outcomes = run(nursery, group, "is_slow", 0.02)
 

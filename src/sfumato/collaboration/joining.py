@@ -108,13 +108,15 @@ def _same_file(one: Path, two: Path) -> bool:
 def in_shared_roles(table: AnyTable, schema: SharedSchema, roles: Mapping[str, Role] | None = None) -> Table:
     """Give a party's columns the roles of the shared schema; columns that it does not name need one of ``roles``.
 
+    For columns outside the features ``roles`` goes before the schema's own.
+
     Raises
     ------
     SchemaError
         If a column of the schema is missing, or one of the table has no role.
     """
     plain = plain_table(table)
-    given = dict(roles or {})
+    given = {name: role for name, role in schema.roles.items() if name in plain.schema.names()} | dict(roles or {})
     shared = {schema.target.name: Role.TARGET} | dict.fromkeys(schema.names, Role.QUASI_IDENTIFIER)
     for name, role in given.items():
         if shared.get(name, role) is not role or (name not in shared and role in shared.values()):

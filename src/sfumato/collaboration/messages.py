@@ -18,6 +18,8 @@ _HEADER = struct.Struct("<8sB32sIHQ")
 _STAGE_LIMIT = 200
 _ACCUSATION_LIMIT = 10_000
 _SHORT = 2**16
+OVERHEAD_BYTES = 2**15
+"""Room for a message's header, and for an accusation where only a short body is expected."""
 _ABOUT = re.compile(r"[A-Za-z0-9_-]{0,64}")
 
 REASONS = {

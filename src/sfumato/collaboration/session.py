@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 from sfumato.collaboration.accusations import SILENCE, SignedAccusation, judged
-from sfumato.collaboration.contract import Channel
+from sfumato.collaboration.contract import Channel, MeteredChannel, UnexpectedSizeError
 from sfumato.collaboration.messages import (
+    OVERHEAD_BYTES,
     SIZE_LIMIT,
     UNBOUND,
     Accusation,
@@ -124,8 +125,7 @@ class Session:
         What ``noted`` makes of each body is shown in the transcript; leave it out for secrets. A body of more than
         ``largest`` bytes ends the session as soon as it comes in.
         """
-        with self.round(stage):
-            self._largest = largest
+        with self.round(stage, largest=largest):
             for peer in self.others:
                 self.send(peer, stage, bodies[peer], noted=noted)
             self._has_sent_all = True
@@ -133,19 +133,26 @@ class Session:
             return {peer: self._take(peer, stage, deadline, noted=noted) for peer in self.others}
 
     @contextlib.contextmanager
-    def round(self, stage: str) -> Iterator[None]:
+    def round(self, stage: str, *, largest: int | None = None) -> Iterator[None]:
         """Begin a round, which failures inside belong to; progress is told when it is over.
+
+        The channel reads no message of more than ``largest`` bytes until the next round.
 
         For protocols that bring messages of their own; :meth:`exchange` is a round by itself.
         """
         self._round += 1
         self._stage = stage
-        self._largest = None
+        self._largest = largest
+        self._expect_at_most(largest)
         self._has_sent_all = self._has_taken_any = False
         yield
         if self._progress:
             record = self.transcript
             self._progress(Round(self._round, stage, record.bytes_sent, record.bytes_received, record.seconds))
+
+    def _expect_at_most(self, largest: int | None) -> None:
+        if isinstance(self._channel, MeteredChannel):
+            self._channel.expect_at_most(None if largest is None else largest + OVERHEAD_BYTES)
 
     def broadcast(
         self, stage: str, body: bytes, *, largest: int | None = None, noted: Noted = public_digest
@@ -225,6 +232,8 @@ class Session:
             left = deadline - time.monotonic()
             try:
                 body = self._channel.receive(sender, max(_GLANCE, min(left, _PATIENCE)))
+            except UnexpectedSizeError as exc:  # the next of this sender, so the one that is awaited
+                self.accuse(sender, stage, "too-large", detail=str(exc))
             except TimeoutError:
                 self._glance_at_others(sender, stage)
                 if left <= 0:
@@ -281,6 +290,7 @@ class Session:
         self._refuse_when_over()
         heard = [told]
         self._failure = judged(self.me, heard).error(detail=detail, may_be_published=self._may_be_published)
+        self._expect_at_most(None)  # an accusation may come behind a message that was not expected yet
         self._pass_on(told)
         self._answer(told, heard, awaited)
         if told.accusation.reason in SILENCE:

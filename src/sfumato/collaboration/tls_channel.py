@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from sfumato.collaboration.contract import UnexpectedSizeError
 from sfumato.collaboration.roster import Roster
 from sfumato.collaboration.tls_communicator import TlsCommunicator
 from sfumato.collaboration.tno_pool import NumberedBytes, Pool
@@ -139,6 +140,12 @@ class TlsChannel:
             raise InvalidParameterError("a message", f"got {len(body):,}", allowed=allowed)
         self._do(self._send(to, body))
 
+    def expect_at_most(self, n_bytes: int | None) -> None:
+        """Read no message of more bytes from now on, until more are expected; None leaves ``max_body_bytes``."""
+        if self._loop is not None:
+            packed = None if n_bytes is None else n_bytes + _PACKING_BYTES
+            self._loop.call_soon_threadsafe(self._communicator.expect_at_most, packed)
+
     def receive(self, sender: str, timeout: float) -> bytes:
         """Return the next message of a party.
 
@@ -146,6 +153,8 @@ class TlsChannel:
 
         Raises
         ------
+        UnexpectedSizeError
+            If the next message is larger than expected. It can be asked for again once larger ones are expected.
         TimeoutError
             If none comes in so many seconds. It can be asked for again.
         ConnectionError
@@ -197,13 +206,17 @@ class TlsChannel:
             number = self._n_received[sender]
             self._n_received[sender] += 1
             task = asyncio.create_task(self._pool.recv(sender, str(number)))
-        gone = asyncio.create_task(incoming.gone.wait())
-        await asyncio.wait({task, gone}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        gone.cancel()
+        ends = [asyncio.create_task(event.wait()) for event in (incoming.gone, incoming.is_held)]
+        await asyncio.wait({task, *ends}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
         if not task.done():
             self._awaited[sender] = task
             if incoming.gone.is_set():
                 raise ConnectionError(incoming.problem)
+            if incoming.is_held.is_set():
+                problem = f"a message of {incoming.held_bytes - _PACKING_BYTES:,} bytes is not expected now"
+                raise UnexpectedSizeError(problem)
             problem = f"no message within {timeout:g} s"
             raise TimeoutError(problem)
         body = task.result()

@@ -50,9 +50,21 @@ class Incoming:
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     was_read: asyncio.Event = field(default_factory=asyncio.Event)
+    is_held: asyncio.Event = field(default_factory=asyncio.Event)
+    is_raised: asyncio.Event = field(default_factory=asyncio.Event)
+    held_bytes: int = 0
     problem: str = ""
     blames: str = ""
     unread_bytes: int = 0
+
+    async def wait_until_expected(self, n_bytes: int, expected: Callable[[], int]) -> None:
+        """Read nothing more while a packet is larger than is expected in this stage."""
+        while n_bytes > expected():
+            self.held_bytes = n_bytes
+            self.is_held.set()
+            self.is_raised.clear()
+            await self.is_raised.wait()
+        self.is_held.clear()
 
     async def wait_for_room(self, n_bytes: int, limit: int) -> None:
         """Wait until a packet fits beside those that are not read yet, and count it."""
@@ -106,7 +118,7 @@ class TlsCommunicator(Communicator[Peer]):
         self._listen_host = listen_host
         self._start_timeout = start_timeout
         self._send_timeout = send_timeout
-        self._max_packet_bytes = max_packet_bytes
+        self._max_packet_bytes = self._expected_bytes = max_packet_bytes
         self._on_connected = on_connected
         self._door = Door(self._server_context, len(roster.peers), self._answer)
         self._visits: set[asyncio.Task[None]] = set()
@@ -260,6 +272,7 @@ class TlsCommunicator(Communicator[Peer]):
                 if length > self._max_packet_bytes:
                     incoming.problem = f"announced {length:,} bytes; at most {self._max_packet_bytes:,} are accepted"
                     return
+                await incoming.wait_until_expected(length, lambda: self._expected_bytes)
                 await incoming.wait_for_room(length, self._max_packet_bytes)
                 packet = await _read_exactly(reader, length)
             except (asyncio.IncompleteReadError, OSError):
@@ -274,6 +287,14 @@ class TlsCommunicator(Communicator[Peer]):
             await self.receive_handler(incoming.sender, packet)
             del packet  # or it would be kept until the next one has come
             n_packets += 1
+
+    def expect_at_most(self, n_bytes: int | None) -> None:
+        """Hold packets of more bytes, unread, until larger ones are expected; None leaves the limit of all packets."""
+        self._expected_bytes = self._max_packet_bytes if n_bytes is None else min(n_bytes, self._max_packet_bytes)
+        for incoming in self.incoming.values():
+            incoming.is_raised.set()
+            if incoming.held_bytes <= self._expected_bytes:
+                incoming.is_held.clear()
 
     def mark_read(self, sender: str, n_bytes: int) -> None:
         """Make room for further packets of a sender."""

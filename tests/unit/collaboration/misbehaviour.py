@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import errno
 import os
@@ -91,6 +92,19 @@ def falls_silent_at(stage):
 def sends_wrong_length_at(stage):
     """Send one byte too many."""
     _tamper(stage, lambda channel, to, body: honest_send(channel, to, _altered(body, lambda payload: payload + b"\0")))
+
+
+def sends_megabytes_at(stage):
+    """Send a body of some megabytes, past the own limit."""
+
+    def change(channel, to, body):
+        if stage_of(body) == stage:
+            channel._max_body_bytes = 2**30
+            body = _altered(body, lambda payload: payload + bytes(2**21))
+        with contextlib.suppress(OSError):
+            honest_send(channel, to, body)
+
+    _tamper("", change)
 
 
 def sends_garbage_at(stage):

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.collaboration.contract import UnexpectedSizeError
 from sfumato.collaboration.door import Door, TurnedAway, _group_of, _Guest
 from sfumato.collaboration.keys import make_keys, make_party
 from sfumato.collaboration.roster import Peer, Roster
@@ -666,6 +667,24 @@ class TestLimits:
             assert ann.receive("bob", PATIENCE) == b"x" * 1000
             with pytest.raises(ConnectionError, match="announced 1,009 bytes; at most 1,008 are accepted"):
                 ann.receive("bob", PATIENCE)
+
+    def test_a_message_larger_than_expected_now_is_not_read_until_it_is(self, pair):
+        """It is refused at once, not after a time limit; and whoever is only ahead loses nothing."""
+        with pair.channels() as channels:
+            channels["bob"].expect_at_most(100)
+            channels["ann"].send("bob", b"x" * 100)
+            channels["ann"].send("bob", b"y" * 101)
+            channels["ann"].send("bob", b"z")
+
+            assert channels["bob"].receive("ann", PATIENCE) == b"x" * 100
+            for _ in range(2):
+                with pytest.raises(UnexpectedSizeError, match="a message of 101 bytes is not expected now"):
+                    channels["bob"].receive("ann", 1000 * PATIENCE)
+            assert channels["bob"]._communicator.incoming["ann"].unread_bytes == 0
+            channels["bob"].expect_at_most(101)
+            assert channels["bob"].receive("ann", PATIENCE) == b"y" * 101
+            channels["bob"].expect_at_most(None)
+            assert channels["bob"].receive("ann", PATIENCE) == b"z"
 
     @pytest.mark.parametrize(
         ("sent", "reason"),
