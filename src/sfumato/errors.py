@@ -11,19 +11,22 @@
     │   ├── ColumnNotFoundError (KeyError)     .column .suggestion       exit 3
     │   └── NotBinaryError                     .column                   exit 3
     ├── ManifestError (ValueError)             .path                     exit 3
+    │   └── ManifestRefusedError               .path                     exit 3, 5 in an audit
     ├── PrivacyNotAchievableError              .guarantee .best_level    exit 4
     ├── AuditFailedError                       .findings                 exit 5
     ├── CollaborationError                     .party .stage             exit 6
     └── ClusterError                           .master                   exit 7
 
 A message says what, where, and what to do. It may show column names, parameters and counts, never a cell value.
+What to do is the ``hint``; it names no option of the command line and no field of the page. Which parameters it is
+about stands in ``remedy``, and whoever shows the error says how they are given there.
 """
 
 from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,10 +38,44 @@ def on_one_line(name: str) -> str:
     return "".join(character if character.isprintable() else " " for character in name)
 
 
+_HINT = " Hint: "
+
+
 class SfumatoError(Exception):
-    """Base of all deliberate errors; ``exit_code`` is what the command line returns for it."""
+    """Base of all deliberate errors; ``exit_code`` is what the command line returns for it.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and where.
+    hint : str
+        What to do about it.
+    remedy : tuple of str
+        Names of the parameters that the hint speaks of, as they are called in Python.
+
+    Examples
+    --------
+    >>> error = InputError("is not utf-8 text", path="people.csv", hint="name its encoding", remedy=("encoding",))
+    >>> str(error)
+    'people.csv: is not utf-8 text. Hint: name its encoding'
+    >>> error.hint, error.remedy
+    ('name its encoding', ('encoding',))
+    """
 
     exit_code: ClassVar[int] = 1
+    hint: str = ""
+    remedy: tuple[str, ...] = ()
+
+    def __init__(self, message: str = "", *, hint: str = "", remedy: tuple[str, ...] = ()) -> None:
+        self.hint = hint
+        self.remedy = remedy
+        super().__init__(message + (_HINT + hint if hint else ""))
+
+    @property
+    def message(self) -> str:
+        """What is wrong, without the hint."""
+        text = str(self)
+        return text.removesuffix(_HINT + self.hint) if self.hint else text
 
 
 class InvalidParameterError(SfumatoError, ValueError):
@@ -46,10 +83,10 @@ class InvalidParameterError(SfumatoError, ValueError):
 
     exit_code = 2
 
-    def __init__(self, name: str, problem: str, *, allowed: str, hint: str = "") -> None:
+    def __init__(self, name: str, problem: str, *, allowed: str, hint: str = "", remedy: tuple[str, ...] = ()) -> None:
         self.name = name
         self.allowed = allowed
-        super().__init__(f"{name} must be {allowed}, {problem}." + (f" Hint: {hint}" if hint else ""))
+        super().__init__(f"{name} must be {allowed}, {problem}.", hint=hint, remedy=remedy)
 
 
 class InputError(SfumatoError, ValueError):
@@ -65,7 +102,9 @@ class InputError(SfumatoError, ValueError):
         line: int | None = None,
         column: str | None = None,
         hint: str = "",
+        remedy: tuple[str, ...] = (),
     ) -> None:
+        self.problem = problem
         self.path = str(path) if path is not None else None
         self.line = line
         self.column = column
@@ -75,7 +114,7 @@ class InputError(SfumatoError, ValueError):
         if column is not None:
             where.append(f"column '{on_one_line(column)}'")
         place = ", ".join(where) + ": " if where else ""
-        super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
+        super().__init__(place + problem + ".", hint=hint, remedy=remedy)
 
 
 class DataChangedError(InputError):
@@ -87,9 +126,9 @@ class OutputError(SfumatoError, OSError):
 
     exit_code = 3
 
-    def __init__(self, problem: str, *, path: str | Path, hint: str = "") -> None:
+    def __init__(self, problem: str, *, path: str | Path, hint: str = "", remedy: tuple[str, ...] = ()) -> None:
         self.path = str(path)
-        super().__init__(f"{path}: {problem}." + (f" Hint: {hint}" if hint else ""))
+        super().__init__(f"{path}: {problem}.", hint=hint, remedy=remedy)
 
 
 class SchemaError(SfumatoError, ValueError):
@@ -97,10 +136,12 @@ class SchemaError(SfumatoError, ValueError):
 
     exit_code = 3
 
-    def __init__(self, problem: str, *, column: str | None = None, hint: str = "") -> None:
+    def __init__(
+        self, problem: str, *, column: str | None = None, hint: str = "", remedy: tuple[str, ...] = ()
+    ) -> None:
         self.column = column
         place = f"column '{on_one_line(column)}': " if column is not None else ""
-        super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
+        super().__init__(place + problem + ".", hint=hint, remedy=remedy)
 
 
 class ColumnNotFoundError(SchemaError, KeyError):
@@ -125,10 +166,16 @@ class ManifestError(SfumatoError, ValueError):
 
     exit_code = 3
 
-    def __init__(self, problem: str, *, path: str | Path | None = None, hint: str = "") -> None:
+    def __init__(
+        self, problem: str, *, path: str | Path | None = None, hint: str = "", remedy: tuple[str, ...] = ()
+    ) -> None:
         self.path = str(path) if path is not None else None
         place = f"{path}: " if path is not None else ""
-        super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
+        super().__init__(place + problem + ".", hint=hint, remedy=remedy)
+
+
+class ManifestRefusedError(ManifestError):
+    """A manifest of a known version breaks the rules of that version; an audit refuses the release."""
 
 
 class PrivacyNotAchievableError(SfumatoError):
@@ -137,12 +184,18 @@ class PrivacyNotAchievableError(SfumatoError):
     exit_code = 4
 
     def __init__(
-        self, guarantee: str, *, best_level: float | None, hint: str = "", problem: str = "cannot be met:"
+        self,
+        guarantee: str,
+        *,
+        best_level: float | None,
+        hint: str = "",
+        problem: str = "cannot be met:",
+        remedy: tuple[str, ...] = (),
     ) -> None:
         self.guarantee = guarantee
         self.best_level = best_level
         reached = f"; the best level reached is {best_level:g}" if best_level is not None else ""
-        super().__init__(f"{problem} {guarantee}{reached}. Nothing was released." + (f" Hint: {hint}" if hint else ""))
+        super().__init__(f"{problem} {guarantee}{reached}. Nothing was released.", hint=hint, remedy=remedy)
 
 
 class AuditFailedError(SfumatoError):
@@ -171,6 +224,7 @@ class CollaborationError(SfumatoError):
         party: str,
         stage: str,
         hint: str = "",
+        remedy: tuple[str, ...] = (),
         line: tuple[str, str] | None = None,
         may_be_published: bool = False,
     ) -> None:
@@ -182,7 +236,7 @@ class CollaborationError(SfumatoError):
         named = " and ".join(f"'{on_one_line(name)}'" for name in line or (party,))
         end = "The others may have published; this party did not." if may_be_published else "Nothing was released."
         message = f"{'parties' if line else 'party'} {named}, stage '{on_one_line(stage)}': {problem}. {end}"
-        super().__init__(message + (f" Hint: {hint}" if hint else ""))
+        super().__init__(message, hint=hint, remedy=remedy)
 
 
 class ClusterError(SfumatoError):
@@ -190,17 +244,24 @@ class ClusterError(SfumatoError):
 
     exit_code = 7
 
-    def __init__(self, problem: str, *, master: str | None = None, hint: str = "") -> None:
+    def __init__(
+        self, problem: str, *, master: str | None = None, hint: str = "", remedy: tuple[str, ...] = ()
+    ) -> None:
         self.problem = problem
         self.master = master
         place = f"{on_one_line(master)}: " if master else ""
-        super().__init__(place + problem + "." + (f" Hint: {hint}" if hint else ""))
+        super().__init__(place + problem + ".", hint=hint, remedy=remedy)
 
 
-def words_and_exit_code(error: BaseException) -> tuple[str, int]:
+def words_and_exit_code(error: BaseException, own_words: Callable[[SfumatoError], str] = str) -> tuple[str, int]:
     """Say what people may read of any error, and what the command line returns for it.
 
     The text of an unknown error may quote a cell, so its place in the program is told instead.
+
+    Parameters
+    ----------
+    own_words : callable
+        How the place that shows it says a deliberate error, such as the command line by its options.
 
     Examples
     --------
@@ -211,7 +272,7 @@ def words_and_exit_code(error: BaseException) -> tuple[str, int]:
     ('this is a bug in sfumato (ValueError in <doctest sfumato.errors.words_and_exit_code[0]>:2)', 1)
     """
     if isinstance(error, SfumatoError):
-        return str(error), error.exit_code
+        return own_words(error), error.exit_code
     if isinstance(error, OSError):
         return f"reading or writing failed ({error.strerror or type(error).__name__})", 3
     if isinstance(error, MemoryError) or _is_refused_memory(error):

@@ -1,10 +1,14 @@
-"""Private temporary folders that are removed at the end, or by the next process if theirs was killed."""
+"""Files and temporary folders that only this user can read.
+
+The folders are removed at the end, or by the next process if theirs was killed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import sys
 import tempfile
@@ -12,6 +16,8 @@ from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl
+
+_PRIVATE = 0o700
 
 
 class PrivateFolder:
@@ -37,13 +43,20 @@ class PrivateFolder:
 
     def __init__(self, purpose: str) -> None:
         remove_leftovers(Path(tempfile.gettempdir()), purpose)
-        self.path = Path(tempfile.mkdtemp(prefix=f"sfumato-{purpose}-{os.getpid()}-"))  # mode 0700
+        name = f"sfumato-{purpose}-{os.getpid()}-{secrets.token_hex(8)}"
+        self.path = Path(tempfile.gettempdir()) / name
         self._owner = os.getpid()
         self._lock: int | None = None
-        if sys.platform != "win32":
-            self._lock = os.open(self.path, os.O_RDONLY)
-            with contextlib.suppress(OSError):  # file systems without locks
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            self.path.mkdir(_PRIVATE)
+            self.path.chmod(_PRIVATE)  # a umask may have taken more
+            if sys.platform != "win32":
+                self._lock = os.open(self.path, os.O_RDONLY)
+                with contextlib.suppress(OSError):  # file systems without locks
+                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except KeyboardInterrupt:
+            self.remove()
+            raise
 
     def remove(self) -> None:
         """Remove it with all that is in it; does nothing in a forked child, for the folder is its parent's."""
@@ -53,6 +66,14 @@ class PrivateFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only this user can read, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    part.replace(path)
 
 
 def remove_leftovers(parent: Path, purpose: str) -> None:

@@ -46,6 +46,7 @@ _DATA_KEYS = {
     "delimiter": str,
     "encoding": str,
     "sheet": str,
+    "skip_rows": int,
     "header": bool,
     "missing": list,
     "missing_rows": str,
@@ -121,14 +122,15 @@ class Project:
         try:
             yield
         except SchemaError as exc:
-            raise InputError(str(exc).removesuffix("."), path=self.path) from None
+            raise InputError(exc.message.removesuffix("."), path=self.path, hint=exc.hint, remedy=exc.remedy) from None
 
     def _check_source(self, source: Source | None) -> None:
         if self.data_sha256 and source and source.sha256 != self.data_sha256:
             raise DataChangedError(
                 "is not the file that the project describes (its SHA-256 differs)",
                 path=self.data_path,
-                hint=f"run 'sfumato init --force' again, or delete sha256 in {self.path.name} if the change is meant",
+                hint=f"if the change is meant, bring {self.path.name} up to date; roles that were reviewed stay",
+                remedy=("update",),
             )
 
     def _fill_in(self, listed: Schema, seen: AnyTable) -> Schema:
@@ -205,8 +207,14 @@ def _check_keys(path: Path, where: str, entry: Mapping[str, Any], known: Mapping
             nearest = difflib.get_close_matches(key, list(known), n=1)
             hint = f"did you mean '{nearest[0]}'?" if nearest else f"known: {', '.join(known)}"
             raise InputError(f"{where} has an unknown entry '{key}'", path=path, hint=hint)
-        if not isinstance(value, known[key]):
-            words = {str: "text", bool: "true or false", list: "a list of texts", dict: "a table"}
+        if not isinstance(value, known[key]) or (known[key] is int and isinstance(value, bool)):
+            words = {
+                str: "text",
+                bool: "true or false",
+                int: "a whole number",
+                list: "a list of texts",
+                dict: "a table",
+            }
             raise InputError(f"'{key}' in {where} must be {words[known[key]]}", path=path)
         if isinstance(value, list) and not all(isinstance(item, str) for item in value):
             raise InputError(f"'{key}' in {where} must be a list of texts", path=path)
@@ -234,9 +242,17 @@ def _read_options(path: Path, data: Mapping[str, Any]) -> ReadOptions:
         encoding=data.get("encoding"),
         header=data.get("header", True),
         sheet=data.get("sheet"),
+        skip_rows=_skipped(path, data.get("skip_rows", 0)),
         missing=tuple(data.get("missing", DEFAULT_MISSING_TOKENS)),
         complete_rows_only=rows == "drop",
     )
+
+
+def _skipped(path: Path, n_rows: int) -> int:
+    if n_rows < 0:
+        problem = "'skip_rows' in [data] must be 0 or more"
+        raise InputError(problem, path=path)
+    return n_rows
 
 
 def _column(path: Path, name: str, entry: Any) -> Column:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from sfumato.atomic import PendingFile, alone_in, check_writable, explained_writing, remove
+from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import InvalidParameterError, OutputError
@@ -17,7 +17,9 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.reaudit import read_released
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
+from sfumato.table.describe import redescribed
 from sfumato.table.formats import writable_format_of
+from sfumato.table.read import ReadOptions, read_table
 from sfumato.table.write import write_table
 
 
@@ -52,10 +54,12 @@ def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | 
     AuditFailedError
         If the audit does not confirm the proposal.
     """
-    _check_table("table", table)
+    if not isinstance(table, Table | BinaryTable):
+        raise _no_table("table", table)
     proposed = mechanism.release(table, progress=progress)
     entries = proposed.manifest.to_dict()
-    report = audit_release(proposed.table, entries, original=table, check_audited_values=False, check_roles=True)
+    beside = _original_for_audit(proposed, table)
+    report = audit_release(proposed.table, entries, original=beside, check_audited_values=False, check_roles=True)
     report.raise_if_failed()
     audited = zip(proposed.manifest.guarantees, report.levels, strict=True)
     return proposed.with_manifest(guarantees=tuple({**entry, "audited": level} for entry, level in audited))
@@ -65,14 +69,18 @@ def publish(
     release: Release,
     path: str | Path,
     *,
-    original: AnyTable,
+    original: AnyTable | Any,
     force: bool = False,
     manifest_path: str | Path | None = None,
 ) -> Published:
     """Write a release and its manifest, after auditing the very bytes that will stand on disk.
 
+    ``original`` is what the release was made of: a table, or the frame or path that :func:`sfumato.release` was given.
+
     The files appear only when the audit has confirmed them, the manifest first, so that a table never stands without
-    its manifest. A kill at any moment leaves no table or a complete, auditable release.
+    its manifest. A kill at any moment leaves no table or a complete, auditable release. With ``force`` it leaves the
+    old release, the new one, or in the instant between the two names the old table with the new manifest, which the
+    audit refuses; publish once more then.
     """
     with staged(release, path, original=original, force=force, manifest_path=manifest_path) as appear:
         return appear()
@@ -92,14 +100,15 @@ def staged(
     :func:`publish` in two steps, for those who wait for others in between. Leaving without calling what was handed out
     leaves no trace, and neither does a kill where the system has files without a name.
     """
-    _check_table("original", original)
+    original = _as_described(original, release)
 
     def write(file: BinaryIO, output_format: str) -> None:
         write_table(release.table, file, output_format)
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
         reread = read_released(written, manifest)
-        return audit_release(reread, manifest.to_dict(), original=original, released_sha256=digest, check_roles=True)
+        beside = _original_for_audit(release, original)
+        return audit_release(reread, manifest.to_dict(), original=beside, released_sha256=digest, check_roles=True)
 
     with staged_files(release, path, original.source, write, audit, force=force, manifest_path=manifest_path) as appear:
         yield appear
@@ -135,19 +144,25 @@ def staged_files(
         manifest_file.complete()
 
         def appear() -> Published:
-            with ExitStack() as locks:
-                for folder in sorted({target.parent.resolve(), manifest_target.parent.resolve()}):
-                    locks.enter_context(alone_in(folder))
+            with alone_in(target.parent, manifest_target.parent):
                 check_targets(target, manifest_target, source, force=force)
-                if force:
-                    remove(target)
-                if force or is_left_alone(manifest_target, target):
-                    remove(manifest_target)
-                manifest_file.appear()
-                table_file.appear()
+                replaced = [target, manifest_target] if force else []
+                if is_left_alone(manifest_target, target):
+                    replaced.append(manifest_target)
+                appear_together([manifest_file, table_file], replaced)
             return Published(written, report, target, manifest_target)
 
         yield appear
+
+
+def _as_described(original: Any, release: Release) -> AnyTable:
+    """Read a frame that is no table yet with the roles by which the release was made of it."""
+    if isinstance(original, Table | BinaryTable):
+        return original
+    if not release.description:
+        raise _no_table("original", original)
+    table = read_table(original, options=ReadOptions(mixed_as_text=True))
+    return redescribed(table, [guess.column for guess in release.description])
 
 
 def check_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:
@@ -176,10 +191,14 @@ def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
         return False
 
 
-def _check_table(name: str, table: object) -> None:
-    if not isinstance(table, Table | BinaryTable):
-        hint = "read it with sfumato.read_table and describe it with table.with_schema"
-        raise InvalidParameterError(name, f"got a {type(table).__name__}", allowed="a Table or BinaryTable", hint=hint)
+def _original_for_audit(release: Release, original: AnyTable) -> AnyTable | None:
+    """Withhold the original of a differentially private release: what appears must not depend on a look at the rows."""
+    return None if release.manifest.is_differentially_private else original
+
+
+def _no_table(name: str, given: object) -> InvalidParameterError:
+    hint = "read it with sfumato.read_table and describe it with table.with_schema"
+    return InvalidParameterError(name, f"got a {type(given).__name__}", allowed="a Table or BinaryTable", hint=hint)
 
 
 def _sha256(file: BinaryIO) -> str:

@@ -99,8 +99,8 @@ def test_two_releases_that_appear_at_the_same_time_under_one_name_are_not_mixed(
     manifest_is_named = threading.Event()
     name_file = publishing.PendingFile.appear
 
-    def appear_slowly(pending):
-        name_file(pending)
+    def appear_slowly(pending, **how):
+        name_file(pending, **how)
         if threading.current_thread() is first:
             manifest_is_named.set()
             time.sleep(0.3)

@@ -215,7 +215,7 @@ class TestPath:
         text = site.get("/open").text
 
         assert "line 2" in site.problem("path")
-        assert "name the delimiter with “Delimiter” (under How to read it)" in site.problem("path")
+        assert "name the delimiter (“Delimiter” under How to read it)" in site.problem("path")
         assert f'value="{tmp_path / "bad.csv"}"' in text
         assert '<option value="csv" selected>' in text
         assert '<details class="reading" open>' in text

@@ -57,11 +57,7 @@ def test_there_are_such_texts():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("name its format with --format", "name its format with “Format” (under How to read it)"),
-        (
-            "if the first line holds data and no names, read it with --no-header (header=False)",
-            "if the first line holds data and no names, read it with “The first line is data” (under How to read it)",
-        ),
+        ("name it with --missing", "name it with “Texts that mean missing” (under How to read it)"),
         (
             "the file is large: start with a higher --upload-limit",
             "the file is large: start with a higher --upload-limit",

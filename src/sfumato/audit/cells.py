@@ -78,6 +78,9 @@ class Containing:
     n_foreign: int = 0
     n_repeated: int = 0
 
+    def __repr__(self) -> str:
+        return f"Containing({self.n_cells:,} cells, {self.n_places:,} values)"
+
     @cached_property
     def first_runs(self) -> Ids:
         """Where the runs of each cell start, and after them where the last one's end."""

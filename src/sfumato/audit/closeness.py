@@ -1,7 +1,8 @@
 r"""t-closeness: how far the values of a sensitive column in a class are from those in the whole table.
 
 The two distances of [LLV07]_ between the distribution P of a class and Q of the table, both from 0 to 1. A missing
-value is a value, ordered last. A table without rows has level 1, the worst.
+value is a value, ordered last. A table without rows has level 1, the worst. The distance is taken between values,
+whatever their spelling, and between spellings; the larger one counts.
 
 References
 ----------
@@ -13,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.audit.columns import AnyTable, Columns
-from sfumato.audit.counting import Joint, group_rows, joint_counts
-from sfumato.guarantees import TCloseness
+from sfumato.audit.counting import Classes, Joint, group_rows, joint_counts, n_merged_spellings
+from sfumato.guarantees import ClosenessDistance, TCloseness
 
 
 def equal_distance_level(joint: Joint) -> float:
@@ -63,5 +64,11 @@ def ordered_distance_level(joint: Joint) -> float:
 def measure(guarantee: TCloseness, released: AnyTable) -> float:
     """Smallest t that holds, in the guarantee's distance."""
     columns = Columns(released)
-    joint = joint_counts(columns, group_rows(columns, guarantee.over), guarantee.sensitive)
-    return ordered_distance_level(joint) if guarantee.distance == "ordered" else equal_distance_level(joint)
+    return closeness_level(columns, group_rows(columns, guarantee.over), guarantee.sensitive, guarantee.distance)
+
+
+def closeness_level(columns: Columns, classes: Classes, name: str, distance: ClosenessDistance) -> float:
+    """Smallest t of a column, by its values and by their spellings: merging values can hide a distance."""
+    level = ordered_distance_level if distance == "ordered" else equal_distance_level
+    ways = (False, True) if n_merged_spellings(columns, name) else (False,)
+    return max(level(joint_counts(columns, classes, name, spelled=spelled)) for spelled in ways)

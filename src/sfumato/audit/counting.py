@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.audit.columns import Columns
-from sfumato.audit.values import ranks
+from sfumato.audit.values import ranks, spelled_ranks
 
 Ids = NDArray[np.int64]
 Counts = NDArray[np.int64]
@@ -147,11 +147,14 @@ def _compared_one_by_one(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
     return ids, np.array(first_rows, dtype=np.int64)
 
 
-def joint_counts(columns: Columns, classes: Classes, name: str) -> Joint:
-    """Count the values of a column in each class; missing is a value, and so is a number however it is spelled."""
+def joint_counts(columns: Columns, classes: Classes, name: str, *, spelled: bool = False) -> Joint:
+    """Count the values of a column in each class; missing is a value.
+
+    A value is one however it is spelled or, where ``spelled``, each spelling is one.
+    """
     columns.check_counted([name])
     column, described = columns.coded(name), columns.describe(name)
-    rank = ranks(column.values, described.kind, described.domain)
+    rank = (spelled_ranks if spelled else ranks)(column.values, described.kind, described.domain)
     occurring, values = np.unique(rank[column.codes], return_inverse=True)
     n_values = max(len(occurring), 1)
     keys = classes.ids * n_values + values
@@ -163,3 +166,10 @@ def joint_counts(columns: Columns, classes: Classes, name: str) -> Joint:
         counts = summed(places, columns.row_counts, len(pairs))
         totals = summed(values, columns.row_counts, len(occurring))
     return Joint(pairs // n_values, pairs % n_values, counts.astype(np.int64), classes.sizes, totals.astype(np.int64))
+
+
+def n_merged_spellings(columns: Columns, name: str) -> int:
+    """Count the spellings of a column that are counted as a value which another spelling has, too."""
+    column, described = columns.coded(name), columns.describe(name)
+    codes = np.unique(column.codes)
+    return len(codes) - len(np.unique(ranks(column.values, described.kind, described.domain)[codes]))

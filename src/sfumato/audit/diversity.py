@@ -1,7 +1,7 @@
 r"""l-diversity: how well the values of a sensitive column are represented in every class.
 
-Distinct, entropy and recursive (c, l)-diversity of [MKGV07]_. A missing value is a value. A table without rows has
-level 0, which keeps no promise.
+Distinct, entropy and recursive (c, l)-diversity of [MKGV07]_. A missing value is a value, and spellings of the same
+value are one. A table without rows has level 0, which keeps no promise.
 
 References
 ----------

@@ -112,7 +112,7 @@ def check_risk(name: str, value: float, found: float) -> Check:
 
 def check_samples(claims: Claims) -> Iterator[Check]:
     """Whether stated sizes of samples are possible: some of the rows, and the rows are those of the original."""
-    n_rows = claims.input_rows - claims.n_incomplete_dropped
+    n_rows = _n_rows(claims)
     for stated in (claims.stated_risk, claims.stated_utility):
         sizes = [name for name in SAMPLE_SIZES if name in stated]
         if not sizes and ALL_ROWS not in stated:
@@ -124,13 +124,19 @@ def check_samples(claims: Claims) -> Iterator[Check]:
         yield Check(f"sample: {label}", passed, f"{label} in the manifest {said}")
 
 
+def _n_rows(claims: Claims) -> int:
+    """Rows that a mechanism was given; where nothing is said of the original, the release has as many."""
+    n_before = claims.output_rows if claims.input_rows is None else claims.input_rows
+    return n_before - claims.n_incomplete_dropped
+
+
 def _is_count(value: object, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def check_suppression(claims: Claims) -> Iterator[Check]:
     """Whether the stated share of rows left out is that of the stated numbers, and within the mechanism's limit."""
-    n_rows = claims.input_rows - claims.n_incomplete_dropped
+    n_rows = _n_rows(claims)
     found = claims.suppressed_rows / n_rows if n_rows > 0 else 0.0
     if "suppressed_fraction" in claims.stated_utility:
         stated = claims.stated_utility["suppressed_fraction"]

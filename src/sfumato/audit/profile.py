@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.audit.anonymity import anonymity_level, sample_uniques, share_below
-from sfumato.audit.closeness import equal_distance_level, ordered_distance_level
+from sfumato.audit.closeness import closeness_level
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.containment import containment_level
-from sfumato.audit.counting import Classes, group_rows, joint_counts
+from sfumato.audit.counting import Classes, group_rows, joint_counts, n_merged_spellings
 from sfumato.audit.diversity import distinct_level, entropy_level, recursive_level
 from sfumato.errors import NotBinaryError
 from sfumato.schema import Kind, Role
@@ -50,8 +50,9 @@ def _sensitive(columns: Columns, classes: Classes, name: str) -> dict[str, Any]:
         "distinct_l": distinct_level(joint),
         "entropy_l": entropy_level(joint),
         "recursive_l": {"c": RECURSIVE_C, "l": recursive_level(joint, RECURSIVE_C)},
-        "t_equal": equal_distance_level(joint),
-        "t_ordered": ordered_distance_level(joint) if has_order else None,
+        "t_equal": closeness_level(columns, classes, name, "equal"),
+        "t_ordered": closeness_level(columns, classes, name, "ordered") if has_order else None,
+        "n_merged_spellings": n_merged_spellings(columns, name),
     }
 
 

@@ -10,12 +10,16 @@ A release may be written as text although its original holds typed cells, so val
 - a date or time is its ISO text, with a blank or ``T`` between date and time, with or without seconds of zero, trailing
   zeros of the second's fraction and a time of midnight; one with an offset is that of the moment in UTC;
 - missing is the same as missing and as nothing else.
+
+Where l and t are counted, more spellings are the same sensitive value than where a release is compared with its
+original: see :func:`ranks`.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -34,6 +38,18 @@ Meaning = Callable[[Any], Hashable]
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)|nan", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d{1,300}", re.ASCII)
 _MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2})(:\d{2})?(\.\d+)?(?:([+-])(\d{2}):?(\d{2}))?", re.ASCII)
+_DECIMAL = re.compile(
+    r"(?P<sign>[+-]?)(?:(?:(?P<whole>\d+)(?:\.(?P<part>\d*))?|\.(?P<dotted>\d+))(?:e(?P<power>[+-]?0*\d{1,9}))?"
+    r"|(?P<endless>inf|infinity))",
+    re.ASCII,
+)
+_IGNORABLE = (
+    *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)),
+    *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF)),
+    *((0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
+)
+"""Code points of Unicode's property Default_Ignorable_Code_Point, from and to."""
+_TURNED = str.maketrans("0123456789", "9876543210")
 _TRUTH = {"true": True, "false": False}
 _NOT_A_NUMBER = "not-a-number"
 NEVER_EQUAL = -1
@@ -200,23 +216,84 @@ def zero_one(values: pa.Array) -> NDArray[np.int8] | None:
 
 
 def ranks(values: pa.Array, kind: Kind, domain: tuple[str, ...] | None = None) -> Ids:
-    """Rank of each distinct value in the order of its kind; missing ranks last.
+    """Rank of each distinct value in the order of its kind; spellings of the same value share one, missing is last.
 
-    Numbers are ordered by size, and equal numbers in two spellings share a rank: they are one value. An ordered column
-    follows its declared domain; where none is declared, or a value is not in it, values are ordered as they are.
+    The same sensitive value, for counting: see :func:`_same_value`. Numbers are ordered by size, dates by time, levels
+    by the declared domain (others after them), and what has no place in such an order by its first text.
     """
-    if kind is Kind.NUMERIC:
-        numbers, wrong = numbers_in(values)
-        if not wrong.any():
-            return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-    if kind is Kind.ORDERED and domain is not None:
-        place = {meaning: i for i, meaning in enumerate(meanings_beside(pa.array(domain, pa.string()), values.type))}
-        place[None] = len(place)
-        meanings = meanings_beside(values, pa.string())
-        if all(meaning in place for meaning in meanings):
-            found = np.array([place[meaning] for meaning in meanings], dtype=np.int64)
-            return np.unique(found, return_inverse=True)[1].astype(np.int64)
-    order = pc.sort_indices(values).to_numpy()
-    placed = np.empty(len(values), dtype=np.int64)
-    placed[order] = np.arange(len(values))
-    return placed
+    same, placed = _judged(values, kind, domain)
+    first: dict[Hashable, tuple[Any, ...]] = {}
+    for meaning, place in sorted(zip(same, placed, strict=True), key=lambda pair: pair[1], reverse=True):
+        first[meaning] = place
+    return _dense([first[meaning] for meaning in same])
+
+
+def spelled_ranks(values: pa.Array, kind: Kind, domain: tuple[str, ...] | None = None) -> Ids:
+    """Rank of each distinct value as :func:`ranks` orders them, with each spelling as a value of its own."""
+    return _dense(_judged(values, kind, domain)[1])
+
+
+def _judged(
+    values: pa.Array, kind: Kind, domain: tuple[str, ...] | None
+) -> tuple[list[Hashable], list[tuple[Any, ...]]]:
+    """For each value what it is the same as, and where it stands: order of the kind, then its text; missing last."""
+    moments = moments_in(values) if kind is Kind.DATE else None
+    texts = pc.cast(values, pa.string()).to_pylist()
+    same: list[Hashable] = [None if text is None else _same_value(text) for text in texts]
+    if moments is not None:
+        same = moments.to_pylist()
+    level: dict[Hashable, int] = {}
+    for number, declared in enumerate(domain or ()):
+        level.setdefault(_same_value(declared), number)
+    placed: list[tuple[Any, ...]] = []
+    for meaning, text in zip(same, texts, strict=True):
+        if meaning is None:
+            placed.append((2,))
+        elif moments is not None or (kind is Kind.NUMERIC and isinstance(meaning, tuple)):
+            placed.append((0, meaning, text))
+        elif kind is Kind.ORDERED and meaning in level:
+            placed.append((0, level[meaning], text))
+        else:
+            placed.append((1, text))
+    return same, placed
+
+
+def _dense(keys: list[tuple[Any, ...]]) -> Ids:
+    number = {key: i for i, key in enumerate(sorted(set(keys)))}
+    return np.array([number[key] for key in keys], dtype=np.int64)
+
+
+def _same_value(text: str) -> Hashable:
+    """Give what a sensitive value is counted as: a text, or a tuple that is equal, and ascends, as numbers do.
+
+    Two texts are the same value if they are equal without the code points that Unicode ignores by default, in
+    compatibility composition (NFKC), with letter case folded, composed again, and with white space around them left out
+    and within them written as one blank; or if what is left are decimal numbers of the same size, to the last digit.
+    """
+    shown = unicodedata.normalize("NFKC", "".join(c for c in text if not _is_ignorable(ord(c))))
+    shown = unicodedata.normalize("NFKC", shown.casefold())
+    shown = re.sub(r"\s+", " ", shown).strip()
+    number = _DECIMAL.fullmatch(shown)
+    return shown if number is None else _exact(*number.group("sign", "whole", "part", "dotted", "power", "endless"))
+
+
+def _is_ignorable(point: int) -> bool:
+    return point > 0x7F and any(low <= point <= high for low, high in _IGNORABLE)
+
+
+def _exact(sign: str, whole: str, part: str, dotted: str, power: str, endless: str) -> Hashable:
+    """Sign, order of magnitude and digits of a decimal number, so that tuples compare as numbers do."""
+    minus = sign == "-"
+    if endless:
+        return (-2,) if minus else (2,)
+    digits = (whole or "") + (part or dotted or "")
+    shift = int(power or 0) + len(whole or "")
+    significant = digits.lstrip("0")
+    magnitude = shift - (len(digits) - len(significant))
+    significant = significant.rstrip("0")
+    if not significant:
+        return (0,)
+    if not minus:
+        return (1, magnitude, significant)
+    # what is larger without its sign comes first: digits are turned round, and an end is larger than any digit
+    return (-1, -magnitude, significant.translate(_TURNED) + ":")

@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.atomic import PendingFile, alone_in, check_writable, explained_writing
+from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, exchange, explained_writing
 from sfumato.errors import InvalidParameterError, OutputError
 from sfumato.publishing import is_left_alone
 from sfumato.table.formats import writable_format_of
 from sfumato.table.parquet_folder import part_files
 
 _ROWS = "rows"
+_PRIVATE = 0o700
 _BESIDE_PARTS = {"_SUCCESS", "_metadata", "_common_metadata"}
 _GLANCES, _GLANCE_SECONDS = 10, 0.1
 
@@ -48,29 +49,30 @@ class PendingFolder:
                 _flush(path.rename(self.rows / f"part-{i:05d}.parquet"))
             _flush(self.rows)
 
-    def make_room(self, path: Path) -> None:
-        """Move away what stands under a name, the folder's or its manifest's; it is removed at the end."""
-        with explained_writing(path):
-            if os.path.lexists(path):
-                path.rename(self._hidden / path.name)
+    def appear(self, *, replace: bool = False) -> None:
+        """Give the folder its name, which must be free unless ``replace`` says that it may be exchanged.
 
-    def appear(self) -> None:
-        """Give the folder its name, which must be free."""
+        Where the system cannot exchange names in one step, the old folder is moved away first.
+        """
         with explained_writing(self.target):
-            self.rows.rename(self.target)
+            if not (replace and os.path.lexists(self.target) and exchange(self.rows, self.target)):
+                if replace and os.path.lexists(self.target):
+                    self.target.rename(self._former)
+                self.rows.rename(self.target)
             _flush(self.target.parent)
 
-    def disappear(self, rows: os.stat_result) -> None:
-        """Take the name away again from the folder that these rows are, if it has it."""
+    def withdraw(self, rows: os.stat_result) -> None:
+        """Take the name away again from the folder that these rows are, if it has it, and give it back."""
         with contextlib.suppress(OSError):
-            if os.path.samestat(self.target.lstat(), rows):
+            is_ours = os.path.lexists(self.target) and os.path.samestat(self.target.lstat(), rows)
+            if is_ours and not (os.path.lexists(self.rows) and exchange(self.rows, self.target)):
                 self.target.rename(self.rows)
+            if os.path.lexists(self._former) and not os.path.lexists(self.target):
+                self._former.rename(self.target)
 
-    def put_back(self, path: Path) -> None:
-        """Give its name again to what was moved away, if something was and the name is free."""
-        with contextlib.suppress(OSError):
-            if not os.path.lexists(path):
-                (self._hidden / path.name).rename(path)
+    @property
+    def _former(self) -> Path:
+        return self._hidden / self.target.name
 
 
 @contextmanager
@@ -78,7 +80,8 @@ def pending_folder(target: Path) -> Iterator[PendingFolder]:
     """Make a hidden folder beside the target, and remove it at the end with all that is left in it."""
     hidden = target.parent / f".{target.name}.{secrets.token_hex(6)}.part"
     with explained_writing(target):
-        hidden.mkdir()
+        hidden.mkdir(_PRIVATE)
+        hidden.chmod(_PRIVATE)  # a umask may have taken more
     try:
         yield PendingFolder(target, hidden)
         shutil.rmtree(hidden, ignore_errors=True)
@@ -100,31 +103,18 @@ def name_both(folder: PendingFolder, manifest: PendingFile, inputs: Sequence[Pat
 
     If that fails or is interrupted, what stood there before stands there again.
     """
-    with alone_in(folder.target.parent.resolve()):
+    with alone_in(folder.target.parent):
         check_folder_targets(folder.target, manifest.target, inputs, force=force)
         is_replaced = force or is_left_alone(manifest.target, folder.target)
         with explained_writing(folder.target):
             rows = folder.rows.stat()
         try:
-            if force:
-                folder.make_room(folder.target)
-            if is_replaced:
-                folder.make_room(manifest.target)
-            manifest.appear()
-            folder.appear()
+            appear_together([manifest], [manifest.target] if is_replaced else [])
+            folder.appear(replace=force)
         except BaseException:
-            folder.disappear(rows)
-            _remove_own(manifest)
-            for path in (manifest.target, folder.target):
-                folder.put_back(path)
+            folder.withdraw(rows)
+            manifest.withdraw()
             raise
-
-
-def _remove_own(manifest: PendingFile) -> None:
-    """Remove a manifest that has appeared, but not one that somebody else has put there."""
-    with contextlib.suppress(OSError):
-        if os.path.samestat(manifest.target.lstat(), os.fstat(manifest.file.fileno())):
-            manifest.target.unlink()
 
 
 def check_folder_targets(target: Path, manifest_target: Path, inputs: Sequence[Path], *, force: bool) -> None:

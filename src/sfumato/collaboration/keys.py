@@ -7,7 +7,6 @@ For tests and small groups. A group with an authority of its own brings its file
 from __future__ import annotations
 
 import ipaddress
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from sfumato.atomic import PendingFile, check_writable, explained_writing, remove
+from sfumato.atomic import check_writable, write_atomically
 from sfumato.collaboration.certificates import check_authority, check_key, check_name
 from sfumato.errors import InputError, InvalidParameterError
 
@@ -222,11 +221,4 @@ def _write(files: KeyFiles, certificate: x509.Certificate, key: ec.EllipticCurve
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted)
     public = certificate.public_bytes(serialization.Encoding.PEM)
     for path, content, mode in [(files.key, secret, 0o600), (files.certificate, public, 0o644)]:
-        with PendingFile(path) as pending:
-            with explained_writing(path):
-                os.fchmod(pending.file.fileno(), mode)
-                pending.file.write(content)
-            pending.complete()
-            if force:
-                remove(path)
-            pending.appear()
+        write_atomically(path, content, force=force, mode=mode)

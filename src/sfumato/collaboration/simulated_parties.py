@@ -27,6 +27,7 @@ from sfumato.collaboration.schema_file import read_shared_schema
 from sfumato.collaboration.simulated_start import INPUT, leave_nothing
 from sfumato.collaboration.transcript import Entry, Round, SessionWatch, Transcript
 from sfumato.errors import SfumatoError
+from sfumato.private_folders import write_private
 from sfumato.schema import Role
 from sfumato.table.read import ReadOptions, read_table
 
@@ -73,7 +74,7 @@ class PartyOrder:
 
 def write_orders(folder: Path, orders: list[PartyOrder]) -> None:
     """Write down what the parties are to do."""
-    (folder / ORDERS_NAME).write_text(json.dumps([asdict(order) for order in orders]), encoding="utf-8")
+    write_private(folder / ORDERS_NAME, json.dumps([asdict(order) for order in orders]))
 
 
 def run_parties(folder: Path) -> None:
@@ -105,8 +106,7 @@ def _start(order: PartyOrder) -> int:
     with suppress(BaseException):
         answer = _answer(order)
         path = Path(order.result)
-        path.with_suffix(".part").write_text(json.dumps(answer), encoding="utf-8")
-        path.with_suffix(".part").rename(path)
+        write_private(path, json.dumps(answer))
         code = 0 if "result" in answer else 1
     os._exit(code)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sfumato.atomic import PendingFile, explained_writing, remove
+from sfumato.atomic import PendingFile, alone_in, appear_together, explained_writing
 from sfumato.collaboration import simulated_start
 from sfumato.collaboration.transcript import Entry, Round, RoundProgress, SessionWatch
 from sfumato.errors import CollaborationError, OutputError
@@ -57,9 +57,8 @@ def pending_copies(copies: Mapping[Path, Path], *, force: bool) -> Iterator[Call
             problems = []
             for copy in pending.values():
                 try:
-                    if force:
-                        remove(copy.target)
-                    copy.appear()
+                    with alone_in(copy.target.parent):
+                        appear_together([copy], [copy.target] if force else [])
                 except OutputError as exc:
                     problems.append(str(exc))
             return problems

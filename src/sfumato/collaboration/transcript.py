@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from sfumato.atomic import PendingFile, check_writable, explained_writing, remove
+from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
 from sfumato.errors import OutputError
 
 _DIGEST_CHARACTERS = 16
@@ -168,10 +168,9 @@ class Transcript:
             with explained_writing(pending.target):
                 pending.file.write(content)
             pending.complete()
-            check_writable(pending.target, force=self._force)
-            if self._force:
-                remove(pending.target)
-            pending.appear()
+            with alone_in(pending.target.parent):
+                check_writable(pending.target, force=self._force)
+                appear_together([pending], [pending.target] if self._force else [])
 
     def _lines(self, outcome: dict[str, object]) -> str:
         totals = {"bytes_sent": self.bytes_sent, "bytes_received": self.bytes_received, "seconds": self.seconds}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.counting.engine import Countable, Engine, default_engine
-from sfumato.schema import Kind
-from sfumato.table.coding import Table
+from sfumato.counting.same_values import value_numbers
+from sfumato.schema import Column, Kind
+from sfumato.table.coding import Table, is_number_type
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -81,10 +83,10 @@ class ClassValueCounts:
     Parameters
     ----------
     class_index, value_code, count : arrays of the same length
-        Sorted by class, then by value; ``count`` is at least 1 and every class occurs.
+        Sorted by class, then by value; ``count`` is at least 1 and every class occurs. Codes ascend as values do.
     n_classes, n_values : int
-    value_order : array or None
-        Value codes from the lowest to the highest, where that is not the order of the codes.
+    spelled : ClassValueCounts or None
+        The same with every spelling as a value of its own, where some value has several.
     """
 
     class_index: NDArray[np.int64]
@@ -92,7 +94,7 @@ class ClassValueCounts:
     count: NDArray[np.int64]
     n_classes: int
     n_values: int
-    value_order: NDArray[np.int64] | None = None
+    spelled: ClassValueCounts | None = None
 
     def __repr__(self) -> str:
         return f"ClassValueCounts({self.n_classes:,} classes, {self.n_values:,} values, {self.n_rows:,} rows)"
@@ -119,6 +121,16 @@ class ClassValueCounts:
         dense = dense[dense.sum(axis=1) > 0]
         index, codes = np.nonzero(dense)
         return cls(index, codes, dense[index, codes], *dense.shape)
+
+    def renumbered(self, number: NDArray[np.integer]) -> ClassValueCounts:
+        """Give the values other numbers, from 0 without gaps, one for each code; values with one number are one."""
+        n_values = int(number.max(initial=-1)) + 1
+        keys = self.class_index * max(n_values, 1) + number[self.value_code]
+        pairs, places = np.unique(keys, return_inverse=True)
+        count = np.zeros(len(pairs), dtype=np.int64)
+        np.add.at(count, places, self.count)
+        index, code = np.divmod(pairs, max(n_values, 1))
+        return ClassValueCounts(index, code, count, self.n_classes, n_values)
 
     @property
     def n_rows(self) -> int:
@@ -151,30 +163,28 @@ class ClassValueCounts:
 def class_value_counts(
     source: Countable, columns: Sequence[str], sensitive: str, engine: Engine | None = None
 ) -> ClassValueCounts:
-    """Count the values of a sensitive (or target) column within every equivalence class of other columns.
+    """Count the values of a sensitive column within every equivalence class of other columns.
 
-    The values keep the order of their codes; for an ordered column with a declared domain, ``value_order`` says the
-    order of the domain (undeclared and missing values last).
+    Cells that hold the same value in different spellings count as one (see :mod:`sfumato.counting.same_values`); what
+    ``spelled`` holds counts them apart. Values are numbered in the order of their kind; missing is last.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> table = pa.table({"sex": ["m", "f", "m"], "ill": ["flu", "flu", None]})
+    >>> table = pa.table({"sex": ["m", "f", "m", "m"], "ill": ["flu", "flu", None, "Flu"]})
     >>> class_value_counts(table, ["sex"], "ill").n_distinct.tolist()
     [1, 2]
     """
-    found = ClassValueCounts.from_cells(cell_table(source, [*columns, sensitive], engine))
-    order = _domain_order(source, sensitive) if isinstance(source, Table) else None
-    if order is None:
-        return found
-    return ClassValueCounts(found.class_index, found.value_code, found.count, found.n_classes, found.n_values, order)
+    cells = cell_table(source, [*columns, sensitive], engine)
+    found = ClassValueCounts.from_cells(cells)
+    values = cells.values[-1] if cells.values is not None else pa.array([], pa.string())
+    numbers = value_numbers(values, source.schema[sensitive] if isinstance(source, Table) else _column_of(values))
+    spelled = found.renumbered(numbers.spelled)
+    return replace(found.renumbered(numbers.merged), spelled=spelled) if numbers.has_spellings else spelled
 
 
-def _domain_order(table: Table, name: str) -> NDArray[np.int64] | None:
-    described = table.schema[name]
-    if described.kind is not Kind.ORDERED or described.domain is None:
-        return None
-    rank = {value: i for i, value in enumerate(described.domain)}
-    values = table[name].values.to_pylist()
-    ranks = [len(rank) if value is None else rank.get(str(value), len(rank)) for value in values]
-    return np.argsort(ranks, kind="stable").astype(np.int64)
+def _column_of(values: pa.Array) -> Column:
+    """Describe the values of a frame by their type."""
+    if pa.types.is_temporal(values.type):
+        return Column("values", kind=Kind.DATE)
+    return Column("values", kind=Kind.NUMERIC if is_number_type(values.type) else Kind.CATEGORICAL)

@@ -1,4 +1,7 @@
-"""How a sensitive column is spread within the classes of equal rows: l-diversity and t-closeness."""
+"""How a sensitive column is spread within the classes of equal rows: l-diversity and t-closeness.
+
+Values are different when they are different values, not spellings: see :mod:`sfumato.counting.same_values`.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,8 @@ def t_closeness(counts: ClassValueCounts, distance: Literal["equal", "ordered"] 
 
     Li et al. (2007), with the earth mover's distance between the sensitive column's distribution in a class (p) and in
     the whole table (q). Between 0 and 1; **lower is safer**. A missing value is a value. An empty table, one class, and
-    one value give 0.
+    one value give 0. Where values have several spellings (``counts.spelled``) these are compared as values of their own
+    as well, and the larger distance counts: merging values can hide a distance.
 
     Parameters
     ----------
@@ -98,8 +102,8 @@ def t_closeness(counts: ClassValueCounts, distance: Literal["equal", "ordered"] 
     distance : {"equal", "ordered"}
         ``equal``: all values are equally far apart, :math:`\frac12 \sum_i |p_i - q_i|`.
         ``ordered``: by rank among the m values that occur,
-        :math:`\frac{1}{m-1} \sum_i |\sum_{j \le i} (p_j - q_j)|`. The order is ``counts.value_order`` or, without one,
-        that of the codes.
+        :math:`\frac{1}{m-1} \sum_i |\sum_{j \le i} (p_j - q_j)|`, in the order
+        of the codes.
 
     Notes
     -----
@@ -113,10 +117,11 @@ def t_closeness(counts: ClassValueCounts, distance: Literal["equal", "ordered"] 
     """
     if distance not in ("equal", "ordered"):
         raise InvalidParameterError(name="distance", problem=f"got {distance!r}", allowed="'equal' or 'ordered'")
+    by_spelling = t_closeness(counts.spelled, distance) if counts.spelled is not None else 0.0
     if not counts.n_classes or counts.n_values < 2:
-        return 0.0
+        return by_spelling
     distances = _equal_distances(counts) if distance == "equal" else _ordered_distances(counts)
-    return min(1.0, max(0.0, float(distances.max())))
+    return min(1.0, max(0.0, float(distances.max()), by_spelling))
 
 
 def _shares(counts: ClassValueCounts) -> NDArray[np.float64]:
@@ -137,9 +142,8 @@ def _ordered_distances(counts: ClassValueCounts) -> NDArray[np.float64]:
     [a, b) therefore crosses Q once, at s, and its area follows from the sums of Q.
     """
     starts, index, last = counts.class_starts, counts.class_index, counts.n_values - 1
-    code, count = _by_rank(counts)
-    totals = counts.value_totals if counts.value_order is None else counts.value_totals[counts.value_order]
-    overall = np.cumsum(totals)[:last] / counts.n_rows
+    code, count = counts.value_code, counts.count
+    overall = np.cumsum(counts.value_totals)[:last] / counts.n_rows
     sums = np.concatenate([[0.0], np.cumsum(overall)])
     running = np.cumsum(count)
     running -= (running[starts] - count[starts])[index]
@@ -151,14 +155,3 @@ def _ordered_distances(counts: ClassValueCounts) -> NDArray[np.float64]:
     area = share * (2 * crossing - begin - end) + sums[begin] + sums[end] - 2 * sums[crossing]
     ahead = sums[begin[starts]]  # before a class's first value its share is 0
     return np.asarray((np.add.reduceat(area, starts) + ahead) / last)
-
-
-def _by_rank(counts: ClassValueCounts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Value ranks and counts, ascending within each class."""
-    if counts.value_order is None:
-        return counts.value_code, counts.count
-    rank = np.empty(counts.n_values, dtype=np.int64)
-    rank[counts.value_order] = np.arange(counts.n_values)
-    ranks = rank[counts.value_code]
-    order = np.lexsort((ranks, counts.class_index))
-    return ranks[order], counts.count[order]

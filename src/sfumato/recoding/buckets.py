@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.contract import Release
+from sfumato.counting.same_values import value_numbers
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.schema import Column, Kind, Role, Schema
@@ -143,9 +144,7 @@ def checked_table(table: AnyTable, sensitive: str | None) -> tuple[Table, str]:
     if not isinstance(table, Table):
         problem = "is a sparse 0/1 table, whose features have no sensitive column beside them"
         raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
-    if not table.schema.names(Role.QUASI_IDENTIFIER):
-        problem = "the table has no quasi-identifier, so that there is nothing from which to part the sensitive value"
-        raise SchemaError(problem, hint="give a column the role quasi-identifier")
+    table.schema.check_quasi_identifiers("from which to part the sensitive value")
     named = list(dict.fromkeys([*([sensitive] if sensitive else []), *table.schema.names(Role.SENSITIVE)]))
     if len(named) != 1:
         problem = f"buckets protect one sensitive column, and the table has {len(named)}"
@@ -159,11 +158,9 @@ def checked_table(table: AnyTable, sensitive: str | None) -> tuple[Table, str]:
 
 
 def sensitive_codes(table: Table, name: str) -> Ids:
-    """Code the values of a sensitive column from 0; equal numbers in two spellings are one value, and so is missing."""
+    """Code the values of a sensitive column from 0; several spellings of one value are one, and so is missing."""
     column = table[name]
-    if table.schema[name].kind is not Kind.NUMERIC:
-        return column.codes
-    return np.unique(column.numbers(), return_inverse=True)[1].astype(np.int32)[column.codes]
+    return value_numbers(column.values, table.schema[name]).merged[column.codes]
 
 
 def check_level(name: str, level: object) -> None:

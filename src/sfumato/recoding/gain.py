@@ -18,7 +18,7 @@ from sfumato.recoding.base import check_truth_value
 from sfumato.recoding.global_recoding import GlobalRecoder, recoder_parameters
 from sfumato.recoding.lattice_class_losses import CLASS_LOSSES, LOSSES
 from sfumato.recoding.level_recoding import LevelRecoding
-from sfumato.recoding.privacy_goal import ranks_of
+from sfumato.recoding.privacy_goal import sensitive_numbers
 from sfumato.recoding.weights import information_gains, weights_by_gain
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
@@ -176,12 +176,12 @@ def _least_different_values(
     Of distinct rows that were not counted together with the column it is known which values occur in them.
     """
     if isinstance(released, CountedTable) and name in released.occurring:
-        rank = ranks_of(table, name)
+        rank = sensitive_numbers(table, name).merged
         occurs = np.zeros((n_classes, rank.max(initial=0) + 1), dtype=np.bool_)
         for value, has_value in enumerate(released.occurring[name].T):
             occurs[class_of_row[has_value], rank[value]] = True
         return int(occurs.sum(axis=1).min())
-    rank = ranks_of(released, name)
+    rank = sensitive_numbers(released, name).merged
     n_ranks = int(rank.max(initial=0)) + 1
     pairs = np.unique(class_of_row * n_ranks + rank[released[name].codes])
     return int(np.bincount(pairs // n_ranks).min())

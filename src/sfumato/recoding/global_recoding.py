@@ -271,9 +271,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
             raise InvalidParameterError("hierarchies", got, allowed="hierarchies or paths by column")
         if not self.max_seconds > 0:
             raise InvalidParameterError("max_seconds", f"got {self.max_seconds!r}", allowed="above 0")
-        if not table.schema.names(Role.QUASI_IDENTIFIER):
-            problem = "the table has no quasi-identifier to coarsen"
-            raise SchemaError(problem, hint="give a column the role quasi-identifier")
+        table.schema.check_quasi_identifiers("to coarsen")
         return table
 
     def _problem(
@@ -287,7 +285,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         cells = cell_table(table, [*names, *(name for name in dict.fromkeys(beside) if name not in names)])
         place = {name: i for i, name in enumerate(cells.columns)}
         codes = np.column_stack([c.level_codes[0][cells.codes[:, place[c.name]]] for c in fitted])
-        ranks = zip(goal.sensitive_ranks(table), goal.sensitive, strict=True)
+        models, judged = goal.conditions(table)
         return LatticeProblem(
             codes=codes,
             counts=cells.counts,
@@ -295,10 +293,10 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
             shares=tuple(c.shares for c in fitted),
             k=int(self.k),
             max_suppressed_fraction=float(self.max_suppressed_fraction),
-            models=goal.models(),
+            models=models,
             loss=self.loss,
             weights=self.column_weights(table, names),
-            sensitive=tuple(rank[cells.codes[:, place[name]]] for rank, name in ranks),
+            sensitive=tuple(column.numbers[cells.codes[:, place[column.name]]] for column in judged),
             target=cells.codes[:, place[target]] if target else None,
         ), cells
 

@@ -10,6 +10,7 @@ from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, combi
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DiversityVariant, Guarantee, KAnonymity, LDiversity
 from sfumato.recoding.base import Recoder, Recoding, check_choices, check_truth_value
+from sfumato.recoding.buckets import sensitive_codes
 from sfumato.recoding.constraints import constraint_of
 from sfumato.recoding.cover import Cover
 from sfumato.recoding.mondrian import SplitRule, mondrian_partition
@@ -107,7 +108,7 @@ class Mondrian(Recoder):
             statistics=statistics,
             criterion=criterion,
             is_allowed=constraint_of(diversity) if diversity else None,
-            sensitive=table[diversity.sensitive].codes if diversity else None,
+            sensitive=sensitive_codes(table, diversity.sensitive) if diversity else None,
             progress=progress,
         )
         return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)

@@ -9,9 +9,9 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.counting.same_values import ValueNumbers, value_numbers
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, KAnonymity, LDiversity, TCloseness
-from sfumato.recoding.axes import positions_of
 from sfumato.recoding.lattice_models import ClassModel, CloseClasses, DiverseClasses
 from sfumato.schema import Role
 from sfumato.table.coding import Table
@@ -67,7 +67,7 @@ class PrivacyGoal:
             problem = "l-diversity and t-closeness are about a sensitive column, and the table has none"
             raise SchemaError(problem, hint="give a column the role sensitive, or name it with the parameter sensitive")
         for name in found:
-            n_distinct = table[name].n_distinct
+            n_distinct = sensitive_numbers(table, name).n_values
             if level is not None and level > n_distinct:
                 problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
                 raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
@@ -87,19 +87,32 @@ class PrivacyGoal:
                 promised.append(TCloseness(float(self.t), name, over, self.distance))
         return promised
 
-    def models(self) -> tuple[ClassModel, ...]:
-        """Conditions on classes besides their size; sensitive columns are numbered in their order."""
-        found: list[ClassModel] = []
-        for place in range(len(self.sensitive)):
-            if self.l is not None:
-                found.append(DiverseClasses(float(self.l), self.variant, self.c, place))
-            if self.t is not None:
-                found.append(CloseClasses(float(self.t), self.distance, place))
-        return tuple(found)
+    def conditions(self, table: Table) -> tuple[tuple[ClassModel, ...], tuple[JudgedColumn, ...]]:
+        """Conditions on classes besides their size, and the columns that they count, which they name by place.
 
-    def sensitive_ranks(self, table: Table) -> list[NDArray[np.int32]]:
-        """For each sensitive column, the number of each of its codes in the order of its kind; missing is last."""
-        return [ranks_of(table, name) for name in self.sensitive]
+        l counts values, however they are spelled. t is kept by the values and by their spellings, each by itself.
+        """
+        models: list[ClassModel] = []
+        judged: list[JudgedColumn] = []
+        for name in self.sensitive:
+            numbers = sensitive_numbers(table, name)
+            judged.append(JudgedColumn(name, numbers.merged))
+            if self.l is not None:
+                models.append(DiverseClasses(float(self.l), self.variant, self.c, len(judged) - 1))
+            if self.t is not None:
+                models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
+            if self.t is not None and numbers.has_spellings:
+                judged.append(JudgedColumn(name, numbers.spelled))
+                models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
+        return tuple(models), tuple(judged)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedColumn:
+    """A sensitive column and the number of each of its codes, in the order of its kind; missing is last."""
+
+    name: str
+    numbers: NDArray[np.int32]
 
 
 def _named(names: str | None, table: Table) -> list[str]:
@@ -125,13 +138,6 @@ def _refuse_alone(names: str | None, variant: DiversityVariant, c: float | None)
             raise InvalidParameterError(name, "got one without l or t", allowed="given together with l or t")
 
 
-def ranks_of(table: Table, name: str) -> NDArray[np.int32]:
-    """Rank of each code of a column in the order of its kind; equal numbers share one, and missing is last."""
-    column = table[name]
-    positions = positions_of(table.schema[name], column.values.drop_null())
-    ranks = np.arange(column.n_distinct, dtype=np.int32)
-    if positions is not None:
-        known = np.unique(positions, return_inverse=True)[1]
-        ranks[: len(known)] = known
-        ranks[len(known) :] = int(known.max(initial=-1)) + 1
-    return ranks
+def sensitive_numbers(table: Table, name: str) -> ValueNumbers:
+    """Numbers of the codes of a sensitive column: equal for the same value, and one for each spelling."""
+    return value_numbers(table[name].values, table.schema[name])

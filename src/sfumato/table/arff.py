@@ -23,6 +23,8 @@ _ATTRIBUTE = re.compile(
     r"""@attribute\s+(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s{'"]+))\s*(?P<type>\S.*)$""",
     re.IGNORECASE | re.DOTALL,
 )
+_NOMINAL = re.compile(r"""\{(?P<values>(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^'"}])*)\}\s*(?:%.*)?""", re.DOTALL)
+_COMMENT = re.compile(r"[\s%]")
 _SPARSE_CELL = re.compile(r"\s*(\d{1,9})\s+(.*)$", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
@@ -73,7 +75,7 @@ def _meaningful_lines(text: Text) -> Iterator[tuple[int, str]]:
 def _header(lines: Iterator[tuple[int, str]], place: str) -> list[_Attribute]:
     attributes: list[_Attribute] = []
     for number, line in lines:
-        keyword = line.split(None, 1)[0].lower()
+        keyword = _COMMENT.split(line, maxsplit=1)[0].lower()
         if keyword == "@attribute":
             attributes.append(_attribute(line, place, number))
         elif keyword == "@data":
@@ -91,11 +93,12 @@ def _attribute(line: str, place: str, number: int) -> _Attribute:
     if match is None:
         _refuse("expected @attribute NAME TYPE", place, number)
     name, data_type = _unquoted(match), match["type"].strip()
-    word = data_type.split(None, 1)[0].lower()
+    word = _COMMENT.split(data_type, maxsplit=1)[0].lower()
     if data_type.startswith("{"):
-        if not data_type.endswith("}"):
+        listed = _NOMINAL.fullmatch(data_type)
+        if listed is None and not data_type.endswith("}"):
             _refuse("the list of values does not end with }", place, number)
-        cells = _split(data_type[1:-1], place, number)
+        cells = _split(listed["values"] if listed else data_type[1:-1], place, number)
         return _Attribute(name, Kind.CATEGORICAL, tuple(cell for cell in cells if cell is not None))
     if word in _NUMERIC_TYPES:
         return _Attribute(name, Kind.NUMERIC)

@@ -35,10 +35,12 @@ class CellRules:
         return self.schema.missing_tokens(name) if name in self.schema else self.schema.missing
 
     def is_text(self, name: str) -> bool:
-        """Whether numbers among the text of a column are text too, because the schema or the caller says so."""
-        if self.mixed_as_text or self.schema is None or name not in self.schema:
-            return self.mixed_as_text
-        return self.schema[name].kind in (Kind.CATEGORICAL, Kind.ORDERED)
+        """Whether numbers among the text of a column are text too, because the schema or the caller says so.
+
+        A column that the schema describes may mix them: numbers that are partly stored as text are numbers all the
+        same, and what does not fit the kind is refused by that.
+        """
+        return self.mixed_as_text or (self.schema is not None and name in self.schema)
 
 
 @dataclass(repr=False)
@@ -129,19 +131,31 @@ def as_text(values: pa.Array) -> pa.Array:
 
 
 def check_names(names: Iterable[object], *, place: str | None, line: int | None = None) -> list[str]:
-    """Trim column names; refuse empty and repeated ones, by position, for what stands there may be a row of data."""
+    """Trim column names; refuse empty and repeated ones, by position, for what stands there may be a row of data.
+
+    ``line`` is the one on which the names stand, in a file that need not have any.
+    """
     trimmed = [str(name).strip().removeprefix("\ufeff").strip() for name in names]
-    hint = "if the first line holds data and no names, read it with --no-header (header=False)"
     positions: dict[str, int] = {}
     for position, name in enumerate(trimmed, start=1):
         if not name:
             problem = f"column {position:,} of {len(trimmed):,} has no name"
-            raise InputError(problem, path=place, line=line, hint=hint)
+            hint = f"give column {position:,} a name"
+            if position == 1 and all(trimmed[1:]):
+                hint = "give column 1 a name, or leave it out if it only numbers the rows"
+            raise _wrong_name(problem, hint, place, line)
         if name in positions:
             problem = f"columns {positions[name]:,} and {position:,} have the same name"
-            raise InputError(problem, path=place, line=line, hint=hint)
+            raise _wrong_name(problem, f"rename one of the columns {positions[name]:,} and {position:,}", place, line)
         positions[name] = position
     return trimmed
+
+
+def _wrong_name(problem: str, hint: str, place: str | None, line: int | None) -> InputError:
+    if line is None:
+        return InputError(problem, path=place, hint=hint)
+    hint += f" in line {line:,}; if that line holds data and no names, say that there is no header"
+    return InputError(problem, path=place, line=line, hint=hint, remedy=("header",))
 
 
 def plain_array(cells: pa.Array | pa.ChunkedArray, name: str, place: str | None) -> pa.Array:

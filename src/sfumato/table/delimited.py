@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.csv
@@ -18,7 +19,7 @@ from sfumato.table import text as limits
 from sfumato.table.cells import ColumnCoder, check_names
 from sfumato.table.coding import Codes
 from sfumato.table.parsed import Parsed
-from sfumato.table.records import Record, fault_of, line_of_record, sniff_delimiter, split_records
+from sfumato.table.records import fault_of, line_of_record, sniff_delimiter, split_records, title_lines, with_title_hint
 from sfumato.table.text import Text
 
 _SENTINEL = "end"
@@ -56,6 +57,12 @@ class Layout:
     delimiter: str
     names: list[str]
     skip_bytes: int
+    has_header: bool
+
+    @property
+    def without_rows(self) -> str:
+        """What is wrong with a text that has no data row."""
+        return "has a header but no data rows" if self.has_header else "holds no data rows"
 
     @property
     def last_row(self) -> bytes:
@@ -68,13 +75,22 @@ def layout_of(text: Text, *, delimiter: str | None, header: bool) -> Layout:
     chosen = sniff_delimiter(text) if delimiter is None else _checked_delimiter(delimiter)
     first = next(split_records(text.lines(), chosen), None)
     if first is None:
-        problem = "holds nothing but empty lines"
-        raise InputError(problem, path=text.name)
+        after = f" after the first {text.skipped_lines:,}, which are skipped" if text.skipped_lines else ""
+        raise InputError(f"holds nothing but empty lines{after}", path=text.name)
     if not first.is_closed:
         raise fault_of(text, chosen, len(first.cells))
     labels = first.cells if header else [f"c{i}" for i in range(1, len(first.cells) + 1)]
-    names = check_names(labels, place=text.name, line=first.first_line)
-    return Layout(chosen, names, _header_bytes(text, first) if header else 0)
+    if delimiter is None and len(first.cells) == 1 and title_lines(text):
+        problem = "has one cell, and the lines after it have more by another delimiter"
+        fault = InputError(
+            problem, path=text.name, line=first.first_line, hint="name the delimiter", remedy=("delimiter",)
+        )
+        raise with_title_hint(fault, title_lines(text))
+    try:
+        names = check_names(labels, place=text.name, line=first.first_line)
+    except InputError as error:
+        raise with_title_hint(error, title_lines(text)) from None
+    return Layout(chosen, names, _bytes_of_lines(text, first.last_line if header else text.skipped_lines), header)
 
 
 def _checked_delimiter(delimiter: str) -> str:
@@ -85,14 +101,9 @@ def _checked_delimiter(delimiter: str) -> str:
     raise InvalidParameterError(name="delimiter", problem=problem, allowed=allowed)
 
 
-def _header_bytes(text: Text, header: Record) -> int:
-    """Length of everything up to the end of the header's last line."""
-    n_bytes = 0
-    for number, line in enumerate(text.lines(), start=1):
-        n_bytes += len(line.encode())
-        if number == header.last_line:
-            break
-    return n_bytes
+def _bytes_of_lines(text: Text, n_lines: int) -> int:
+    """Length of the first lines with their ends."""
+    return sum(len(line.encode()) for line in islice(text.physical_lines(), n_lines))
 
 
 def _parse_cells(text: Text, layout: Layout) -> pa.Table:
@@ -103,8 +114,7 @@ def _parse_cells(text: Text, layout: Layout) -> pa.Table:
     if cells is None:
         raise fault_of(text, layout.delimiter, len(layout.names))
     if cells.num_rows == 1:
-        problem = "has a header but no data rows" if layout.skip_bytes else "holds no data rows"
-        raise InputError(problem, path=text.name)
+        raise InputError(layout.without_rows, path=text.name)
     return cells
 
 

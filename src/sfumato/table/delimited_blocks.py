@@ -42,8 +42,7 @@ class DelimitedBlocks:
             if chosen.num_rows:
                 yield [_whole(chosen.column(str(i))) for i in positions]
         if not n_rows:
-            problem = "has a header but no data rows" if self.layout.skip_bytes else "holds no data rows"
-            raise InputError(problem, path=self.text.name)
+            raise InputError(self.layout.without_rows, path=self.text.name)
 
     def _parsed(self, positions: Sequence[int]) -> Iterator[pa.Table]:
         rest = b""

@@ -7,7 +7,7 @@ cell value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,11 +26,14 @@ from sfumato.table.column_names import (
 )
 from sfumato.table.mixed import mixed_columns
 
+AnyTable = Table | BinaryTable
+
 UNIQUE_FRACTION = 0.95
 """A column whose value is unique in this share of the rows names people."""
 _FEWEST_ROWS = 20  # below this, unique values say nothing
 _KEY_FRACTION = 0.05  # an "id" with fewer distinct values than this share of the rows is a code, not a key
 _MOST_CLASSES = 20
+_MOST_CLASSES_IN_WORDS = 100
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,15 @@ class ColumnGuess:
     n_distinct : int
         Distinct values, not counting a missing one.
     n_missing : int
+    is_given : bool
+        Whether the role was given and not guessed.
     """
 
     column: Column
     reason: str
     n_distinct: int
     n_missing: int
+    is_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,11 @@ class _Seen:
         )
 
     @property
+    def most_classes_by_convention(self) -> int:
+        """Values up to which a column that stands where the class stands is one: of words more than of numbers."""
+        return _MOST_CLASSES_IN_WORDS if self.column.kind is Kind.CATEGORICAL else _MOST_CLASSES
+
+    @property
     def n_present(self) -> int:
         return self.coded.n_rows - self.n_missing
 
@@ -86,7 +97,7 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
     that is not a decimal measurement; the name of a target with 2 to 20 values (one column at most: the plainest name,
     then two values before more, then the rightmost); the name of something sensitive; the name of something others
     know; one value only; and else quasi-identifier. When no target was found, a last column with two values and no
-    telling name is taken.
+    telling name is taken; of an ARFF file also one with more values, since the last attribute is the class there.
 
     Features of a :class:`BinaryTable` are quasi-identifiers; only its companions are guessed. The reason of a column
     that is categorical although almost all its rows are numbers (see :func:`mixed_columns`) says so.
@@ -120,9 +131,39 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
         for s in seen
     ]
     if target is None and Role.TARGET not in known.values():
-        rest = _last_as_target(seen, rest, known)
+        is_arff = plain.source is not None and plain.source.format == "arff"
+        rest = _last_as_target(seen, rest, known, by_convention=is_arff)
     Schema.of(guess.column for guess in rest)
     return features + _with_mixtures(plain, rest)
+
+
+def with_guessed_roles(
+    table: AnyTable, roles: Mapping[str, Role], *, quasi_identifiers_as_given: bool = False
+) -> tuple[AnyTable, list[ColumnGuess]]:
+    """Give the named columns their roles and the others guessed ones; returned with what is said of every column.
+
+    Features of a binary table have no guess. With ``quasi_identifiers_as_given`` a list of quasi-identifiers is
+    complete: no other column is guessed to be one.
+    """
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    guesses = [g for g in describe_columns(table, overrides=roles) if g.column.name in plain.schema]
+    if quasi_identifiers_as_given and Role.QUASI_IDENTIFIER in roles.values():
+        guesses = [_not_quasi(g) if g.column.name not in roles else g for g in guesses]
+    return redescribed(table, [guess.column for guess in guesses]), guesses
+
+
+def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
+    """Describe the columns of a table anew; of a binary table those beside its features."""
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    described = plain.with_schema(Schema.of(columns, plain.schema.missing))
+    return replace(table, companions=described) if isinstance(table, BinaryTable) else described
+
+
+def _not_quasi(guess: ColumnGuess) -> ColumnGuess:
+    if guess.column.role is not Role.QUASI_IDENTIFIER:
+        return guess
+    column = replace(guess.column, role=Role.OTHER)
+    return replace(guess, column=column, reason="not among the quasi-identifiers given → other")
 
 
 def _with_mixtures(table: Table, guesses: list[ColumnGuess]) -> list[ColumnGuess]:
@@ -155,7 +196,7 @@ def _describe_features(table: BinaryTable, known: Mapping[str, Role]) -> list[Co
 
 def _override(seen: _Seen, known: Mapping[str, Role]) -> ColumnGuess | None:
     role = known.get(seen.column.name)
-    return None if role is None else seen.guess(role, "as given")
+    return None if role is None else replace(seen.guess(role, "as given"), is_given=True)
 
 
 def _identifier(seen: _Seen) -> ColumnGuess | None:
@@ -212,8 +253,19 @@ def _other(seen: _Seen) -> ColumnGuess:
 _UNKNOWN = "nothing known about it: treated as a quasi-identifier to be on the safe side"
 
 
-def _last_as_target(seen: list[_Seen], guesses: list[ColumnGuess], known: Mapping[str, Role]) -> list[ColumnGuess]:
-    """Take a two-valued last column as the target, but never one whose name says that others know or want it."""
-    if not guesses or guesses[-1].reason != _UNKNOWN or guesses[-1].n_distinct != 2 or seen[-1].column.name in known:
+def _last_as_target(
+    seen: list[_Seen], guesses: list[ColumnGuess], known: Mapping[str, Role], *, by_convention: bool
+) -> list[ColumnGuess]:
+    """Take a two-valued last column as the target, but never one whose name says that others know or want it.
+
+    In ARFF the last attribute is the class by convention, so that one of more values is taken as well.
+    """
+    if not guesses or guesses[-1].reason != _UNKNOWN or seen[-1].column.name in known:
         return guesses
-    return [*guesses[:-1], seen[-1].guess(Role.TARGET, "no column is named like a target; the last one has 2 values")]
+    last = seen[-1]
+    if last.n_distinct >= 2 and by_convention and last.n_distinct <= last.most_classes_by_convention:
+        why = "no column is named like a target; the last attribute of an ARFF file is the class by convention"
+        return [*guesses[:-1], last.guess(Role.TARGET, why)]
+    if last.n_distinct == 2:
+        return [*guesses[:-1], last.guess(Role.TARGET, "no column is named like a target; the last one has 2 values")]
+    return guesses

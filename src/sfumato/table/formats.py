@@ -8,6 +8,8 @@ from pathlib import PurePath
 from sfumato.errors import InvalidParameterError
 
 READABLE = ("csv", "tsv", "parquet", "excel", "arff", "libsvm")
+WITH_ROWS_ABOVE = ("csv", "tsv", "excel")
+"""Formats in which rows that are no part of the table can stand above it."""
 WRITABLE = ("csv", "tsv", "csv.gz", "tsv.gz", "parquet", "excel", "libsvm")
 
 _BY_SUFFIX = {

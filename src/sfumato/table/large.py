@@ -26,14 +26,12 @@ from sfumato.table.coding import Source, Table
 from sfumato.table.delimited import layout_of
 from sfumato.table.delimited_blocks import DelimitedBlocks
 from sfumato.table.distinct import DistinctValues, coded_block, open_cells
-from sfumato.table.formats import format_of
 from sfumato.table.frame_blocks import FrameBlocks
 from sfumato.table.frames import ContentDigest, native_frame, source_name
 from sfumato.table.outlined import OutlinedTable
 from sfumato.table.parquet import ParquetBlocks
 from sfumato.table.parquet_folder import FolderBlocks, StoredParquet, is_folder
-from sfumato.table.read import DEFAULT_OPTIONS, ReadOptions, check_covers
-from sfumato.table.text import check_text
+from sfumato.table.read import DEFAULT_OPTIONS, ReadOptions, check_covers, checked_text, format_to_read
 from sfumato.table.weighted import OpenColumn
 from sfumato.table.write import BlockWriter
 
@@ -163,7 +161,7 @@ def _open_file(
         folder.ensure_unchanged()
         source = Source(str(path), folder.sha256, name)
         return _described(found, source, parts, folder.ensure_unchanged, schema, options)
-    with open_stored(path, most_held=0) as stored:
+    with open_stored(path, most_held=0, in_blocks=True) as stored:
         blocks = _raw_blocks(stored, Path(path), name, options)
         found = _distinct(blocks, _coder(stored.name, schema, options), memory, told)
         stored.ensure_unchanged()
@@ -257,7 +255,7 @@ def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
     allowed = "a CSV or Parquet file that can be read several times"
     if str(path) == STANDARD_INPUT:
         raise InvalidParameterError("DATA read in blocks", "got standard input", allowed=allowed)
-    name = options.format or format_of(path).removesuffix(".gz")
+    name = format_to_read(path, options)
     if name not in FORMATS:
         hint = "leave --memory out, or convert the file"
         raise InvalidParameterError("DATA read in blocks", "got another format", allowed=allowed, hint=hint)
@@ -274,14 +272,14 @@ def _refuse_dropping(options: ReadOptions) -> None:
 def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions) -> RawBlocks:
     """Read the bytes once, for their hash and, in text, for what cannot be text."""
     if name != "parquet":
-        text = check_text(stored, options.encoding)
+        text = checked_text(stored, options)
         delimiter = "\t" if name == "tsv" and options.delimiter is None else options.delimiter
         return DelimitedBlocks(text, layout_of(text, delimiter=delimiter, header=options.header))
     head, chunks = with_head(stored.first_pass(), len(_PARQUET_MAGIC))
     deque(chunks, maxlen=0)
     if head != _PARQUET_MAGIC:
         problem = "is empty" if not head else "is not a Parquet file"
-        raise InputError(problem, path=stored.name, hint="name its format with --format" if head else "")
+        raise InputError(problem, path=stored.name, hint="name its format" if head else "", remedy=("format",))
     return ParquetBlocks.of(path, stored.name)
 
 

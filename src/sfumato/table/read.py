@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sfumato.errors import ColumnNotFoundError, SchemaError
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Role, Schema
 from sfumato.table.arff import parse_arff
 from sfumato.table.binary import BinaryTable
@@ -17,14 +17,15 @@ from sfumato.table.bytes import StoredBytes, open_stored
 from sfumato.table.cells import CellRules, ColumnCoder
 from sfumato.table.coding import Source, Table
 from sfumato.table.delimited import parse_delimited
-from sfumato.table.formats import READABLE, check_format, format_of
+from sfumato.table.foreign import refuse_address, refuse_foreign_suffix
+from sfumato.table.formats import READABLE, WITH_ROWS_ABOVE, check_format, format_of
 from sfumato.table.frames import binary_from_sparse, native_frame, parse_frame, source_name, with_content_hash
 from sfumato.table.libsvm import parse_libsvm
 from sfumato.table.parquet import parse_parquet
 from sfumato.table.parquet_folder import StoredParquet, is_folder, parse_folder
 from sfumato.table.parsed import Parsed
 from sfumato.table.spreadsheet import parse_spreadsheet
-from sfumato.table.text import check_text
+from sfumato.table.text import Text, check_text
 
 __all__ = ["DEFAULT_OPTIONS", "ReadOptions", "format_of", "read_table"]
 
@@ -44,7 +45,10 @@ class ReadOptions:
     header : bool
         Whether the first line (row) holds the names; else they are ``c1``, ``c2``, ….
     sheet : str or None
-        Of workbooks; ``None``: the first.
+        Of workbooks; ``None``: the only one that holds something. Of several one must be named.
+    skip_rows : int
+        Lines of a text file, or rows of a sheet, that stand above the header (above the data without one) and are no
+        part of the table, such as a title.
     missing : tuple of str
         Texts that mean "missing", when no schema says.
     complete_rows_only : bool
@@ -59,6 +63,7 @@ class ReadOptions:
     encoding: str | None = None
     header: bool = True
     sheet: str | None = None
+    skip_rows: int = 0
     missing: tuple[str, ...] = DEFAULT_MISSING_TOKENS
     complete_rows_only: bool = False
     mixed_as_text: bool = False
@@ -101,7 +106,7 @@ def read_table(
 
 
 def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
-    name = format_of(path).removesuffix(".gz") if options.format is None else check_format(options.format, READABLE)
+    name = format_to_read(path, options)
     coder = ColumnCoder(CellRules(schema, options.missing, options.mixed_as_text))
     if name == "parquet" and is_folder(path):
         folder = StoredParquet.of(path)
@@ -110,7 +115,7 @@ def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: Rea
     with open_stored(path) as stored:
         coder.place = stored.name
         if name == "libsvm":
-            text = check_text(stored, options.encoding)
+            text = check_text(stored, options.encoding, is_declared=options.format is not None)
             binary = parse_libsvm(text, coder, Source(stored.name, stored.sha256, name))
             stored.ensure_unchanged()
             return _described(binary, schema) if schema is not None else binary
@@ -119,12 +124,42 @@ def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: Rea
         return _table(parsed, Source(stored.name, stored.sha256, name), schema, options)
 
 
+def format_to_read(path: str | os.PathLike[str], options: ReadOptions) -> str:
+    """Name the format in which a file is read, without ``.gz``; refuses those that cannot be, and addresses.
+
+    Raises
+    ------
+    InputError
+        If the path is an address, or its suffix stands for a format that cannot be read.
+    InvalidParameterError
+        If rows are to be skipped in a format that has no lines.
+    """
+    refuse_address(path)
+    if options.format is None:
+        refuse_foreign_suffix(path)
+        name = format_of(path).removesuffix(".gz")
+    else:
+        name = check_format(options.format, READABLE)
+    if isinstance(options.skip_rows, bool) or not isinstance(options.skip_rows, int) or options.skip_rows < 0:
+        raise InvalidParameterError("skip_rows", "got something else", allowed="a whole number from 0")
+    if options.skip_rows and name not in WITH_ROWS_ABOVE:
+        allowed = f"0 in a format other than {', '.join(WITH_ROWS_ABOVE)}"
+        raise InvalidParameterError("skip_rows", f"got {options.skip_rows:,}", allowed=allowed)
+    return name
+
+
+def checked_text(stored: StoredBytes, options: ReadOptions) -> Text:
+    """Check a text as the options say that it is read."""
+    is_declared = options.format is not None
+    return check_text(stored, options.encoding, is_declared=is_declared, skipped_lines=options.skip_rows)
+
+
 def _parse(stored: StoredBytes, coder: ColumnCoder, name: str, options: ReadOptions) -> Parsed:
     if name == "parquet":
         return parse_parquet(stored, coder)
     if name == "excel":
-        return parse_spreadsheet(stored, coder, sheet=options.sheet, header=options.header)
-    text = check_text(stored, options.encoding)
+        return parse_spreadsheet(stored, coder, sheet=options.sheet, header=options.header, skip_rows=options.skip_rows)
+    text = checked_text(stored, options)
     if name == "arff":
         return parse_arff(text, coder)
     delimiter = "\t" if name == "tsv" and options.delimiter is None else options.delimiter
@@ -184,8 +219,8 @@ def check_covers(
     for name in to_describe:
         if name not in schema:
             problem = f"is in {where}, but the schema does not describe it"
-            hint = "describe it (sfumato init writes all columns), or set default_role in the project file"
-            raise SchemaError(problem, column=name, hint=hint)
+            hint = "describe it too, or set default_role in the project file"
+            raise SchemaError(problem, column=name, hint=hint, remedy=("update",))
 
 
 def _complete(table: Table | BinaryTable) -> Table | BinaryTable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from sfumato.errors import InputError
 from sfumato.table import text as limits
@@ -137,6 +138,53 @@ def _first_lines(text: Text) -> tuple[list[str], bool]:
     return lines, True
 
 
+def title_rows(rows: Iterable[tuple[int, Sequence[object]]]) -> int:
+    """Count the lines above what looks like the header, if those before it look like a title; else 0.
+
+    Parameters
+    ----------
+    rows : iterable of (line, cells)
+        The first rows of a file, the wrong header among them. A title fills one cell or half of the cells at most; the
+        header fills all of its own, and every row after it is as wide.
+
+    Examples
+    --------
+    >>> title_rows([(1, ["Admissions 2024", ""]), (3, ["age", "sex"]), (4, ["31", ""])])
+    2
+    >>> title_rows([(1, ["age", ""]), (2, ["31", ""])])
+    0
+    """
+    seen = list(islice(rows, _SNIFFED_LINES))
+    filled = [sum(cell not in ("", None) for cell in cells) for _, cells in seen]
+    for at in range(1, len(seen) - 1):
+        line, cells = seen[at]
+        most_of_a_title = max(1, len(cells) // 2)
+        is_header = len(cells) > 1 and filled[at] == len(cells) and max(filled[:at]) <= most_of_a_title
+        if is_header and all(len(later) == len(cells) for _, later in seen[at + 1 :]):
+            return line - 1
+    return 0
+
+
+def title_lines(text: Text) -> int:
+    """Count the first lines that look like a title, whatever the delimiter is: one may fit the title alone."""
+    lines, _ = _first_lines(text)
+    for delimiter in DELIMITERS:
+        n_lines = title_rows((record.first_line, record.cells) for record in split_records(lines, delimiter))
+        if n_lines:
+            return n_lines
+    return 0
+
+
+def with_title_hint(error: InputError, n_lines: int) -> InputError:
+    """Add to what is wrong with the header of a file that its first lines may be a title, if there are such."""
+    if not n_lines:
+        return error
+    lines = "line is a title" if n_lines == 1 else f"{n_lines:,} lines are a title"
+    hint = f"if the first {lines} above the header, skip {n_lines:,} rows; else {error.hint}"
+    remedy = ("skip_rows", *error.remedy)
+    return InputError(error.problem, path=error.path, line=error.line, column=error.column, hint=hint, remedy=remedy)
+
+
 def fault_of(text: Text, delimiter: str, n_columns: int) -> InputError:
     """Find the first line that keeps a file from being a table."""
     for record in split_records(text.lines(), delimiter):
@@ -145,8 +193,9 @@ def fault_of(text: Text, delimiter: str, n_columns: int) -> InputError:
             return InputError(problem, path=text.name, line=record.first_line)
         if len(record.cells) != n_columns:
             problem = f"expected {_columns(n_columns)}, found {len(record.cells):,}"
-            hint = "quote cells that hold the delimiter, or name the delimiter with --delimiter"
-            return InputError(problem, path=text.name, line=record.first_line, hint=hint)
+            hint = "quote cells that hold the delimiter, or name the delimiter"
+            fault = InputError(problem, path=text.name, line=record.first_line, hint=hint, remedy=("delimiter",))
+            return with_title_hint(fault, title_lines(text))
     return InputError("cannot be read as delimited text", path=text.name)
 
 

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.table.bytes import StoredBytes, unzipped, with_head
+from sfumato.table.foreign import HEAD_BYTES, refuse_foreign_bytes
 
 MAX_LINE_BYTES = 64 << 20
 
@@ -26,20 +27,23 @@ _OTHER_FORMATS = (
     (b"PK\x03\x04", "an Excel workbook or another zip archive", "excel"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel workbook", "excel"),
 )
-_HEAD_BYTES = 8
+_MARK_BYTES = 8
 
-
-_NAME_ENCODING = "name its encoding with --encoding, for instance latin-1, cp1252 or utf-16"
+_NAME_ENCODING = "name its encoding, for instance latin-1, cp1252 or utf-16"
 
 
 @dataclass(frozen=True, repr=False)
 class Text:
-    """A text file that was checked once and can be read as UTF-8 as often as needed."""
+    """A text file that was checked once and can be read as UTF-8 as often as needed.
+
+    ``skipped_lines`` are the first ones, which are a title and no part of the table.
+    """
 
     stored: StoredBytes
     encoding: str
     n_bytes: int
     has_quotes: bool
+    skipped_lines: int = 0
 
     @property
     def name(self) -> str:
@@ -48,7 +52,7 @@ class Text:
 
     def chunks(self) -> Iterator[bytes]:
         """UTF-8 bytes, unzipped, without a byte order mark."""
-        return _utf8(unzipped(self.stored.again(), self.name), self.encoding, self.name)
+        return _utf8(unzipped(self.stored.again(), self.stored), self.encoding, self.name)
 
     def read(self, *, skip_bytes: int = 0, append: bytes = b"") -> bytes:
         """All UTF-8 bytes, without the first ones and with some more at the end."""
@@ -59,11 +63,23 @@ class Text:
         return io.BufferedReader(_ChunkFile(self.chunks()))
 
     def lines(self) -> Iterator[str]:
-        """Physical lines with their ends: line feed, carriage return, or both."""
+        """Physical lines with their ends: line feed, carriage return, or both; those that are skipped are empty."""
+        for number, line in enumerate(self.physical_lines(), start=1):
+            yield line if number > self.skipped_lines else "\n"
+
+    def physical_lines(self) -> Iterator[str]:
+        """Lines as they stand in the file, with their ends."""
         return iter(io.TextIOWrapper(self.open(), encoding="utf-8", newline=""))
 
 
-def check_text(stored: StoredBytes, encoding: str | None, *, hint: str = _NAME_ENCODING) -> Text:
+def check_text(
+    stored: StoredBytes,
+    encoding: str | None,
+    *,
+    hint: str = _NAME_ENCODING,
+    is_declared: bool = False,
+    skipped_lines: int = 0,
+) -> Text:
     """Pass over the stored bytes once and refuse what is no text.
 
     Parameters
@@ -72,9 +88,14 @@ def check_text(stored: StoredBytes, encoding: str | None, *, hint: str = _NAME_E
         ``None`` takes what a byte order mark says, else UTF-8; nothing is ever guessed.
     hint : str
         What to do about a text in another encoding.
+    is_declared : bool
+        Whether somebody named the format, so that a text that looks like another kind of text is believed to be it.
+    skipped_lines : int
+        Lines at the beginning that are no part of the table.
     """
-    head, chunks = with_head(unzipped(stored.first_pass(), stored.name), _HEAD_BYTES)
+    head, chunks = with_head(unzipped(stored.first_pass(), stored), HEAD_BYTES)
     _refuse_other_formats(head, stored.name)
+    refuse_foreign_bytes(head, stored.name, is_declared=is_declared)
     chosen = _known_encoding(encoding) if encoding is not None else _encoding_by_mark(head)
     checks = _TextChecks(stored.name)
     for chunk in _utf8(chunks, chosen, stored.name, hint):
@@ -82,7 +103,7 @@ def check_text(stored: StoredBytes, encoding: str | None, *, hint: str = _NAME_E
     if checks.n_bytes == 0:
         problem = "is empty"
         raise InputError(problem, path=stored.name)
-    return Text(stored, chosen, checks.n_bytes, checks.has_quotes)
+    return Text(stored, chosen, checks.n_bytes, checks.has_quotes, skipped_lines)
 
 
 def _known_encoding(encoding: str) -> str:
@@ -105,7 +126,7 @@ def _refuse_other_formats(head: bytes, name: str) -> None:
     for magic, what, format_name in _OTHER_FORMATS:
         if head.startswith(magic):
             problem = f"is {what}, not text"
-            raise InputError(problem, path=name, hint=f"read it with --format {format_name} (format='{format_name}')")
+            raise InputError(problem, path=name, hint=f"read it as {format_name}", remedy=("format",))
 
 
 def _utf8(chunks: Iterable[bytes], encoding: str, name: str, hint: str = _NAME_ENCODING) -> Iterator[bytes]:
@@ -113,7 +134,7 @@ def _utf8(chunks: Iterable[bytes], encoding: str, name: str, hint: str = _NAME_E
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
     counter = LineCounter()
     mark = codecs.BOM_UTF8
-    for chunk in chain(with_head(chunks, _HEAD_BYTES)[1], [b""]):
+    for chunk in chain(with_head(chunks, _MARK_BYTES)[1], [b""]):
         try:
             text = decoder.decode(chunk, final=not chunk)
             piece = chunk if is_utf8 else text.encode()
@@ -129,7 +150,8 @@ def _wrong_encoding(error: UnicodeError, encoding: str, name: str, counter: Line
     if isinstance(error, UnicodeDecodeError):
         with suppress(UnicodeError, LookupError):
             counter.take(error.object[: error.start].decode(error.encoding, errors="ignore").encode())
-    return InputError(f"is not {encoding} text", path=name, line=counter.n_breaks + 1, hint=hint)
+    remedy = ("encoding",) if hint == _NAME_ENCODING else ()
+    return InputError(f"is not {encoding} text", path=name, line=counter.n_breaks + 1, hint=hint, remedy=remedy)
 
 
 class LineCounter:
@@ -173,8 +195,8 @@ class _TextChecks:
         if nul >= 0:
             self._lines.take(piece[:nul])
             problem = "holds a NUL byte, so it is no text"
-            hint = "if it is UTF-16, say so with --encoding utf-16"
-            raise InputError(problem, path=self.name, line=self._lines.n_breaks + 1, hint=hint)
+            hint = "if it is UTF-16, say so: name the encoding utf-16"
+            raise InputError(problem, path=self.name, line=self._lines.n_breaks + 1, hint=hint, remedy=("encoding",))
         breaks = [at for at in (piece.find(b"\n"), piece.find(b"\r")) if at >= 0]
         self._line_bytes += min(breaks, default=len(piece))
         if self._line_bytes > MAX_LINE_BYTES:

@@ -19,6 +19,7 @@ GREETING = b"ready for a workbook\n"
 
 ROWS = "rows"
 NO_SHEET = "no sheet"
+SEVERAL_SHEETS = "several sheets"
 LOCKED = "locked"
 DAMAGED = "damaged"
 TOO_LARGE = "too large"
@@ -29,11 +30,12 @@ _KILLED_FIRST = b"1000"
 
 
 def read_sheet(data: bytes, sheet: str | None, max_cells: int) -> tuple[str, Any]:
-    """Parse one sheet (the first unless named).
+    """Parse one sheet: the one named, or the only one that holds something.
 
     Returns
     -------
-    (ROWS, rows), (NO_SHEET, titles), (LOCKED, None), (DAMAGED, None) or (TOO_LARGE, (n_rows, n_columns))
+    (ROWS, rows), (NO_SHEET, titles), (SEVERAL_SHEETS, titles of those that hold something), (LOCKED, None),
+    (DAMAGED, None) or (TOO_LARGE, (n_rows, n_columns))
     """
     import python_calamine  # in a child it is found only once its folder is on the path
 
@@ -42,7 +44,12 @@ def read_sheet(data: bytes, sheet: str | None, max_cells: int) -> tuple[str, Any
         titles = workbook.sheet_names
         if not titles or (sheet is not None and sheet not in titles):
             return NO_SHEET, titles
-        found = workbook.get_sheet_by_name(titles[0] if sheet is None else sheet)
+        if sheet is None:
+            filled = _filled(workbook, titles)
+            if len(filled) > 1:
+                return SEVERAL_SHEETS, filled
+            sheet = (filled or titles)[0]
+        found = workbook.get_sheet_by_name(sheet)
         last_row, last_column = found.end or (-1, -1)
         if (last_row + 1) * (last_column + 1) > max_cells:
             return TOO_LARGE, (last_row + 1, last_column + 1)
@@ -54,6 +61,16 @@ def read_sheet(data: bytes, sheet: str | None, max_cells: int) -> tuple[str, Any
         if isinstance(error, MemoryError) or not is_damage:
             raise
         return DAMAGED, None
+
+
+def _filled(workbook: Any, titles: list[str]) -> list[str]:
+    """Titles of the sheets that hold a cell; a picture of a chart is no sheet. One sheet alone is not looked into."""
+    if len(titles) == 1:
+        return titles
+    import python_calamine
+
+    tables = [m.name for m in workbook.sheets_metadata if m.typ == python_calamine.SheetTypeEnum.WorkSheet]
+    return [title for title in tables if workbook.get_sheet_by_name(title).end is not None]
 
 
 def main() -> None:

@@ -11,10 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
+from sfumato.private_folders import write_private
 from sfumato.web.job_errors import TaskError
 from sfumato.web.job_process import LONGEST_LOG, RESULT_NAME
 from sfumato.web.job_progress import Progress
-from sfumato.web.job_running import TaskProcess, empty_folder, write_private
+from sfumato.web.job_running import TaskProcess, empty_folder
 
 JOB_NAME = "job.json"
 _RECORDS = "*.jsonl"  # what a session of several parties has done so far; no cell stands in them

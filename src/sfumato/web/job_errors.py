@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.errors import BUG, words_and_exit_code
-from sfumato.web.page_words import in_page_words
+from sfumato.web.page_words import error_in_page_words, in_page_words
 
 _HINT = " Hint: "
 
@@ -48,7 +48,7 @@ class TaskError(Exception):
         """Take from an error what may leave the process."""
         if isinstance(error, TaskError):
             return error
-        words, exit_code = words_and_exit_code(error)
+        words, exit_code = words_and_exit_code(error, error_in_page_words)
         is_told = exit_code != BUG
         field = (getattr(error, "name", None) or getattr(error, "column", None)) if is_told else None
         known = field if isinstance(field, str) else ""

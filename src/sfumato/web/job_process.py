@@ -20,6 +20,7 @@ from typing import Any
 
 from sfumato.child_processes import stand_alone
 from sfumato.errors import on_one_line
+from sfumato.private_folders import write_private
 from sfumato.web.job_errors import TaskError
 from sfumato.web.tasks import task_named
 
@@ -112,7 +113,7 @@ def run_task(package: str, task: str, folder: str, arguments: str, events: Conne
     ended: dict[str, Any] = {"ended": "done"}
     try:
         result = task_named(task, package)(Path(folder), tell, **json.loads(arguments))
-        _save(Path(folder) / RESULT_NAME, json.dumps(result))
+        write_private(Path(folder) / RESULT_NAME, json.dumps(result))
     except BaseException as exc:
         ended = {"ended": "failed", "error": TaskError.of(exc).facts()}
     tell.finish()
@@ -129,9 +130,3 @@ def _be_silent() -> None:
     for number in (1, 2):
         os.dup2(nowhere, number)
     sys.stdout = sys.stderr = open(nowhere, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 # open to the end
-
-
-def _save(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing.connection
 import multiprocessing.forkserver
-import os
 import shutil
 import threading
 import time
@@ -19,6 +18,7 @@ from typing import Any
 from sfumato.child_processes import (
     cause_of_death,
     forking_context,
+    interruptions_held_back,
     kill_forkserver,
     kill_group,
     kill_with_group,
@@ -35,7 +35,7 @@ _STARTING_AND_JOINING = threading.Lock()  # Python looks after all its processes
 
 def start_forkserver() -> None:
     """Start the process that tasks are forked from, without waiting until it has imported everything."""
-    with _STARTING_AND_JOINING, one_thread_each():
+    with _STARTING_AND_JOINING, one_thread_each(), interruptions_held_back():
         if forking_context(_PRELOAD).get_start_method() == "forkserver":
             multiprocessing.forkserver.ensure_running()
 
@@ -109,7 +109,7 @@ class TaskProcess:
         events, far_end = context.Pipe(duplex=False)
         with events:
             try:
-                with far_end, _STARTING_AND_JOINING, one_thread_each():
+                with far_end, _STARTING_AND_JOINING, one_thread_each(), interruptions_held_back():
                     if self._is_unwanted:
                         return TaskError("the task was ended before it began", exit_code=3, kind="NotStarted")
                     process = context.Process(target=run_task, args=(*self._given, far_end), daemon=False)
@@ -171,11 +171,3 @@ class TaskProcess:
         with self._lock:
             if self._process is not None:
                 kill_with_group(self._process)
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only this user can read, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    part.replace(path)

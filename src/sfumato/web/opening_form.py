@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.errors import InputError
 from sfumato.schema import PROJECT_NAME
+from sfumato.table.foreign import refuse_address
 from sfumato.web.jobs import TaskError
 
 FORMATS = ("csv", "tsv", "parquet", "excel", "arff", "libsvm")
+_MOST_DIGITS = 9
 FIELDS = (
     "path",
     "project",
@@ -17,6 +20,7 @@ FIELDS = (
     "delimiter",
     "encoding",
     "sheet",
+    "skip_rows",
     "missing",
     "no_header",
     "complete_rows_only",
@@ -28,6 +32,10 @@ def paths_of(fields: Mapping[str, str]) -> tuple[Path | None, Path]:
     if not fields["path"]:
         message = "no file was named"
         raise TaskError(message, hint="give the path of a data file or of a project file on this machine")
+    try:
+        refuse_address(fields["path"])
+    except InputError as error:
+        raise TaskError.of(error) from None
     path = _path(fields["path"])
     if path.suffix == ".toml" and not fields["project"]:
         return None, path
@@ -48,6 +56,11 @@ def _path(typed: str) -> Path:
 def reading_of(fields: Mapping[str, str]) -> dict[str, Any]:
     """Collect the reading options that were given."""
     options: dict[str, Any] = {name: fields[name] for name in ("format", "encoding", "sheet") if fields[name]}
+    if fields["skip_rows"]:
+        if not fields["skip_rows"].isdecimal() or len(fields["skip_rows"]) > _MOST_DIGITS:
+            message = "the rows above the header must be a whole number"
+            raise TaskError(message, hint="write 1 if one line stands above it", field="skip_rows")
+        options["skip_rows"] = int(fields["skip_rows"])
     if fields["delimiter"]:
         options["delimiter"] = {"\\t": "\t", "tab": "\t", "space": " "}.get(fields["delimiter"], fields["delimiter"])
     if fields["missing"]:

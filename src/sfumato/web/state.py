@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sfumato.web.job_running import write_private
+from sfumato.private_folders import write_private
 from sfumato.web.jobs import Job, Jobs, TaskError
 from sfumato.web.settings import PageSettings
 

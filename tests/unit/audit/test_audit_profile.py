@@ -45,6 +45,7 @@ def test_a_profile_by_hand():
         "recursive_l": {"c": 3.0, "l": 1},
         "t_equal": pytest.approx(0.6),
         "t_ordered": pytest.approx(0.6),
+        "n_merged_spellings": 0,
     }
 
 

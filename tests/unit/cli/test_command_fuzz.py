@@ -66,6 +66,7 @@ SHARED = [
     "--encoding",
     "--no-header",
     "--sheet",
+    "--skip-rows",
     "--missing",
     "--drop-incomplete",
 ]

@@ -1,5 +1,7 @@
 """A folder replaces another whole or not at all, and only one that holds nothing of the user's."""
 
+import os
+import stat
 import sys
 from pathlib import Path
 from unittest.mock import patch
@@ -59,8 +61,16 @@ class Interruption:
         return self._step
 
 
+@pytest.fixture(params=["exchanged", "moved away"])
+def system(request, monkeypatch):
+    """One that can exchange two names in one step, and one that cannot."""
+    if request.param == "moved away":
+        monkeypatch.setattr("sfumato.cluster.folders.exchange", lambda *_: False)
+    return request.param
+
+
 @pytest.mark.parametrize("stood", [True, False], ids=["over an old one", "where nothing was"])
-def test_an_interruption_at_any_line_leaves_the_old_or_the_new(tmp_path, monkeypatch, stood):
+def test_an_interruption_at_any_line_leaves_the_old_or_the_new(tmp_path, monkeypatch, stood, system):
     """Never a part of one, and never nothing where something was."""
     monkeypatch.setattr("sfumato.cluster.folders._GLANCE_SECONDS", 0.0)
     tracing, seen, line = sys.gettrace(), [], 0
@@ -89,13 +99,46 @@ def test_an_interruption_at_any_line_leaves_the_old_or_the_new(tmp_path, monkeyp
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OutputError("the disk is full", path="x"), MemoryError])
 @pytest.mark.parametrize("step", ["atomic.PendingFile.appear", "cluster.folders.PendingFolder.appear"])
-def test_a_failure_at_a_step_brings_the_old_back(tmp_path, monkeypatch, step, error):
+def test_a_failure_at_a_step_brings_the_old_back(tmp_path, monkeypatch, step, error, system):
     monkeypatch.setattr("sfumato.cluster.folders._GLANCE_SECONDS", 0.0)
     write_old(tmp_path)
     with patch(f"sfumato.{step}", side_effect=error), pytest.raises(BaseException, match=r".*"):
         replace_by_new(tmp_path)
 
     assert contents(tmp_path) == OLD
+
+
+def test_a_folder_that_is_replaced_is_there_at_every_moment(tmp_path, monkeypatch):
+    write_old(tmp_path)
+    part, seen = tmp_path / "out.parquet" / "part-00000.parquet", []
+    monkeypatch.setattr("sfumato.cluster.folders._GLANCE_SECONDS", 0.0)
+
+    def look(frame, event, argument):
+        if Path(frame.f_code.co_filename).name in TRACED:
+            seen.append(part.read_text())
+            return look
+        return None
+
+    tracing = sys.gettrace()
+    try:
+        replace_by_new(tmp_path, before=lambda: sys.settrace(look))
+    finally:
+        sys.settrace(tracing)
+
+    assert sorted(set(seen)) == ["new", "old"]
+    assert seen == sorted(seen, reverse=True)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777], ids=oct)
+def test_only_this_user_can_enter_a_folder_before_it_has_its_name(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        with pending_folder(tmp_path / "out.parquet") as pending:
+            (hidden,) = tmp_path.iterdir()
+            assert stat.S_IMODE(hidden.stat().st_mode) == 0o700
+            assert pending.rows.parent == hidden
+    finally:
+        os.umask(before)
 
 
 def test_what_somebody_else_names_meanwhile_stays(tmp_path, monkeypatch):

@@ -76,11 +76,12 @@ def dies_before_it_connects():
 
 def dies_when_it_publishes():
     """End after everybody has said to be ready."""
-    publishing.remove = _end_at_once
+    publishing.appear_together = _end_at_once
 
 
 def is_interrupted_at(stage):
     """Be interrupted from the keyboard."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it would be ignored
     _tamper(stage, lambda *_: os.kill(os.getpid(), signal.SIGINT))
 
 

@@ -18,6 +18,7 @@ from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 from sfumato.table.column_names import split_name
 from sfumato.table.describe import ColumnGuess, describe_columns
+from sfumato.table.read import read_table
 
 N = 100
 MANY = [f"v{i}" for i in range(N)]
@@ -282,3 +283,34 @@ def test_a_mixture_in_the_last_column_does_not_change_the_guess() -> None:
 
     assert guesses[-1].column.role is Role.TARGET
     assert "numbers" not in guesses[-1].reason
+
+
+class TestLastAttributeOfArff:
+    def guesses(self, folder: Any, last: str, values: list[str], first: str = "x") -> dict[str, ColumnGuess]:
+        declared = ",".join(dict.fromkeys(values))
+        rows = "".join(f"{i % 7},{value}\n" for i, value in enumerate(values))
+        path = folder / "t.arff"
+        path.write_text(f"@relation r\n@attribute {first} numeric\n@attribute {last} {{{declared}}}\n@data\n{rows}")
+        return {guess.column.name: guess for guess in describe_columns(read_table(path))}
+
+    @pytest.mark.parametrize("n_classes", [2, 3, 25])
+    def test_is_the_target_by_convention(self, tmp_path: Any, n_classes: int) -> None:
+        found = self.guesses(tmp_path, "q7", [f"v{i % n_classes}" for i in range(200)])["q7"]
+
+        assert found.column.role is Role.TARGET
+        assert "the last attribute of an ARFF file is the class by convention" in found.reason
+
+    @pytest.mark.parametrize(("last", "role"), [("sex", Role.QUASI_IDENTIFIER), ("religion", Role.SENSITIVE)])
+    def test_unless_its_name_says_otherwise(self, tmp_path: Any, last: str, role: Role) -> None:
+        assert self.guesses(tmp_path, last, ["a", "b", "c"] * 20)[last].column.role is role
+
+    def test_unless_another_is_named_like_a_target(self, tmp_path: Any) -> None:
+        found = self.guesses(tmp_path, "q7", ["a", "b", "c"] * 20, first="outcome")
+
+        assert [guess.column.role for guess in found.values()] == [Role.TARGET, Role.QUASI_IDENTIFIER]
+
+    def test_not_of_another_format_nor_with_very_many_values(self, tmp_path: Any) -> None:
+        assert self.guesses(tmp_path, "q7", [f"v{i % 150}" for i in range(900)])["q7"].column.role is not Role.TARGET
+        path = tmp_path / "t.csv"
+        path.write_text("x,q7\n" + "".join(f"{i % 7},{'abc'[i % 3]}\n" for i in range(60)))
+        assert all(guess.column.role is not Role.TARGET for guess in describe_columns(read_table(path)))

@@ -277,10 +277,12 @@ class TestSchema:
 
 
 class TestSpreadsheet:
-    def book(self, folder: Path, rows: list[list[object]], *, title: str = "first") -> Path:
+    def book(
+        self, folder: Path, rows: list[list[object]], *, title: str = "first", others: tuple[str, ...] = ()
+    ) -> Path:
         path = folder / "t.xlsx"
         with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as workbook:
-            for name in (title, "second"):
+            for name in (title, *others):
                 sheet = workbook.add_worksheet(name)
                 for i, row in enumerate(rows if name == title else [["z"], [1]]):
                     sheet.write_row(i, 0, row)
@@ -306,7 +308,7 @@ class TestSpreadsheet:
         assert [c.kind for c in table.schema][:4] == [Kind.NUMERIC, Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATE]
 
     def test_sheet_can_be_chosen(self, tmp_path: Path) -> None:
-        path = self.book(tmp_path, [["a"], ["x"]])
+        path = self.book(tmp_path, [["a"], ["x"]], others=("second",))
 
         assert list(read(path, sheet="second").columns) == ["z"]
         with pytest.raises(InputError, match=r"has no sheet 'secnd'. Hint: did you mean 'second'\?"):
@@ -721,3 +723,41 @@ def test_adult(shared_data: Path) -> None:
 
     assert (table.n_rows, table.n_incomplete_dropped, len(table.columns)) == (30_162, 2_399, 15)
     assert sum(c.kind is Kind.NUMERIC for c in table.schema) == 6
+
+
+class TestArffDeclarations:
+    @pytest.mark.parametrize(
+        "declaration",
+        [
+            "@attribute c {a,b} % comment",
+            "@attribute c {a,b}% comment",
+            "@attribute c {a,b} % a comment with a } in it",
+            "@attribute c {a,b} % a comment with a quote' in it",
+            "@attribute c { a , 'b' } % it's {odd}",
+            '@attribute "c" {"a",b}\t%',
+        ],
+    )
+    def test_comments_after_a_list(self, tmp_path: Path, declaration: str) -> None:
+        content = f"@relation r % comment\n@attribute x numeric% comment\n{declaration}\n@data% comment\n1,a\n2,b\n"
+        assert cells(read_text(tmp_path, content, "t.arff"))["c"] == ["a", "b"]
+
+    @pytest.mark.parametrize("data_type", ["numeric % c", "REAL%c", "integer\t% {c}", "string % c", 'date "yyyy" % c'])
+    def test_comments_after_a_type(self, tmp_path: Path, data_type: str) -> None:
+        content = f"@relation r\n@attribute x {data_type}\n@attribute 'y % z' numeric\n@data\n1,3\n2,4\n"
+        assert list(read_text(tmp_path, content, "t.arff").columns) == ["x", "y % z"]
+
+    def test_a_percent_sign_among_the_values_is_a_value(self, tmp_path: Path) -> None:
+        content = "@relation r\n@attribute c {50%,'a % b',\"c } d\", 7 %} % so\n@data\n50%\n'a % b'\n\"c } d\"\n7 %\n"
+        assert cells(read_text(tmp_path, content, "t.arff"))["c"] == ["50%", "a % b", "c } d", "7 %"]
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ("{a,b % c", "does not end with }"),
+            ("{a,'b} % c", "does not end with }"),
+            ("{don't}", "a quote is not closed"),
+        ],
+    )
+    def test_an_open_list_is_refused(self, tmp_path: Path, values: str, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            read_text(tmp_path, f"@relation r\n@attribute c {values}\n@data\na\n", "t.arff")

@@ -43,8 +43,9 @@ def open_path(
     data : str or None
         Data file; None takes the one that the project file names.
     reading : mapping or None
-        ``format``, ``delimiter``, ``encoding``, ``header``, ``sheet``, ``missing`` and ``complete_rows_only``, as far
-        as they are given. They go into a new project file; one that exists says them already.
+        ``format``, ``delimiter``, ``encoding``, ``header``, ``sheet``, ``skip_rows``, ``missing`` and
+        ``complete_rows_only``, as far as they are given. They go into a new project file; one that exists says them
+        already.
     within : str
         Folder that the files are named from, so that messages show no more of their paths.
 
