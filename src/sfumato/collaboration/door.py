@@ -21,12 +21,12 @@ from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from sfumato.collaboration.tls_settings import FAREWELL_SECONDS, PIECE_BYTES
 
-HANDSHAKE_SECONDS = 5.0
-"""How long a connection may stay without a finished handshake."""
+HANDSHAKE_SECONDS, PATIENT_SECONDS = 5.0, 15.0
+"""How long a connection may stay without a finished handshake, and how long if there are no more than expected."""
 
 _BACKLOG = 128
 _AT_ONCE = 64
@@ -37,8 +37,8 @@ _QUIET_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
-class TurnedAway:
-    """Says in one line, and not more than once in a while, that connections were turned away.
+class Seldom:
+    """Counts what happens, and says when it is time for another line about it.
 
     Parameters
     ----------
@@ -51,13 +51,25 @@ class TurnedAway:
         self._said_at = -float("inf")
         self._n_unsaid = 0
 
+    def count(self) -> int:
+        """Count once more; gives how often it happened since the last line if a line is due, else 0."""
+        self._n_unsaid += 1
+        if self._clock() - self._said_at < _QUIET_SECONDS:
+            return 0
+        self._said_at, n_unsaid, self._n_unsaid = self._clock(), self._n_unsaid, 0
+        return n_unsaid
+
+
+class TurnedAway:
+    """Says in one line, and not more than once in a while, that connections were turned away."""
+
+    def __init__(self, seldom: Seldom | None = None) -> None:
+        self._seldom = seldom or Seldom()
+
     def note(self, address: str, reason: str) -> None:
         """Note one connection, with what went wrong."""
-        self._n_unsaid += 1
-        if self._clock() - self._said_at >= _QUIET_SECONDS:
-            self._said_at = self._clock()
-            _log.warning("turned away %d connections, the last from %s: %s", self._n_unsaid, address, reason)
-            self._n_unsaid = 0
+        if n_unsaid := self._seldom.count():
+            _log.warning("turned away %d connections, the last from %s: %s", n_unsaid, address, reason)
 
 
 @dataclass(eq=False)
@@ -69,6 +81,21 @@ class _Guest:
     group: str
     too_late: asyncio.TimerHandle | None = None
     handshake: asyncio.Task[None] | None = None
+    has_transport: bool = False
+    is_cut_off: bool = False
+
+
+class _Entrance(StreamReaderProtocol):
+    """Streams of a connection that may have been cut off while its handshake was finished."""
+
+    def __init__(self, guest: _Guest, reader: StreamReader, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(reader, loop=loop)
+        self._guest = guest
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if self._guest.is_cut_off:
+            cast(asyncio.WriteTransport, transport).abort()
 
 
 class Door:
@@ -95,6 +122,7 @@ class Door:
     ) -> None:
         self._context = context
         self._welcome = welcome
+        self._n_expected = n_expected
         self._turned_away = turned_away or TurnedAway()
         self.most_of_an_address = n_expected + _SPARE_AN_ADDRESS
         self.most = 2 * n_expected + _SPARE
@@ -158,7 +186,7 @@ class Door:
         loop = asyncio.get_running_loop()
         connection.setblocking(False)
         guest = _Guest(connection, address, _group_of(address))
-        guest.too_late = loop.call_later(HANDSHAKE_SECONDS, self._turn_away, guest, "no handshake in time")
+        guest.too_late = loop.call_later(HANDSHAKE_SECONDS, self._is_late, guest)
         self._make_room(guest.group)
         self._guests[guest] = None
         loop.add_reader(connection, self._begin, guest)
@@ -186,13 +214,14 @@ class Door:
     async def _shake_hands(self, guest: _Guest) -> None:
         loop = asyncio.get_running_loop()
         reader = StreamReader(limit=PIECE_BYTES, loop=loop)
-        protocol = StreamReaderProtocol(reader, loop=loop)
+        protocol = _Entrance(guest, reader, loop)
+        guest.has_transport = True
         try:
             transport, _ = await loop.connect_accepted_socket(
                 lambda: protocol,
                 guest.connection,
                 ssl=self._context,
-                ssl_handshake_timeout=2 * HANDSHAKE_SECONDS,  # cut off before, with all that is unfinished
+                ssl_handshake_timeout=2 * PATIENT_SECONDS,  # cut off before, with all that is unfinished
                 ssl_shutdown_timeout=FAREWELL_SECONDS,
             )
         except (OSError, ssl.SSLError) as exc:
@@ -204,6 +233,14 @@ class Door:
         self._forget(guest)
         self._welcome(reader, StreamWriter(transport, protocol, reader, loop))
 
+    def _is_late(self, guest: _Guest) -> None:
+        """Cut off a connection that takes long; machines under load get more time as long as nobody is in the way."""
+        reason, loop = "no handshake in time", asyncio.get_running_loop()
+        if len(self._guests) > self._n_expected:
+            self._turn_away(guest, reason)
+        else:
+            guest.too_late = loop.call_later(PATIENT_SECONDS - HANDSHAKE_SECONDS, self._turn_away, guest, reason)
+
     def _turn_away(self, guest: _Guest, reason: str) -> None:
         if guest in self._guests:
             if reason:
@@ -212,12 +249,13 @@ class Door:
 
     def _cut_off(self, guest: _Guest) -> None:
         self._forget(guest)
+        guest.is_cut_off = True
         if guest.handshake is None:
             asyncio.get_running_loop().remove_reader(guest.connection)
-            guest.connection.close()
         elif guest.handshake is not asyncio.current_task():
             guest.handshake.cancel()
-            guest.handshake.add_done_callback(lambda _: guest.connection.close())  # also if it had not begun
+        if not guest.has_transport:  # else that closes it; closed before, its number could be given to another
+            guest.connection.close()
 
     def _forget(self, guest: _Guest) -> None:
         if guest.too_late is not None:

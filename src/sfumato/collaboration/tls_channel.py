@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from sfumato.collaboration.contract import UnexpectedSizeError
+from sfumato.collaboration.door import Seldom
 from sfumato.collaboration.roster import Roster
 from sfumato.collaboration.tls_communicator import TlsCommunicator
 from sfumato.collaboration.tno_pool import NumberedBytes, Pool
@@ -94,6 +95,7 @@ class TlsChannel:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._running = threading.Event()
+        self._seldom = Seldom()
         self._stop = asyncio.Event()
 
     def open(self) -> None:
@@ -187,11 +189,16 @@ class TlsChannel:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._loop.set_exception_handler(_say_in_one_line)
+        self._loop.set_exception_handler(self._say_in_one_line)
         self._running.set()
         await self._stop.wait()
         self._pool.buffer.empty()
         await self._pool.shutdown()
+
+    def _say_in_one_line(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Say what went wrong in the network's thread, without a traceback for everything that a stranger sends."""
+        if n_times := self._seldom.count():
+            _log.warning("the network reports %d times, the last: %s", n_times, context["message"])
 
     async def _send(self, to: str, body: bytes) -> None:
         async with self._sending[to]:
@@ -222,8 +229,3 @@ class TlsChannel:
         body = task.result()
         self._communicator.mark_read(sender, len(body) + _PACKING_BYTES)
         return body
-
-
-def _say_in_one_line(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Say what went wrong in the network's thread, without a traceback for everything that a stranger sends."""
-    _log.warning("the network reports: %s", context["message"])

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.collaboration.contract import UnexpectedSizeError
-from sfumato.collaboration.door import Door, TurnedAway, _group_of, _Guest
+from sfumato.collaboration.door import Door, Seldom, TurnedAway, _group_of, _Guest
 from sfumato.collaboration.keys import make_keys, make_party
 from sfumato.collaboration.roster import Peer, Roster
 from sfumato.collaboration.tls_channel import TlsChannel
@@ -595,7 +595,9 @@ class TestStrangers:
             bob.open()
 
     def test_an_unfinished_connection_is_cut_off_in_time(self, pair, monkeypatch):
-        monkeypatch.setattr("sfumato.collaboration.door.HANDSHAKE_SECONDS", 0.2)
+        """In a crowd soon, else after a while: here both are short."""
+        monkeypatch.setattr("sfumato.collaboration.door.HANDSHAKE_SECONDS", 0.1)
+        monkeypatch.setattr("sfumato.collaboration.door.PATIENT_SECONDS", 0.2)
         with ann_waits(pair) as (_, bob, address):
             with contextlib.ExitStack() as stack:
                 silent, begun = (stack.enter_context(socket.create_connection(address, timeout=PATIENCE)) for _ in "ab")
@@ -621,7 +623,7 @@ class TestStrangers:
 
     def test_what_is_turned_away_is_said_in_one_line_and_seldom(self, caplog):
         now = [0.0]
-        turned_away = TurnedAway(clock=lambda: now[0])
+        turned_away = TurnedAway(Seldom(clock=lambda: now[0]))
         for _ in range(1000):
             turned_away.note("10.0.0.9", "no TLS")
             now[0] += 1 / 32
@@ -632,6 +634,20 @@ class TestStrangers:
             "turned away 320 connections, the last from 10.0.0.9: no TLS",
             "turned away 320 connections, the last from 10.0.0.9: no TLS",
         ]
+
+    def test_connections_that_are_cut_off_at_any_moment_leave_no_number_in_use(self, pair):
+        """A socket closed behind the back of its transport gives its number to another, which then fails."""
+        with contextlib.ExitStack() as stack, ann_waits(pair) as (ann, bob, address):
+            hello, problems = client_hello(), []
+            ann._loop.call_soon_threadsafe(ann._loop.set_exception_handler, lambda _, context: problems.append(context))
+            for _ in range(200):
+                stranger = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+                stranger.sendall(hello)
+            bob.open()
+            bob.send("ann", b"undisturbed")
+
+            assert ann.receive("bob", PATIENCE) == b"undisturbed"
+            assert problems == []
 
     def test_a_machine_without_room_rests_and_goes_on(self, pair, monkeypatch, caplog):
         accept, n_failures = socket.socket.accept, []
