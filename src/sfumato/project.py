@@ -173,7 +173,7 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
     _check_keys(path, "[release]", release, _RELEASE_KEYS)
     if "path" not in data:
         problem = "[data] names no path"
-        raise InputError(problem, path=path, hint="run 'sfumato init DATA'")
+        raise InputError(problem, path=path, hint="describe a data file anew", remedy=("init",))
     return Project(
         path=path,
         sha256=hashlib.sha256(raw).hexdigest(),
@@ -196,7 +196,8 @@ def project_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         problem = "there is no such project file"
-        raise InputError(problem, path=path, hint="make one with 'sfumato init DATA', or name the data file") from None
+        hint = "make one, or name the data file"
+        raise InputError(problem, path=path, hint=hint, remedy=("init",)) from None
     except OSError as exc:
         raise InputError(f"cannot be read ({exc.strerror})", path=path) from None
 

@@ -269,6 +269,5 @@ def _check_options(options: ReadOptions) -> None:
         raise InvalidParameterError("DATA read by a cluster", "got another format", allowed="Parquet", hint=hint)
     if options.complete_rows_only:
         hint = "leave incomplete rows out of the file beforehand"
-        raise InvalidParameterError(
-            "--drop-incomplete", "got a cluster too", allowed="used without a cluster", hint=hint
-        )
+        allowed = "left out for a table on a cluster"
+        raise InvalidParameterError("complete_rows_only", "got it", allowed=allowed, hint=hint)
