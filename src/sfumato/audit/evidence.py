@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sfumato.audit.anonymity import anonymity_level, sample_uniques
 from sfumato.audit.buckets import largest_share, smallest_bucket
-from sfumato.audit.checks import Check, listed
+from sfumato.audit.checks import Check, agrees_in_three_digits, listed
 from sfumato.audit.claims import Claims, is_number
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.containment import containment_level
@@ -107,7 +107,13 @@ def check_risk(name: str, value: float, found: float) -> Check:
     """Whether a stated risk is what was found."""
     label = name.replace("_", " ")
     said = f"{label}: the manifest gives {value:.6g}, found {found:.6g}"
-    return Check(f"risk: {label}", abs(value - found) <= ROUNDING, said, value, found)
+    return Check(f"risk: {label}", _agrees(value, found), said, value, found)
+
+
+def _agrees(stated: float, found: float) -> bool:
+    """Whether a figure is what was found; a whole number to the last digit."""
+    is_count = isinstance(found, int) or float(found).is_integer()
+    return abs(stated - found) <= ROUNDING if is_count else agrees_in_three_digits(stated, found)
 
 
 def check_samples(claims: Claims) -> Iterator[Check]:
@@ -134,7 +140,7 @@ def check_suppression(claims: Claims) -> Iterator[Check]:
     found = claims.suppressed_rows / n_rows if n_rows > 0 else 0.0
     if "suppressed_fraction" in claims.stated_utility:
         stated = claims.stated_utility["suppressed_fraction"]
-        passed = is_number(stated) and abs(stated - found) <= ROUNDING
+        passed = is_number(stated) and _agrees(stated, found)
         shown = f"{stated:.6g}" if is_number(stated) else "no number"
         message = f"suppressed fraction: the manifest gives {shown}, the rows left out are {found:.6g} of all"
         yield Check("utility: suppressed fraction", passed, message, stated if is_number(stated) else None, found)

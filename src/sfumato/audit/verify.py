@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.audit.beside import Beside
 from sfumato.audit.breach import check_breach_promises, sample_words
 from sfumato.audit.buckets import check_bucket_promises
-from sfumato.audit.checks import AuditReport, Check, listed
+from sfumato.audit.checks import AuditReport, Check, agrees_in_three_digits, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.construction import check_construction
@@ -27,7 +27,7 @@ from sfumato.audit.levels import (
 )
 from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING, LDiversity, TCloseness
+from sfumato.guarantees import MEASURED_ON_ORIGINAL, ROUNDING, LDiversity, TCloseness
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
@@ -235,6 +235,7 @@ def _check_audited(promise: Promise, found: float) -> Check:
     name = f"{kind}: audited level"
     if stated is None:
         return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
-    passed = abs(stated - found) <= ROUNDING
+    is_rounded = kind in MEASURED_ON_ORIGINAL
+    passed = agrees_in_three_digits(stated, found) if is_rounded else abs(stated - found) <= ROUNDING
     message = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
     return Check(name, passed, message, stated, found)
