@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
+from manifest_texts import text_of
 from sfumato.collaboration.release import ProjectionReleaser, SessionRecord
 from sfumato.collaboration.shared_schema import SharedSchema
 from sfumato.contract import Release
@@ -133,7 +134,7 @@ class Published:
             manifest["output"]["sha256"] = hashlib.sha256(content).hexdigest()
             manifest["digest"] = manifest_digest(manifest)
         (self.folder / "t.csv").write_bytes(content)
-        (self.folder / "t.json").write_text(json.dumps(manifest))
+        (self.folder / "t.json").write_text(text_of(manifest), encoding="utf-8")
         try:
             report = audit_published(self.folder / "t.csv", self.folder / "t.json", original=self.original)
         except SfumatoError:

@@ -44,7 +44,8 @@ def published(tmp_path_factory):
 
 
 def changed(manifest_path, target, change):
-    entries = json.loads(manifest_path.read_text())
+    """Change a manifest; of version 1, in which more than one text can say the same."""
+    entries = json.loads(manifest_path.read_text()) | {"sfumato_manifest": 1}
     change(entries)
     target.write_text(json.dumps(entries))
     return target
@@ -91,7 +92,7 @@ def test_missing_tokens_of_a_column_that_are_no_texts_are_refused(tmp_path, publ
 def test_missing_tokens_of_a_column_are_taken(published):
     entries = json.loads(published[2].read_text())
     entries["missing"]["columns"] = {"sex": ["male"]}
-    manifest = Manifest.from_json(json.dumps(entries))
+    manifest = Manifest.from_json(json.dumps(entries | {"sfumato_manifest": 1}))
 
     table = read_original(published[0], manifest, DEFAULT_OPTIONS)
 

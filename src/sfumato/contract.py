@@ -16,6 +16,7 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
+from sfumato.table.describe import ColumnGuess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,10 +30,24 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Release:
-    """A released table and its manifest."""
+    """A released table and its manifest.
+
+    Parameters
+    ----------
+    table : Table or BinaryTable
+    manifest : Manifest
+    description : tuple of ColumnGuess
+        What each column of the original was taken for, if it was no described table. It is never published.
+    """
 
     table: AnyTable
     manifest: Manifest
+    description: tuple[ColumnGuess, ...] = ()
+
+    @property
+    def guesses(self) -> tuple[ColumnGuess, ...]:
+        """Columns of the original whose roles were guessed, each with the reason."""
+        return tuple(guess for guess in self.description if not guess.is_given)
 
     def __repr__(self) -> str:
         promises = "; ".join(g.describe() for g in self.manifest.promised())
@@ -43,13 +58,15 @@ class Release:
         manifest = self.manifest
         rows = [
             ("mechanism", str(manifest.mechanism["name"])),
-            ("rows", f"{manifest.output['rows']:,} of {manifest.input['rows']:,}"),
+            ("rows", f"{manifest.output['rows']:,}" + (f" of {manifest.input['rows']:,}" if manifest.input else "")),
             ("columns", f"{len(manifest.output['columns']):,} ({len(manifest.dropped_columns):,} dropped)"),
         ]
         for entry, promise in zip(manifest.guarantees, manifest.promised(), strict=True):
             found = entry.get("audited")
             level = f"{found:.4g}" if isinstance(found, int | float) else "no level was measured"
             rows.append((promise.kind, f"{promise.describe()} (audit: {level})"))
+        if self.guesses:
+            rows.append(("guessed roles", f"{len(self.guesses):,} (see .guesses)"))
         cells = "".join(
             f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
             f'<td style="text-align: left">{escape(on_one_line(text))}</td></tr>'
@@ -184,7 +201,8 @@ class MechanismInfo:
     """How a mechanism presents itself. A module that puts these in ``MECHANISMS`` is found by the registry.
 
     ``compared`` proposes settings for a comparison on a table, or raises ``SchemaError`` with the reason why there are
-    none. A mechanism without it is compared with its defaults.
+    none. A mechanism without it is compared with its defaults. What a differentially private mechanism is given must be
+    read and described without a look at the rows.
     """
 
     name: str
@@ -193,3 +211,4 @@ class MechanismInfo:
     promises: str
     parameters: tuple[Parameter, ...]
     compared: Callable[[AnyTable], Sequence[Mapping[str, Any]]] | None = None
+    is_differentially_private: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from sfumato.atomic import check_writable, explained_writing, write_atomically
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InputError, OutputError
 from sfumato.manifest import AnyTable
-from sfumato.project import toml_text
-from sfumato.schema import PROJECT_NAME, Kind, Role
+from sfumato.project import Project, load_project, toml_text
+from sfumato.project_edit import ProjectChanges, edit_project
+from sfumato.schema import PROJECT_NAME, Column, Kind, Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
 from sfumato.table.describe import ColumnGuess, describe_columns
@@ -66,7 +67,7 @@ def describe_data(
     guesses = tuple(describe_columns(table, overrides=roles))
     if table.source is None:
         raise AssertionError
-    source = replace(table.source, name=os.path.relpath(Path(data).resolve(), folder.resolve()))
+    source = replace(table.source, name=_relative(Path(data), folder))
     if isinstance(table, BinaryTable):
         listed = [guess for guess in guesses if guess.column.name in table.companions.schema]
         text = project_text(listed, source, options, default_role=Role.QUASI_IDENTIFIER)
@@ -92,6 +93,87 @@ def describe_to_project(
     described = describe_data(data, target.parent, options=options, roles=roles)
     write_atomically(target, described.text.encode(), force=force)
     return described
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What an update of a project file found.
+
+    Parameters
+    ----------
+    project : Project
+        As it is now.
+    n_rows : int
+        Of the data.
+    new : tuple of ColumnGuess
+        Columns that were added, with guessed roles.
+    gone : tuple of str
+        Columns that the data no longer have; they stay in the file as comments.
+    unfit : mapping of str to Kind
+        Columns whose values no longer fit the kind that the file says, and the kind that they seem to have.
+    """
+
+    project: Project
+    n_rows: int
+    new: tuple[ColumnGuess, ...]
+    gone: tuple[str, ...]
+    unfit: Mapping[str, Kind]
+
+
+def update_project(
+    path: str | Path, *, data: str | Path | None = None, roles: Mapping[str, Role] | None = None
+) -> Updated:
+    """Read the data of a project again and bring its file up to date, keeping what people wrote.
+
+    Roles, kinds and comments of the columns that are listed stay. New columns are added with guessed roles, columns
+    that are gone become comments, and the SHA-256 is that of the data as they are now.
+
+    Parameters
+    ----------
+    data : path, optional
+        Data file from now on; by default the one that the project names.
+    roles : mapping of str to Role, optional
+        Roles to change. A new target makes the former one a quasi-identifier.
+    """
+    project = load_project(path)
+    data_path = project.data_path if data is None else Path(data)
+    table = read_table(data_path, options=replace(project.options, mixed_as_text=True))
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    listed, given = {column.name: column for column in project.columns}, dict(roles or {})
+    known = {name: column.role for name, column in listed.items() if name in plain.schema}
+    if Role.TARGET in given.values():
+        known = {name: Role.QUASI_IDENTIFIER if role is Role.TARGET else role for name, role in known.items()}
+    guesses = [g for g in describe_columns(table, overrides=known | given) if g.column.name in plain.schema]
+    is_open = project.default_role is None
+    new = tuple(g for g in guesses if g.column.name not in listed and (is_open or g.column.name in given))
+    features = set(table.feature_names) if isinstance(table, BinaryTable) else set()
+    gone = tuple(name for name in listed if name not in plain.schema and name not in features)
+    strict = (Kind.NUMERIC, Kind.DATE)
+    unfit = {
+        name: plain.schema[name].kind
+        for name in known
+        if listed[name].kind in strict and plain.schema[name].kind is not listed[name].kind
+    }
+    changes = ProjectChanges(
+        roles={g.column.name: g.column.role for g in new} | given,
+        kinds={g.column.name: g.column.kind for g in new},
+        reasons={g.column.name: g.reason for g in new},
+        gone=dict.fromkeys(gone, "no longer in the data"),
+        data_sha256=None if table.source is None else table.source.sha256,
+        data_path=None if data is None else _relative(data_path, project.path.parent),
+        former_target=Role.QUASI_IDENTIFIER,
+    )
+    return Updated(edit_project(path, changes), table.n_rows, new, gone, unfit)
+
+
+def roles_lacking(columns: Iterable[Column]) -> tuple[Role, ...]:
+    """Roles that no column has and that releases need: a target to serve, and quasi-identifiers to release."""
+    found = {column.role for column in columns}
+    return tuple(role for role in (Role.TARGET, Role.QUASI_IDENTIFIER) if role not in found)
+
+
+def _relative(data: Path, folder: Path) -> str:
+    return os.path.relpath(data.resolve(), folder.resolve())
 
 
 def is_demo_folder(folder: Path) -> bool:
@@ -151,6 +233,8 @@ def project_text(
         lines.append(f"default_role = {toml_text(default_role)}  # for every column that is not listed below")
     roles = ", ".join(Role)
     lines += ["", "[columns]", f"# roles: {roles}", f"# kinds: {', '.join(Kind)}"]
+    if Role.TARGET in roles_lacking(guess.column for guess in guesses):
+        lines.append("# No column was taken for the target, which most mechanisms need: give one the role target.")
     for guess in guesses:
         column = guess.column
         reason = " ".join(guess.reason.split())

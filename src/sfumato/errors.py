@@ -11,6 +11,7 @@
     │   ├── ColumnNotFoundError (KeyError)     .column .suggestion       exit 3
     │   └── NotBinaryError                     .column                   exit 3
     ├── ManifestError (ValueError)             .path                     exit 3
+    │   └── ManifestRefusedError               .path                     exit 3, 5 in an audit
     ├── PrivacyNotAchievableError              .guarantee .best_level    exit 4
     ├── AuditFailedError                       .findings                 exit 5
     ├── CollaborationError                     .party .stage             exit 6
@@ -171,6 +172,10 @@ class ManifestError(SfumatoError, ValueError):
         self.path = str(path) if path is not None else None
         place = f"{path}: " if path is not None else ""
         super().__init__(place + problem + ".", hint=hint, remedy=remedy)
+
+
+class ManifestRefusedError(ManifestError):
+    """A manifest of a known version breaks the rules of that version; an audit refuses the release."""
 
 
 class PrivacyNotAchievableError(SfumatoError):

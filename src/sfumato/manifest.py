@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -11,13 +12,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import ManifestError
-from sfumato.guarantees import MEASURED_ON_ORIGINAL, Guarantee, guarantee_from_dict
+from sfumato.errors import ManifestError, ManifestRefusedError
+from sfumato.guarantees import MEASURED_ON_ORIGINAL, DifferentialPrivacy, Guarantee, guarantee_from_dict
+from sfumato.manifest_schema import VERSIONS, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = VERSIONS[-1]
 
 AnyTable = Table | BinaryTable
 
@@ -32,7 +34,8 @@ class Manifest:
     ----------
     input, output : mapping
         ``name``, ``sha256``, ``format``, ``rows``; the input's ``columns`` is their number, the output's is the list of
-        released columns with ``name``, ``role`` and ``kind``. Hashes are null for a release not written to a file.
+        released columns with ``name``, ``role`` and ``kind``. Hashes are null for a release not written to a file. A
+        differentially private release has no input: None, see :func:`synthetic_manifest`.
     mechanism : mapping
         ``name``, ``parameters``, ``seed``.
     missing : mapping
@@ -53,7 +56,7 @@ class Manifest:
         ``bucket``, the values of each of the ``slices`` (lists of columns) were moved, each slice by itself.
     """
 
-    input: Mapping[str, Any]
+    input: Mapping[str, Any] | None
     output: Mapping[str, Any]
     mechanism: Mapping[str, Any]
     missing: Mapping[str, Any]
@@ -70,6 +73,11 @@ class Manifest:
         """Return the guarantees as objects."""
         own = ("statement", "audited")
         return tuple(guarantee_from_dict({k: v for k, v in g.items() if k not in own}) for g in self.guarantees)
+
+    @property
+    def is_differentially_private(self) -> bool:
+        """Whether differential privacy is promised, under which nothing may be said that depends on the rows."""
+        return any(guarantee.get("kind") == DifferentialPrivacy.kind for guarantee in self.guarantees)
 
     @property
     def missing_tokens(self) -> tuple[str, ...]:
@@ -91,25 +99,70 @@ class Manifest:
         return data | {"digest": manifest_digest(data)}
 
     def to_json(self) -> str:
-        """Return the manifest as people and programs read it."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        """Return the manifest as people and programs read it, in its one canonical form."""
+        return _canonical(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str, *, path: str | None = None) -> Manifest:
-        """Read a manifest; whether its digest fits is the audit's question, not the reader's."""
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError):
-            raise ManifestError("is not JSON", path=path) from None
-        if not isinstance(data, dict) or data.get("sfumato_manifest") != MANIFEST_VERSION:
+        """Read a manifest; whether its digest fits is the audit's question, not the reader's.
+
+        Version 2 is strict: no unknown keys at any depth, and the text is the canonical one. Version 1, of which
+        nothing more is written, may hold other keys, which say nothing. Neither has a key twice or a number that is
+        none.
+
+        Raises
+        ------
+        ManifestError
+            If the text is no manifest of a known version.
+        ManifestRefusedError
+            If it is one and breaks the rules of its version.
+        """
+        data = _parsed(text, path)
+        known = data.get("sfumato_manifest") if isinstance(data, dict) else None
+        if known not in VERSIONS or isinstance(known, bool):
             problem = "is not a sfumato manifest of a version this program knows"
-            raise ManifestError(problem, path=path, hint=f"expected sfumato_manifest = {MANIFEST_VERSION}")
+            hint = f"expected sfumato_manifest = {' or '.join(map(str, VERSIONS))}"
+            raise ManifestError(problem, path=path, hint=hint)
+        if known == MANIFEST_VERSION:
+            for problem in problems_in(data):
+                raise ManifestRefusedError(problem, path=path, hint="see docs/manifest/2.schema.json")
+            if text != _canonical(data):
+                problem = "is not in its canonical form: order of keys, blanks or spelling differ"
+                raise ManifestRefusedError(problem, path=path)
         names = {f.name for f in fields(cls)}
         missing = names - data.keys() - {"perturbation"}
         if missing:
-            raise ManifestError(f"lacks {', '.join(sorted(missing))}", path=path)
+            raise ManifestRefusedError(f"lacks {', '.join(sorted(missing))}", path=path)
         kept: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
         return cls(**kept)
+
+
+def _canonical(data: Mapping[str, Any]) -> str:
+    return json.dumps(in_order(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _parsed(text: str, path: str | None) -> Any:
+    """Parse JSON in which no key comes twice and no number is infinite or none."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            problem = "has a key twice, so that two readers could read two things"
+            raise ManifestRefusedError(problem, path=path)
+        return found
+
+    def finite(digits: str) -> float:
+        if not math.isfinite(float(digits)):
+            problem = "holds a number that is none (NaN or Infinity)"
+            raise ManifestRefusedError(problem, path=path)
+        return float(digits)
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+    except ManifestRefusedError:
+        raise
+    except (ValueError, RecursionError):
+        raise ManifestError("is not JSON", path=path) from None
 
 
 def _tokens(listed: object) -> tuple[str, ...]:
@@ -195,13 +248,7 @@ def draft_manifest(
             "rows": original.n_rows + companions.n_incomplete_dropped,
             "columns": len(_outline(original)),
         },
-        output={
-            "name": None,
-            "sha256": None,
-            "format": "memory",
-            "rows": released.n_rows,
-            "columns": [describe_column(column) for column in after],
-        },
+        output=_unwritten(released),
         mechanism={"name": mechanism, "parameters": dict(parameters), "seed": seed},
         missing={
             "tokens": list(companions.schema.missing),
@@ -216,6 +263,45 @@ def draft_manifest(
         evidence=in_three_digits(evidence),
         versions=tool_versions(),
     )
+
+
+def synthetic_manifest(
+    released: BinaryTable,
+    columns: Schema,
+    *,
+    mechanism: str,
+    parameters: Mapping[str, Any],
+    promise: DifferentialPrivacy,
+    recodings: Sequence[Mapping[str, Any]],
+    perturbation: Mapping[str, Any],
+    evidence: Mapping[str, Any],
+) -> Manifest:
+    """Write down what a differentially private mechanism did: a whitelist, to which the original's rows have no way.
+
+    Everything in it is a function of the released rows and of what is public: the parameters and the declared
+    ``columns`` of the original. There is no name, hash, size or seed, and no hash of the project file, which names the
+    data by a hash: whoever knows all rows but one could try values for the last one until it fits.
+    """
+    after = _outline(released)
+    used = {column.name for column in after} | {recoding["column"] for recoding in recodings}
+    return Manifest(
+        input=None,
+        output=_unwritten(released),
+        mechanism={"name": mechanism, "parameters": dict(parameters), "seed": None},
+        missing={"tokens": list(columns.missing)} | _tokens_of_columns(columns),
+        dropped_columns=tuple(name for name in columns.names() if name not in used),
+        recodings=tuple(recodings),
+        guarantees=(promise.to_dict() | {"statement": promise.describe(), "audited": None},),
+        evidence=in_three_digits(evidence),
+        versions=tool_versions() | {"opendp": version("opendp")},
+        perturbation=perturbation,
+    )
+
+
+def _unwritten(released: AnyTable) -> dict[str, Any]:
+    """Describe released rows that stand in no file yet."""
+    columns = [describe_column(column) for column in _outline(released)]
+    return {"name": None, "sha256": None, "format": "memory", "rows": released.n_rows, "columns": columns}
 
 
 def _is_unchanged(feature: Feature, original: AnyTable) -> bool:

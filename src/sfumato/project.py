@@ -122,14 +122,15 @@ class Project:
         try:
             yield
         except SchemaError as exc:
-            raise InputError(str(exc).removesuffix("."), path=self.path) from None
+            raise InputError(exc.message.removesuffix("."), path=self.path, hint=exc.hint, remedy=exc.remedy) from None
 
     def _check_source(self, source: Source | None) -> None:
         if self.data_sha256 and source and source.sha256 != self.data_sha256:
             raise DataChangedError(
                 "is not the file that the project describes (its SHA-256 differs)",
                 path=self.data_path,
-                hint=f"run 'sfumato init --force' again, or delete sha256 in {self.path.name} if the change is meant",
+                hint=f"if the change is meant, bring {self.path.name} up to date; roles that were reviewed stay",
+                remedy=("update",),
             )
 
     def _fill_in(self, listed: Schema, seen: AnyTable) -> Schema:

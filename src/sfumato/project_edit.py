@@ -48,6 +48,12 @@ class ProjectChanges:
         Of utility, privacy and size in a comparison.
     data_sha256 : str or None
         SHA-256 of the data file that is described.
+    data_path : str or None
+        Data file, relative to the project file.
+    reasons : mapping of str to str
+        By column that is added, what is written behind it as a comment.
+    gone : mapping of str to str
+        By column that is taken out, why; it stays as a comment.
     former_target : Role or None
         Role that the present target takes when ``roles`` makes another column the target. Without it a second target
         is refused.
@@ -61,6 +67,9 @@ class ProjectChanges:
     output: str | None = None
     weights: Sequence[float] | None = None
     data_sha256: str | None = None
+    data_path: str | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    gone: Mapping[str, str] = field(default_factory=dict)
     former_target: Role | None = None
 
 
@@ -109,7 +118,8 @@ def _edited(path: Path, raw: bytes, changes: ProjectChanges) -> tuple[str, dict[
     _check_tables(path, content)
     columns = _column_assignments(content, changes)
     entries = {**content.get("columns", {}), **{one.key: one.value for one in columns}}
-    Schema.of(Column(name, Role.TARGET) for name, entry in entries.items() if entry.get("role") == Role.TARGET)
+    targets = [name for name, entry in entries.items() if entry is not None and entry.get("role") == Role.TARGET]
+    Schema.of(Column(name, Role.TARGET) for name in targets)
     try:
         return edited_toml(raw.decode(), content, [*columns, *_setting_assignments(content, changes)])
     except NotEditableError:
@@ -143,8 +153,10 @@ def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> 
             problem = "is not listed in the project file yet, so that both its role and its kind are needed"
             raise SchemaError(problem, column=name)
         if entry != listed.get(name):
-            assignments.append(Assignment(_COLUMNS, name, entry))
-    return assignments
+            reason = "" if name in listed else changes.reasons.get(name, "")
+            assignments.append(Assignment(_COLUMNS, name, entry, " ".join(reason.split())))
+    gone = [Assignment(_COLUMNS, name, None, why) for name, why in changes.gone.items() if name in listed]
+    return [*assignments, *gone]
 
 
 def _with_former_target(listed: Mapping[str, Any], changes: ProjectChanges) -> dict[str, Role]:
@@ -158,6 +170,7 @@ def _with_former_target(listed: Mapping[str, Any], changes: ProjectChanges) -> d
 def _setting_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> list[Assignment]:
     """List the new entries of the data, the release and the comparison."""
     wanted = [
+        Assignment(_DATA, "path", changes.data_path),
         Assignment(_DATA, "sha256", changes.data_sha256),
         Assignment(_RELEASE, "mechanism", changes.mechanism),
         Assignment(_RELEASE, "output", changes.output),

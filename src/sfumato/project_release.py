@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.contract import Progress, Release
 from sfumato.errors import InvalidParameterError
-from sfumato.manifest import AnyTable
+from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms import build_mechanism, mechanism_info
+from sfumato.perturbation.features import public_columns, public_options
 from sfumato.project import DEFAULT_MECHANISM, Project, load_project
 from sfumato.publishing import Published, check_targets, make_release, manifest_path_for, publish
 from sfumato.schema import PROJECT_NAME
@@ -41,10 +43,26 @@ def release_project(project: Project, *, progress: Progress | None = None) -> tu
     tuple of Release and Table or BinaryTable
         The release and the original, which :func:`sfumato.publishing.publish` audits it against once more.
     """
-    mechanism = build_mechanism(*mechanism_of_project(project))
+    name, settings = mechanism_of_project(project)
+    mechanism = build_mechanism(name, settings)
+    if mechanism_info(name).is_differentially_private:
+        original = read_publicly(project)
+        return make_release(original, mechanism, progress=progress), original  # a project names the data by a hash
     original = project.read()
     release = make_release(original, mechanism, progress=progress)
     return release.with_manifest(project_sha256=project.sha256), original
+
+
+def read_publicly(project: Project) -> AnyTable:
+    """Read the table of a project for differential privacy: no cell of it is an error, whatever was declared."""
+    options = public_options(project.data_path, project.options)
+    return replace(project, options=options, columns=public_columns(project.columns)).read()
+
+
+def read_project_of(path: str | Path, manifest: Manifest) -> tuple[Project, AnyTable]:
+    """Read the project of a release and its table, in the way in which the release was made from it."""
+    project = load_project(path)
+    return project, read_publicly(project) if manifest.is_differentially_private else project.read()
 
 
 def publish_project(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import InputError, ManifestError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
@@ -52,11 +52,11 @@ def audit_published(
 def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:
     """Read a manifest, as an object and as the plain entries that the audit judges."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8")  # line ends are part of what is accounted for
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else "not a path of UTF-8 text"
         raise ManifestError(f"cannot be read ({reason})", path=path) from None
-    return Manifest.from_json(text, path=str(path)), json.loads(text)
+    return Manifest.from_json(text, path=str(path)), parsed_manifest(text)
 
 
 def read_released(path: str | Path, manifest: Manifest) -> AnyTable:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from sfumato.errors import ColumnNotFoundError, SchemaError
+from sfumato.errors import ColumnNotFoundError, SchemaError, on_one_line
 
 PROJECT_NAME = "sfumato.toml"
 """Usual name of the project file, which holds what is described here."""
+_NAMES_SHOWN = 5
 DEFAULT_MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
 
@@ -117,12 +119,60 @@ class Schema:
         own = self[name].missing
         return self.missing if own is None else own
 
+    def check_quasi_identifiers(self, purpose: str) -> None:
+        """Refuse a table without a quasi-identifier, naming the columns that are none because they are identifiers.
+
+        Parameters
+        ----------
+        purpose : str
+            What they are needed for, after "the table has no quasi-identifier".
+        """
+        if self.names(Role.QUASI_IDENTIFIER):
+            return
+        problem, hint = f"the table has no quasi-identifier {purpose}", "give a column the role quasi-identifier"
+        identifiers = self.names(Role.IDENTIFIER)
+        if identifiers:
+            shown = ", ".join(f"'{on_one_line(name)}'" for name in identifiers[:_NAMES_SHOWN])
+            more = f" and {len(identifiers) - _NAMES_SHOWN:,} more" if len(identifiers) > _NAMES_SHOWN else ""
+            problem += f" beside the identifiers, which are never released: {shown}{more}"
+            hint = "a text that is unique in almost every row is taken for an identifier; " + hint
+        raise SchemaError(problem, hint=hint, remedy=("quasi_identifiers",))
+
     def keep(self, names: Iterable[str]) -> Schema:
         """Restrict to these columns, in the order given."""
         return Schema.of((self[name] for name in names), self.missing)
 
-    def with_roles(self, roles: Mapping[str, Role]) -> Schema:
-        """Change the roles of some columns."""
+    def with_roles(self, roles: Mapping[str, Role | str]) -> Schema:
+        """Change the roles of some columns.
+
+        Examples
+        --------
+        >>> Schema.of([Column("age"), Column("ill")]).with_roles({"ill": "target"}).target
+        'ill'
+        """
         for name in roles:
             self[name]
-        return Schema.of((replace(c, role=roles.get(c.name, c.role)) for c in self), self.missing)
+        given = as_roles(roles)
+        return Schema.of((replace(c, role=given.get(c.name, c.role)) for c in self), self.missing)
+
+
+def as_roles(given: Mapping[str, Role | str]) -> dict[str, Role]:
+    """Read roles by column that may be given as words.
+
+    Raises
+    ------
+    SchemaError
+        If a word is no role; suggests the nearest.
+    """
+    if not isinstance(given, Mapping):
+        problem = f"roles must be a mapping of columns to roles, got a {type(given).__name__}"
+        raise SchemaError(problem, hint='write them as {"age": "quasi-identifier"}')
+    roles: dict[str, Role] = {}
+    for name, word in given.items():
+        try:
+            roles[name] = Role(word)
+        except ValueError:
+            nearest = difflib.get_close_matches(str(word).lower(), list(Role), n=1)
+            hint = f"did you mean '{nearest[0]}'?" if nearest else f"give it one of {', '.join(Role)}"
+            raise SchemaError(f"'{on_one_line(str(word))}' is no role", column=str(name), hint=hint) from None
+    return roles

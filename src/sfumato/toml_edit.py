@@ -29,11 +29,15 @@ _HEADER = re.compile(r"[ \t]*\[")
 
 @dataclass(frozen=True)
 class Assignment:
-    """One entry of a section and its new value; None takes the entry away."""
+    """One entry of a section and its new value; None takes the entry away.
+
+    ``comment`` is written behind an entry that is new. With one, an entry that is taken away stays as a comment.
+    """
 
     section: tuple[str, ...]
     key: str
     value: Any
+    comment: str = ""
 
 
 class NotEditableError(Exception):
@@ -138,22 +142,28 @@ def _edited_by_lines(text: str, assignments: Sequence[Assignment]) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
     lines = text.split(end)
     for section in dict.fromkeys(one.section for one in assignments):
-        _edit_section(lines, section, {one.key: one.value for one in assignments if one.section == section})
+        _edit_section(lines, section, {one.key: one for one in assignments if one.section == section})
     return end.join(lines)
 
 
-def _edit_section(lines: list[str], section: tuple[str, ...], values: Mapping[str, Any]) -> None:
+def _edit_section(lines: list[str], section: tuple[str, ...], wanted: Mapping[str, Assignment]) -> None:
     """Change the lines of one section in place."""
     start = _first_line(lines, section)
     stop = next((n for n in range(start, len(lines)) if _HEADER.match(lines[n])), len(lines))
     places = {key: n for n in range(start, stop) if (key := _key_of(lines[n])) is not None}
-    for key in values.keys() & places.keys():
-        lines[places[key]] = _edited_line(lines[places[key]], key, values[key])
-    new = [f"{toml_key(key)} = {toml_value(value)}" for key, value in values.items() if key not in places]
+    gone = {key: one for key, one in wanted.items() if one.value is None}
+    for key in wanted.keys() & places.keys() - gone.keys():
+        lines[places[key]] = _edited_line(lines[places[key]], key, wanted[key].value)
+    new = [_new_line(one) for key, one in wanted.items() if key not in places]
     after = max(places.values(), default=start - 1) + 1
     lines[after:after] = new
-    for place in sorted((places[key] for key, value in values.items() if value is None), reverse=True):
-        del lines[place]
+    for key in sorted(gone, key=lambda key: places[key], reverse=True):
+        was = lines[places[key]]
+        lines[places[key] : places[key] + 1] = [f"# {gone[key].comment}: {was.strip()}"] if gone[key].comment else []
+
+
+def _new_line(one: Assignment) -> str:
+    return f"{toml_key(one.key)} = {toml_value(one.value)}" + (f"  # {one.comment}" if one.comment else "")
 
 
 def _first_line(lines: list[str], section: tuple[str, ...]) -> int:
@@ -202,7 +212,13 @@ def _edited_as_document(text: str, assignments: Sequence[Assignment]) -> str:
             if part not in table:
                 table[part] = tomlkit.table()
             table = table[part]
+        if one.value is None and one.comment:
+            was = toml_value(_plain(table[one.key]))
+            table.add(tomlkit.comment(f"{one.comment}: {toml_key(one.key)} = {was}"))  # type: ignore[attr-defined]
+        is_new = one.key not in table
         _set(table, one.key, one.value)
+        if is_new and one.comment:
+            table.item(one.key).comment(one.comment)  # type: ignore[attr-defined]
     return tomlkit.dumps(document)
 
 

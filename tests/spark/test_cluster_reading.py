@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from manifest_texts import text_of
 from sfumato.cluster import frames as frames_module
 from sfumato.cluster import table as table_module
 from sfumato.cluster.counting import count_on_cluster
@@ -127,7 +128,7 @@ def changed(released, folder, change):
     with contextlib.suppress(InputError):
         entries["output"]["sha256"] = folder_sha256(path)
     entries["digest"] = manifest_digest(entries)
-    manifest_path.write_text(json.dumps(entries))
+    manifest_path.write_text(text_of(entries), encoding="utf-8")
     return path, manifest_path
 
 

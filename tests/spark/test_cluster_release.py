@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from manifest_texts import text_of
 from sfumato.audit.cluster_rows import cells_of_release, grouped_rows
 from sfumato.cluster import proposal as proposal_module
 from sfumato.cluster.counting import count_on_cluster
@@ -257,7 +258,7 @@ def copied(released, folder, change):
     entries = json.loads(manifest_path.read_text())
     entries["output"] |= {"sha256": folder_sha256(folder / "out.parquet"), "rows": cells.num_rows}
     entries["digest"] = manifest_digest(entries)
-    (folder / "out.json").write_text(json.dumps(entries))
+    (folder / "out.json").write_text(text_of(entries), encoding="utf-8")
     return folder / "out.parquet", folder / "out.json"
 
 

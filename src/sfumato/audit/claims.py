@@ -7,11 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from sfumato.errors import InvalidParameterError, ManifestError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, guarantee_from_dict
+from sfumato.audit.manifest_form import check_form, is_strict
+from sfumato.errors import InvalidParameterError, ManifestError, ManifestRefusedError
+from sfumato.guarantees import (
+    ClosenessDistance,
+    DifferentialPrivacy,
+    DiversityVariant,
+    Guarantee,
+    guarantee_from_dict,
+)
 from sfumato.schema import Kind, Role
 
-KNOWN_VERSION = 1
+KNOWN_VERSIONS = (1, 2)
 FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
@@ -72,6 +79,7 @@ class Spending:
     """A part of a privacy budget and the noise that it paid for."""
 
     step: str
+    noise: str
     n_choices: int
     sensitivity: int
     scale: float
@@ -85,6 +93,7 @@ class ClaimedPerturbation:
     kind: str
     n_cells_changed: int = 0
     budget: tuple[Spending, ...] = ()
+    threshold: int | None = None
     bucket: str | None = None
     slices: tuple[tuple[str, ...], ...] = ()
 
@@ -96,12 +105,13 @@ class ClaimedPerturbation:
 
 @dataclass(frozen=True)
 class Claims:
-    """A manifest as typed data."""
+    """A manifest as typed data; ``version`` 1 was written before every key and byte was accounted for."""
 
+    version: int
     digest: str
     input_sha256: str | None
-    input_rows: int
-    input_columns: int
+    input_rows: int | None
+    input_columns: int | None
     output_sha256: str | None
     output_rows: int
     columns: tuple[ClaimedColumn, ...]
@@ -128,14 +138,20 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     Raises
     ------
     ManifestError
-        If an entry is missing or of a wrong type, or the format's version is not the one this audit knows: the version
-        says how to read everything else.
+        If the format's version is not one that this audit knows: the version says how to read everything else.
+    ManifestRefusedError
+        If an entry is missing or of a wrong type; in a strict manifest also if there is one that the form has not.
     """
     top = _Entry(manifest, "")
-    if top.count("sfumato_manifest") != KNOWN_VERSION:
+    if top.count("sfumato_manifest") not in KNOWN_VERSIONS:
         problem = "the manifest has a version that this audit does not know"
-        raise ManifestError(problem, hint=f"expected sfumato_manifest = {KNOWN_VERSION}")
-    source, output, missing = top.entry("input"), top.entry("output"), top.entry("missing")
+        raise ManifestError(problem, hint=f"expected sfumato_manifest = {' or '.join(map(str, KNOWN_VERSIONS))}")
+    if is_strict(manifest):
+        check_form(manifest)
+    withholds = is_synthetic(manifest) or _promises_noise(manifest)
+    source = None if withholds and manifest.get("input") is None else top.entry("input")
+    output, missing = top.entry("output"), top.entry("missing")
+    says_rows = not withholds or "rows" in missing.data or "n_dropped" in missing.data
     mechanism = top.entry("mechanism")
     mechanism.text("name")
     columns = tuple(_column(entry) for entry in output.entries("columns"))
@@ -143,16 +159,17 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     _refuse_repetition([c.name for c in columns], "output.columns")
     _refuse_repetition([r.name for r in recodings], "recodings")
     return Claims(
+        version=top.count("sfumato_manifest"),
         digest=top.text("digest"),
-        input_sha256=source.optional_text("sha256"),
-        input_rows=source.count("rows"),
-        input_columns=source.count("columns"),
+        input_sha256=source.optional_text("sha256") if source else None,
+        input_rows=source.count("rows") if source else None,
+        input_columns=source.count("columns") if source else None,
         output_sha256=output.optional_text("sha256"),
         output_rows=output.count("rows"),
         columns=columns,
         parameters=mechanism.entry("parameters").data,
-        drops_incomplete_rows=missing.one_of("rows", ("kept", "dropped")) == "dropped",
-        n_incomplete_dropped=missing.count("n_dropped"),
+        drops_incomplete_rows=says_rows and missing.one_of("rows", ("kept", "dropped")) == "dropped",
+        n_incomplete_dropped=missing.count("n_dropped") if says_rows else 0,
         dropped_columns=top.texts("dropped_columns"),
         recodings={r.name: r for r in recodings},
         suppressed_rows=top.count("suppressed_rows"),
@@ -164,27 +181,39 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     )
 
 
+def is_synthetic(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest says that its rows were drawn anew from noisy counts: nothing is said of the original then."""
+    stated = manifest.get("perturbation")
+    return isinstance(stated, Mapping) and stated.get("kind") == SYNTHETIC
+
+
+def _promises_noise(manifest: Mapping[str, Any]) -> bool:
+    stated = manifest.get("guarantees")
+    kinds = [g.get("kind") for g in stated if isinstance(g, Mapping)] if isinstance(stated, list | tuple) else []
+    return DifferentialPrivacy.kind in kinds
+
+
 class _Entry:
     """A mapping of the manifest and where it stands; every accessor checks the type."""
 
     def __init__(self, data: Any, place: str) -> None:
         if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
             problem = f"{place or 'the manifest'} is not a mapping of names to entries"
-            raise ManifestError(problem)
+            raise ManifestRefusedError(problem)
         self.data: Mapping[str, Any] = data
         self.place = place
 
     def _get(self, key: str) -> Any:
         if key not in self.data:
             problem = f"the manifest lacks {self._where(key)}"
-            raise ManifestError(problem)
+            raise ManifestRefusedError(problem)
         return self.data[key]
 
     def _where(self, key: str) -> str:
         return f"{self.place}.{key}" if self.place else key
 
-    def _refuse(self, key: str, wanted: str) -> ManifestError:
-        return ManifestError(f"{self._where(key)} in the manifest is not {wanted}")
+    def _refuse(self, key: str, wanted: str) -> ManifestRefusedError:
+        return ManifestRefusedError(f"{self._where(key)} in the manifest is not {wanted}")
 
     def entry(self, key: str) -> _Entry:
         return _Entry(self._get(key), self._where(key))
@@ -312,10 +341,10 @@ def _promise(entry: _Entry) -> Promise:
         guarantee = guarantee_from_dict(fields)
     except InvalidParameterError as exc:
         problem = f"{entry.place} promises a parameter out of range: {exc}"
-        raise ManifestError(problem.removesuffix(".")) from None
+        raise ManifestRefusedError(problem.removesuffix(".")) from None
     if fields.get("c") is not None and not fields["c"] > 0:
         problem = f"{entry.place}.c in the manifest is not above 0"
-        raise ManifestError(problem)
+        raise ManifestRefusedError(problem)
     statement = entry.optional_text("statement") if "statement" in entry.data else None
     return Promise(guarantee, columns, statement, entry.number("audited"))
 
@@ -326,19 +355,21 @@ def _perturbation(entry: _Entry) -> ClaimedPerturbation:
         return ClaimedPerturbation(kind, entry.count("n_cells_changed"))
     if kind == BUCKETED:
         return ClaimedPerturbation(kind, bucket=entry.text("bucket"), slices=entry.lists_of_texts("slices"))
-    return ClaimedPerturbation(kind, budget=tuple(_spending(part) for part in entry.entries("budget")))
+    threshold = entry.count("threshold") if "threshold" in entry.data else None
+    budget = tuple(_spending(part) for part in entry.entries("budget"))
+    return ClaimedPerturbation(kind, budget=budget, threshold=threshold)
 
 
 def _spending(entry: _Entry) -> Spending:
     scale, epsilon = entry.number("scale"), entry.number("epsilon")
     if scale is None or epsilon is None or scale < 0 or epsilon < 0:
         problem = f"{entry.place} in the manifest lacks a scale or an epsilon from 0"
-        raise ManifestError(problem)
+        raise ManifestRefusedError(problem)
     step = entry.one_of("step", (SELECTION, COUNTS))
-    return Spending(step, entry.count("n_choices"), entry.count("sensitivity"), scale, epsilon)
+    return Spending(step, entry.text("noise"), entry.count("n_choices"), entry.count("sensitivity"), scale, epsilon)
 
 
 def _refuse_repetition(names: list[str], place: str) -> None:
     if len(set(names)) != len(names):
         problem = f"{place} in the manifest names a column twice"
-        raise ManifestError(problem)
+        raise ManifestRefusedError(problem)

@@ -22,7 +22,7 @@ from sfumato.audit.counting import group_rows, joint_counts
 from sfumato.audit.diversity import distinct_level
 from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import SchemaError
-from sfumato.guarantees import ROUNDING
+from sfumato.guarantees import MEASURED_ON_ORIGINAL, ROUNDING
 from sfumato.schema import Role
 
 
@@ -82,6 +82,7 @@ SAMPLE_SIZES = ("estimated_on_rows", "grown_on_rows")
 ALL_ROWS = "of_rows"
 """Sizes of samples that mechanisms rest on, and the number of rows that these were drawn from."""
 
+_ROUNDED_SINCE = 2
 _LARGEST = 10**15  # larger numbers are no level of any table
 
 
@@ -118,7 +119,7 @@ def _agrees(stated: float, found: float) -> bool:
 
 def check_samples(claims: Claims) -> Iterator[Check]:
     """Whether stated sizes of samples are possible: some of the rows, and the rows are those of the original."""
-    n_rows = claims.input_rows - claims.n_incomplete_dropped
+    n_rows = _n_rows(claims)
     for stated in (claims.stated_risk, claims.stated_utility):
         sizes = [name for name in SAMPLE_SIZES if name in stated]
         if not sizes and ALL_ROWS not in stated:
@@ -130,13 +131,19 @@ def check_samples(claims: Claims) -> Iterator[Check]:
         yield Check(f"sample: {label}", passed, f"{label} in the manifest {said}")
 
 
+def _n_rows(claims: Claims) -> int:
+    """Rows that a mechanism was given; where nothing is said of the original, the release has as many."""
+    n_before = claims.output_rows if claims.input_rows is None else claims.input_rows
+    return n_before - claims.n_incomplete_dropped
+
+
 def _is_count(value: object, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def check_suppression(claims: Claims) -> Iterator[Check]:
     """Whether the stated share of rows left out is that of the stated numbers, and within the mechanism's limit."""
-    n_rows = claims.input_rows - claims.n_incomplete_dropped
+    n_rows = _n_rows(claims)
     found = claims.suppressed_rows / n_rows if n_rows > 0 else 0.0
     if "suppressed_fraction" in claims.stated_utility:
         stated = claims.stated_utility["suppressed_fraction"]
@@ -154,6 +161,30 @@ def check_suppression(claims: Claims) -> Iterator[Check]:
         passed = claims.suppressed_rows <= Fraction(str(limit)) * max(n_rows, 0)
         message = f"rows left out are {found:.6g} of all, the mechanism's limit is {limit:.6g}"
         yield Check("suppression limit", passed, message, limit, found)
+
+
+def check_figures(claims: Claims, evidence: object) -> Iterator[Check]:
+    """Whether figures that may rest on rows which are not released have three digits: more would tell about these.
+
+    Manifests of the first version were written before there was such a rule.
+    """
+    if claims.version < _ROUNDED_SINCE:
+        return
+    levels = [p.audited for p in claims.promises if p.guarantee.kind in MEASURED_ON_ORIGINAL]
+    n_fine = sum(float(f"{figure:.2e}") != figure for figure in _figures([evidence, levels]))
+    said = f"{n_fine:,} figures of the manifest have more" if n_fine else "figures of the manifest have no more"
+    yield Check("figures", not n_fine, f"{said} than three significant digits")
+
+
+def _figures(data: object) -> Iterator[float]:
+    """Numbers with decimals, however deep they stand; whole numbers count something."""
+    if isinstance(data, Mapping):
+        data = list(data.values())
+    if isinstance(data, list | tuple):
+        for part in data:
+            yield from _figures(part)
+    elif isinstance(data, float):
+        yield data
 
 
 def check_listed_labels(released: AnyTable, claims: Claims) -> Iterator[Check]:

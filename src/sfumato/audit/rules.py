@@ -17,11 +17,12 @@ HIERARCHY = "hierarchy"
 KNOWN_RULES = (AS_IS, ONE_OF, INTERVAL, MISSING)
 
 
-def evaluate(recoding: ClaimedRecoding, values: pa.Array) -> NDArray[np.int8] | None:
+def evaluate(recoding: ClaimedRecoding, values: pa.Array, *, clamp: bool = False) -> NDArray[np.int8] | None:
     """0 or 1 for each distinct value of the original column; ``None`` when the rule cannot be evaluated on them.
 
     A missing value is 1 for ``missing`` and 0 for every other rule. ``one-of`` compares meanings (see
     :mod:`sfumato.audit.values`), ``interval`` numbers with ``above < value <= upto``; a side that is not given is open.
+    With ``clamp`` what is no number is in no interval, as under differential privacy.
     """
     is_missing = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
     if recoding.rule == MISSING:
@@ -39,5 +40,5 @@ def evaluate(recoding: ClaimedRecoding, values: pa.Array) -> NDArray[np.int8] | 
             inside &= numbers > recoding.above
         if recoding.upto is not None:
             inside &= numbers <= recoding.upto
-        return None if wrong.any() else inside.astype(np.int8)
+        return None if wrong.any() and not clamp else inside.astype(np.int8)
     return None

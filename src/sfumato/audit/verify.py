@@ -9,13 +9,20 @@ from typing import Any
 from sfumato.audit.beside import Beside
 from sfumato.audit.breach import check_breach_promises, sample_words
 from sfumato.audit.buckets import check_bucket_promises
-from sfumato.audit.checks import AuditReport, Check, agrees_in_three_digits, listed
-from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, read_claims
+from sfumato.audit.checks import AuditReport, Check, Unchecked, agrees_in_three_digits, listed
+from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
 from sfumato.audit.columns import AnyTable, Columns
-from sfumato.audit.construction import check_construction
+from sfumato.audit.construction import check_construction, unconfirmed
 from sfumato.audit.counting import n_merged_spellings
 from sfumato.audit.entropy import check_gain_promises
-from sfumato.audit.evidence import check_listed_labels, check_samples, check_stated_risk, check_suppression
+from sfumato.audit.evidence import (
+    check_figures,
+    check_listed_labels,
+    check_samples,
+    check_stated_risk,
+    check_suppression,
+)
+from sfumato.audit.exactness import NOISE, check_exactness
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
 from sfumato.audit.levels import (
@@ -80,28 +87,44 @@ def audit_release(
     checks.extend(check_gain_promises(claims, beside, check_roles))
     levels = []
     for promise in claims.promises:
-        own = list(_check_promise(promise, described, claims, check_audited_values, beside))
+        own = list(_check_promise(promise, described, claims, manifest, check_audited_values, beside))
         checks.extend(own)
         levels.append(next((c.found for c in own if c.name == _level_name(promise)), None))
     if beside is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         checks.extend(beside.check_what_holds())
     checks.extend(check_stated_risk(described, claims))
+    checks.extend(check_figures(claims, manifest.get("evidence")))
     checks.extend(check_samples(claims))
     checks.extend(check_suppression(claims))
     checks.extend(check_listed_labels(described, claims))
     checks.extend(beside.check_stated_penalty() if beside is not None else ())
     if original is not None:
         checks.extend(check_fidelity(columns, Columns(original), claims, check_roles=check_roles))
-    return AuditReport(tuple(checks), tuple(levels))
+    noise = list(_judge_noise(manifest, claims, columns, original))
+    checks.extend(found for found in noise if isinstance(found, Check))
+    unchecked = tuple(found for found in noise if isinstance(found, Unchecked))
+    return AuditReport(tuple(checks), tuple(levels), unchecked)
+
+
+def _judge_noise(
+    manifest: Mapping[str, Any], claims: Claims, released: Columns, original: AnyTable | None
+) -> Iterator[Check | Unchecked]:
+    """Say what cannot be told of rows drawn from noisy counts, and refuse those that are too exact for their noise."""
+    for promise in claims.promises:
+        if not is_measurable(promise.guarantee):
+            yield unconfirmed(promise)
+    if is_synthetic(manifest) and original is not None:
+        yield check_exactness(released, Columns(original), claims)
+    elif is_synthetic(manifest):
+        said = "whether the released counts are too exact for the stated noise, which needs the original"
+        yield Unchecked(NOISE, said, "give the original")
 
 
 def _check_hashes(claims: Claims, released: str | None, original: str | None) -> Iterator[Check]:
     if released is not None:
         yield check_hash("released", claims.output_sha256, released)
-    is_withheld = _is_synthetic(claims) and claims.input_sha256 is None
-    if original is not None and is_withheld:
-        yield Check("original file", True, "the original file is not named by its SHA-256, which would tell about rows")
-    elif original is not None:
+    is_withheld = _is_synthetic(claims)
+    if original is not None and not is_withheld:
         yield check_hash("original", claims.input_sha256, original)
 
 
@@ -142,7 +165,12 @@ def _check_promises_exist(claims: Claims) -> Check:
 
 
 def _check_promise(
-    promise: Promise, released: AnyTable, claims: Claims, check_audited_values: bool, beside: Beside | None
+    promise: Promise,
+    released: AnyTable,
+    claims: Claims,
+    manifest: Mapping[str, Any],
+    check_audited_values: bool,
+    beside: Beside | None,
 ) -> Iterator[Check]:
     kind = promise.guarantee.kind
     yield _check_coverage(promise, claims)
@@ -152,7 +180,7 @@ def _check_promise(
         said = "says what is promised" if passed else "says something else than what is promised"
         yield Check(f"{kind}: statement", passed, f"{kind}: the statement in the manifest {said}")
     if not is_measurable(promise.guarantee):
-        yield from check_construction(promise, Columns(released), claims)
+        yield from check_construction(promise, Columns(released), claims, manifest)
         return
     name, parameter = _level_name(promise), _first_parameter(promise)
     promised = getattr(promise.guarantee, parameter, None)

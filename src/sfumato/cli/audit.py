@@ -117,14 +117,16 @@ def _described_original(
     manifest_path: Path, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> AnyTable | None:
     """Read the original: as a project describes it, or as the manifest says, with the roles given."""
-    from sfumato.project import load_project
+    from sfumato.project_release import read_project_of
     from sfumato.reaudit import read_manifest, read_original
 
-    if project:
-        return load_project(project).read()
-    if original is None:
+    if original is None and project is None:
         return None
     manifest, _ = read_manifest(manifest_path)
+    if project is not None:
+        return read_project_of(project, manifest)[1]
+    if original is None:
+        return None
     return with_given_roles(read_original(original, manifest, options), roles)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.large import described_as, refuse_mixed_columns, refuse_open_guesses
+from sfumato.cli.large import described_as, refuse_open_guesses
 from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, with_given_roles
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def _opened(session: Any, order: _Order, memory: Memory) -> tuple[ClusterTable, 
 
     if order.project is not None:
         return _opened_project(session, order.project, memory), []
-    table = open_cluster(session, order.path, memory=memory.n_bytes, options=order.options)
+    options = replace(order.options, mixed_as_text=True)
+    table = open_cluster(session, order.path, memory=memory.n_bytes, options=options)
     refuse_open_guesses(table, order.roles)
-    refuse_mixed_columns(table)
     described, guesses = apply_roles(table.outline, order.roles)
     return described_as(table, described), guesses
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from sfumato.cli.options import (
     given_roles,
     read_options,
     reading_options,
-    refuse_mixed_columns,
     role_options,
 )
 from sfumato.schema import PROJECT_NAME
@@ -107,8 +106,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     from sfumato.table.read import read_table
 
     options, roles = read_options(settings), given_roles(settings)
-    table, guesses = apply_roles(read_table(data, options=options), roles)
-    refuse_mixed_columns(table)
+    table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
     return Order(table, guesses=tuple(guesses))
 
 

@@ -4,27 +4,48 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sfumato.cli.options import given_roles, read_options, reading_options, role_options
+from sfumato.errors import on_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sfumato.schema import Column, Role
 
 
 @click.command("init")
-@click.argument("data")
+@click.argument("data", required=False)
 @click.option("-o", "--output", default="sfumato.toml", show_default=True, help="Project file to write ('-': stdout).")
 @click.option("--force", is_flag=True, help="Replace a project file that exists.")
+@click.option(
+    "--update",
+    is_flag=True,
+    help="Read changed data again and keep the reviewed roles, kinds and comments of the project file.",
+)
 @role_options
 @reading_options
-def command(data: str, output: str, force: bool, **settings: Any) -> None:
+def command(data: str | None, output: str, force: bool, update: bool, **settings: Any) -> None:
     """Describe DATA in a project file: a role and a kind for every column, with the reason for each guess.
+
+    With --update an existing project file is brought up to date when its data have changed: what it says of the columns
+    stays, new columns are added with guesses, and those that are gone become comments.
 
     \b
     Examples:
       sfumato init admissions.csv
       sfumato init adult.csv --target salary --sensitive occupation --missing "?"
+      sfumato init --update
     """
+    if update:
+        _update(data, output, settings)
+        return
+    if data is None:
+        problem = "Missing argument 'DATA'."
+        raise click.UsageError(problem)
     from sfumato.describing_project import describe_data, describe_to_project
 
     options, roles = read_options(settings), given_roles(settings)
@@ -34,7 +55,52 @@ def command(data: str, output: str, force: bool, **settings: Any) -> None:
     else:
         described = describe_to_project(data, output, options=options, roles=roles, force=force)
     counted = Counter(guess.column.role for guess in described.guesses)
-    listed = ", ".join(f"{n:,} {role}" for role, n in counted.items())
-    click.echo(f"{described.table.n_rows:,} rows; {listed}", err=True)
+    _say_rows(described.table.n_rows, counted)
     if output != "-":
         click.echo(f"wrote {Path(output)}: check the roles, then run 'sfumato release'", err=True)
+    _say_lacking((guess.column for guess in described.guesses), output)
+
+
+def _update(data: str | None, output: str, settings: dict[str, Any]) -> None:
+    """Bring a project file up to date and say what changed in it."""
+    from sfumato.describing_project import update_project
+    from sfumato.errors import InvalidParameterError
+    from sfumato.table.read import ReadOptions
+
+    if output == "-" or data == "-":
+        raise InvalidParameterError("a project file with --update", "got '-'", allowed="a file")
+    if read_options(settings) != ReadOptions():
+        hint = f"change them under [data] in {output}, or leave --update out"
+        raise InvalidParameterError("reading options", "got some", allowed="left out with --update", hint=hint)
+    updated = update_project(output, data=data, roles=given_roles(settings))
+    listed = updated.project.columns
+    _say_rows(updated.n_rows, Counter(column.role for column in listed))
+    for guess in updated.new:
+        click.echo(on_one_line(f"new: '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
+    for name in updated.gone:
+        click.echo(on_one_line(f"no longer in the data: '{name}', now a comment in {output}"), err=True)
+    for name, kind in updated.unfit.items():
+        words = f"'{name}' is declared otherwise than {kind}, which its values are now: check its kind in {output}"
+        click.echo(on_one_line(words), err=True)
+    click.echo(f"updated {Path(output)}: the roles of the other columns are as they were", err=True)
+    if updated.project.default_role is None:
+        _say_lacking(listed, output)
+
+
+def _say_rows(n_rows: int, counted: Counter[Role]) -> None:
+    click.echo(f"{n_rows:,} rows; {', '.join(f'{n:,} {role}' for role, n in counted.items())}", err=True)
+
+
+def _say_lacking(columns: Iterable[Column], output: str) -> None:
+    """Say what a release will need that no column is."""
+    from sfumato.describing_project import roles_lacking
+    from sfumato.schema import Role
+
+    where = "the project file" if output == "-" else output
+    lacking = roles_lacking(columns)
+    if Role.TARGET in lacking:
+        needs = "no column was taken for the target, which 'sfumato release' needs for most mechanisms"
+        click.echo(f'{needs}: name it with --target COLUMN, or write role = "target" in {where}', err=True)
+    if Role.QUASI_IDENTIFIER in lacking:
+        needs = "no column was taken for a quasi-identifier, among which 'sfumato release' chooses"
+        click.echo(f"{needs}: check the identifiers, or name columns with --quasi-identifiers", err=True)

@@ -87,9 +87,8 @@ def _opened(
     """Open a file and give its columns the roles that are given, and the others guessed ones."""
     from sfumato.table.large import open_large
 
-    large = open_large(path, memory=memory.n_bytes, options=options, told=told)
+    large = open_large(path, memory=memory.n_bytes, options=replace(options, mixed_as_text=True), told=told)
     refuse_open_guesses(large, roles)
-    refuse_mixed_columns(large)
     described, guesses = apply_roles(large.outline, roles)
     return described_as(large, described), guesses
 
@@ -112,20 +111,6 @@ def refuse_open_guesses(large: LargeTable | ClusterTable, roles: dict[str, Role]
             problem = "has too many distinct values for its role to be guessed"
             hint = "give it one: --identifiers if it names people, --other if it is to be released as it is"
             raise SchemaError(problem, column=name, hint=hint)
-
-
-def refuse_mixed_columns(large: LargeTable | ClusterTable) -> None:
-    """Refuse columns that mix numbers with other texts, as reading a table does."""
-    from sfumato.errors import InputError
-    from sfumato.table.mixed import mixed_columns
-
-    for mixed in mixed_columns(large.outline):
-        raise InputError(
-            f"mixes numbers with {mixed.n_rows_not_numbers:,} other entries",
-            path=large.source.name if large.source else None,
-            column=mixed.name,
-            hint="declare its kind in a project file (sfumato init), or name what means missing with --missing",
-        )
 
 
 def describe_large_original(

@@ -109,7 +109,7 @@ def _original(
     if not original and (roles or options != ReadOptions()):
         raise InvalidParameterError("role and reading options", "got some", allowed="used with --original only")
     if project:
-        return _of_project(project)
+        return _of_project(project, manifest)
     if original is None:
         return _Original(None, None, Asked(), has_roles=False)
     table = read_original(original, manifest, options)
@@ -118,12 +118,11 @@ def _original(
     return _Original(with_given_roles(table, roles), described, asked, has_all_roles(table, roles))
 
 
-def _of_project(path: str) -> _Original:
-    from sfumato.project import load_project
+def _of_project(path: str, manifest: Manifest) -> _Original:
+    from sfumato.project_release import read_project_of
     from sfumato.report.reproduction import Asked
 
-    project = load_project(path)
-    table = project.read()
+    project, table = read_project_of(path, manifest)
     return _Original(table, table, Asked(path, project.settings, project_sha256=project.sha256), has_roles=True)
 
 

@@ -41,7 +41,7 @@ def show_release(release: Release) -> None:
         for name, value in values.items():
             for line in _evidence_lines(name.replace("_", " "), value):
                 click.echo(line, err=True)
-    if manifest.missing["n_dropped"]:
+    if manifest.missing.get("n_dropped"):
         click.echo(f"rows left out for missing values: {manifest.missing['n_dropped']:,}", err=True)
     for line in not_promised(release):
         click.echo(line, err=True)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sfumato.contract import Progress, Release
 from sfumato.counting.blocks import count_blocks
-from sfumato.errors import SchemaError
 from sfumato.large.finding import RowFinder
 from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import (
@@ -24,7 +23,7 @@ from sfumato.large.proposal import (
     with_all_columns,
     with_measured_levels,
 )
-from sfumato.schema import Role, Schema
+from sfumato.schema import Schema
 from sfumato.table.large import LargeTable, Told
 from sfumato.table.weighted import CountedTable
 
@@ -119,9 +118,7 @@ def propose_cells(
 
 def columns_to_count(mechanism: CellMechanism, schema: Schema) -> tuple[str, ...]:
     """Columns that have to be counted together; refuses a table without a quasi-identifier."""
-    if not schema.names(Role.QUASI_IDENTIFIER):
-        problem = "the table has no quasi-identifier to coarsen"
-        raise SchemaError(problem, hint="give a column the role quasi-identifier")
+    schema.check_quasi_identifiers("to coarsen")
     return tuple(dict.fromkeys([*mechanism.counted_columns(schema), *mechanism.occurring_columns(schema)]))
 
 

@@ -14,7 +14,7 @@ from sfumato.counting.blocks import count_blocks
 from sfumato.errors import SchemaError
 from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import Block, Proposal, telling, with_measured_levels
-from sfumato.schema import Role, Schema
+from sfumato.schema import Schema
 from sfumato.table.binarize import Binarization
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
@@ -77,10 +77,8 @@ def propose_features(
     target = outline.schema.target
     if target is None:
         problem = "no column has the role target"
-        raise SchemaError(problem, hint="name it with --target COLUMN or role = 'target' in the project file")
-    if not outline.schema.names(Role.QUASI_IDENTIFIER):
-        problem = "the table has no quasi-identifier to make features of"
-        raise SchemaError(problem, hint="give a column the role quasi-identifier")
+        raise SchemaError(problem, hint="name the target column", remedy=("target",))
+    outline.schema.check_quasi_identifiers("to make features of")
     binarization = mechanism.binarization(outline)
     places = replace(original, outline=binarization.places(outline))
     names = (*binarization.columns, target)

@@ -91,7 +91,7 @@ def with_all_columns(release: Release, schema: Schema) -> Release:
     columns = [described.get(name) or describe_column(schema[name]) for name in kept]
     own = {c.name: list(c.missing) for c in schema if c.missing is not None}
     return release.with_manifest(
-        input={**manifest.input, "columns": len(schema)},
+        input={**(manifest.input or {}), "columns": len(schema)},
         output={**manifest.output, "columns": columns},
         missing={**manifest.missing, **({"columns": own} if own else {})},
         dropped_columns=tuple(name for name in schema.names() if name not in kept),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from importlib.metadata import version
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -17,7 +15,7 @@ from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Relea
 from sfumato.counting.bitsets import ones_by_class
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy
-from sfumato.manifest import AnyTable, Manifest, draft_manifest
+from sfumato.manifest import AnyTable, synthetic_manifest
 from sfumato.measures.separation import hamming_separation, pairs_separated_by_each
 from sfumato.perturbation.budget import Budget, Calibration, divide_budget
 from sfumato.perturbation.features import public_descriptions, public_features
@@ -30,7 +28,7 @@ from sfumato.perturbation.noisy_table import (
     scaled_to,
     synthetic_table,
 )
-from sfumato.schema import Role
+from sfumato.schema import Column, Role, Schema
 from sfumato.table.binarize import BinarizePlan
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
@@ -70,7 +68,8 @@ class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[mis
         Raises
         ------
         InvalidParameterError
-            If a parameter is out of range, OpenDP is not installed, or a rule of ``binarize`` looks at the rows.
+            If a parameter is out of range, OpenDP is not installed, a rule of ``binarize`` looks at the rows, or rows
+            were left out because a value is missing.
         SchemaError
             If there is no target, or it has one class only.
         """
@@ -89,10 +88,17 @@ class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[mis
         threshold = noise_threshold(cells.n_cells, budget.counts.scale, self.max_false_fraction * binary.n_rows)
         noisy = noisy_cells(cells, budget.counts.scale, threshold)
         released = synthetic_table(binary, chosen, scaled_to(noisy, sizes))
-        described = {"threshold": threshold, "n_cells": noisy.n_cells, "n_cells_kept": len(noisy.keys)}
-        draft = self._draft(table, released, plan, budget, len(binary.features))
-        changes = {"kind": "synthetic", **described, "budget": budget.to_list()}
-        return Release(released, replace(draft, perturbation=changes))
+        manifest = synthetic_manifest(
+            released,
+            _columns(table),
+            mechanism=self.mechanism_name,
+            parameters=self._parameters(plan),
+            promise=DifferentialPrivacy(budget.epsilon, released.feature_names),
+            recodings=public_descriptions(released.features, plan),
+            perturbation={"kind": "synthetic", "threshold": threshold, "budget": budget.to_list()},
+            evidence={"utility": _utility(released, len(binary.features))} | _warning(float(self.epsilon), budget),
+        )
+        return Release(released, manifest)
 
     def _budget(self, class_sizes: Counts) -> Budget:
         return divide_budget(
@@ -136,29 +142,6 @@ class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[mis
             "binarize": plan.to_dict() if plan else None,
         }
 
-    def _draft(
-        self, table: AnyTable, released: BinaryTable, plan: BinarizePlan | None, budget: Budget, n_offered: int
-    ) -> Manifest:
-        """Describe the release by public facts and the noisy result alone.
-
-        No statistic of the original stands in it, nor its SHA-256: whoever knows all rows but one could try values for
-        the last one until the hash fits.
-        """
-        draft = draft_manifest(
-            table,
-            released,
-            mechanism=self.mechanism_name,
-            parameters=self._parameters(plan),
-            guarantees=[DifferentialPrivacy(budget.epsilon, released.feature_names)],
-            evidence={"utility": _utility(released, n_offered)} | _warning(float(self.epsilon), budget),
-        )
-        return replace(
-            draft,
-            input={**draft.input, "sha256": None},
-            recodings=public_descriptions(released.features, plan),
-            versions={**draft.versions, "opendp": version("opendp")},
-        )
-
 
 class LaplaceReleaser(NoisyCountsReleaser):
     """Choose features by their noisy class separation and release synthetic rows from their noisy counts.
@@ -184,7 +167,8 @@ class LaplaceReleaser(NoisyCountsReleaser):
         average, before scaling. It sets a threshold that does not depend on the rows and costs no ε.
     binarize : BinarizePlan, mapping or None
         How a mixed table becomes binary features. Only rules that do not look at the rows: ``as-is``, ``drop``,
-        ``cuts``, ``one_of``. A column without a rule must be 0/1. There are no "missing" features.
+        ``cuts``, ``one_of``. A column without a rule is taken as 0/1: a cell that is 1, yes or true is 1, every other
+        one 0, also a missing one. There are no "missing" features.
 
     Notes
     -----
@@ -250,6 +234,15 @@ class ExponentialReleaser(NoisyCountsReleaser):
         return exponential_choices(scores, n, scale)
 
 
+def _columns(table: AnyTable) -> Schema:
+    """Describe the original's columns, which are public; a computed feature counts as the column it came from."""
+    if not isinstance(table, BinaryTable):
+        return table.schema
+    beside = table.companions.schema
+    sources = dict.fromkeys(feature.column for feature in table.features)
+    return Schema.of([*(Column(name) for name in sources), *beside], beside.missing)
+
+
 def _is_number(given: object) -> bool:
     return isinstance(given, int | float | np.number) and not isinstance(given, bool) and math.isfinite(given)
 
@@ -301,6 +294,7 @@ def _info(releaser: type[NoisyCountsReleaser], how: str) -> MechanismInfo:
             Parameter("binarize", dict, None, "how mixed columns become binary features, by fixed rules"),
         ),
         compared=_compared,
+        is_differentially_private=True,
     )
 
 

@@ -193,9 +193,7 @@ class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
             problem = "is a sparse 0/1 table, whose features have no ranges or sets to be coarsened into"
             raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
         check_group_size(self.k, table.n_rows)
-        if not table.schema.names(Role.QUASI_IDENTIFIER):
-            problem = "the table has no quasi-identifier to coarsen"
-            raise SchemaError(problem, hint="give a column the role quasi-identifier")
+        table.schema.check_quasi_identifiers("to coarsen")
         return table
 
     def _axes(self, table: Table) -> tuple[Axis, ...]:

@@ -144,9 +144,7 @@ def checked_table(table: AnyTable, sensitive: str | None) -> tuple[Table, str]:
     if not isinstance(table, Table):
         problem = "is a sparse 0/1 table, whose features have no sensitive column beside them"
         raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
-    if not table.schema.names(Role.QUASI_IDENTIFIER):
-        problem = "the table has no quasi-identifier, so that there is nothing from which to part the sensitive value"
-        raise SchemaError(problem, hint="give a column the role quasi-identifier")
+    table.schema.check_quasi_identifiers("from which to part the sensitive value")
     named = list(dict.fromkeys([*([sensitive] if sensitive else []), *table.schema.names(Role.SENSITIVE)]))
     if len(named) != 1:
         problem = f"buckets protect one sensitive column, and the table has {len(named)}"

@@ -275,9 +275,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
             raise InvalidParameterError("hierarchies", got, allowed="hierarchies or paths by column")
         if not self.max_seconds > 0:
             raise InvalidParameterError("max_seconds", f"got {self.max_seconds!r}", allowed="above 0")
-        if not table.schema.names(Role.QUASI_IDENTIFIER):
-            problem = "the table has no quasi-identifier to coarsen"
-            raise SchemaError(problem, hint="give a column the role quasi-identifier")
+        table.schema.check_quasi_identifiers("to coarsen")
         return table
 
     def _problem(

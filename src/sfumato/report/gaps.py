@@ -33,7 +33,7 @@ def not_promised(release: Release) -> list[str]:
     "released as it is, under no guarantee: 'discharge_diagnosis'"
     """
     manifest = release.manifest
-    said = [*_about_patterns(manifest), *_about_classes(manifest), *_uncovered(release)]
+    said = [*_about_patterns(manifest), *_about_classes(manifest), *_about_noise(manifest), *_uncovered(release)]
     return [on_one_line(sentence) for sentence in said]
 
 
@@ -78,6 +78,23 @@ def _about_classes(manifest: Manifest) -> Iterator[str]:
             "not promised: k-anonymity, or that somebody's being in the table stays unknown: quasi-identifiers are "
             "released as they are, only what belongs with what is hidden within each bucket"
         )
+
+
+def _about_noise(manifest: Manifest) -> Iterator[str]:
+    """Say what differential privacy takes as known, and what was made of cells without a rule."""
+    if not manifest.is_differentially_private:
+        return
+    yield (
+        "not promised: anything about the number of rows, the class of each, and the names of the columns, which are "
+        "taken as known; nor about a second release of the same rows, which costs its epsilon again"
+    )
+    plan = manifest.mechanism["parameters"].get("binarize")
+    rules = plan.get("columns") if isinstance(plan, Mapping) else None
+    taken = [name for name, rule in rules.items() if rule == "as-is"] if isinstance(rules, Mapping) else []
+    if taken:
+        more = f" and {len(taken) - MOST_NAMED:,} more" if len(taken) > MOST_NAMED else ""
+        named = ", ".join(f"'{name}'" for name in taken[:MOST_NAMED]) + more
+        yield f"taken as 0/1 without a look at the rows: {named} (1, yes and true are 1, every other cell is 0)"
 
 
 def _joined(sentence: str, between: str, more: str) -> str:

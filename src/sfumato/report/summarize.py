@@ -113,11 +113,16 @@ def summarize(
 
 
 def _check_entries(manifest: Manifest) -> None:
-    texts = (manifest.output.get("name"), manifest.project_sha256, manifest.input.get("sha256"))
+    texts = (manifest.output.get("name"), manifest.project_sha256, _before(manifest).get("sha256"))
     are_texts = all(text is None or isinstance(text, str) for text in texts)
     if not are_texts or not isinstance(manifest.versions, Mapping):
         problem = "has names, hashes or versions that are not as this program writes them"
         raise ManifestError(problem)
+
+
+def _before(manifest: Manifest) -> Mapping[str, Any]:
+    """Give what the manifest says of the original: nothing, where the release is differentially private."""
+    return manifest.input or {}
 
 
 def _target(manifest: Manifest) -> str | None:
@@ -146,11 +151,11 @@ def _done(manifest: Manifest) -> dict[str, Any]:
     perturbed = dict(manifest.perturbation or {})
     words = _PERTURBED.get(str(perturbed.get("kind")), "")
     return {
-        "n_rows_before": manifest.input["rows"],
+        "n_rows_before": _before(manifest).get("rows"),
         "n_rows_after": manifest.output["rows"],
         "n_suppressed": manifest.suppressed_rows,
         "n_incomplete": manifest.missing.get("n_dropped", 0),
-        "n_columns_before": manifest.input["columns"],
+        "n_columns_before": _before(manifest).get("columns"),
         "n_columns_after": len(manifest.output["columns"]),
         "n_dropped": len(manifest.dropped_columns),
         "perturbation": words.format(**perturbed, n_slices=len(perturbed.get("slices", ()))),
@@ -178,7 +183,8 @@ def _in_short(
     risk: Mapping[str, Any],
 ) -> list[str]:
     """Say the report in a few sentences."""
-    rows = f"{done['n_rows_after']:,} of {done['n_rows_before']:,} rows"
+    of_all = f" of {done['n_rows_before']:,}" if done["n_rows_before"] is not None else ""
+    rows = f"{done['n_rows_after']:,}{of_all} rows"
     names = ", ".join(entry["title"] for entry in guarantees)
     said = [
         f"{rows} were released by {manifest.mechanism['name']}, in {done['n_columns_after']:,} columns.",
@@ -212,7 +218,7 @@ def _audit_command(manifest: Manifest) -> str | None:
 def _hashes(manifest: Manifest) -> list[dict[str, Any]]:
     withheld = "not written down"
     stated = (
-        ("original", manifest.input.get("sha256")),
+        ("original", _before(manifest).get("sha256")),
         ("release", manifest.output.get("sha256")),
         ("project file", manifest.project_sha256),
     )

@@ -190,6 +190,8 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
         PrivacyNotAchievableError
             If no feature can be released at this k.
         """
+        if isinstance(table, Table):
+            table.schema.check_quasi_identifiers("to make features of")
         binary = binarize(table, self._plan()) if isinstance(table, Table) else _without_identifiers(table)
         return self._released(table, binary, progress)
 

@@ -35,10 +35,12 @@ class CellRules:
         return self.schema.missing_tokens(name) if name in self.schema else self.schema.missing
 
     def is_text(self, name: str) -> bool:
-        """Whether numbers among the text of a column are text too, because the schema or the caller says so."""
-        if self.mixed_as_text or self.schema is None or name not in self.schema:
-            return self.mixed_as_text
-        return self.schema[name].kind in (Kind.CATEGORICAL, Kind.ORDERED)
+        """Whether numbers among the text of a column are text too, because the schema or the caller says so.
+
+        A column that the schema describes may mix them: numbers that are partly stored as text are numbers all the
+        same, and what does not fit the kind is refused by that.
+        """
+        return self.mixed_as_text or (self.schema is not None and name in self.schema)
 
 
 @dataclass(repr=False)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InputError, SchemaError
-from sfumato.schema import Column, Kind, Schema
+from sfumato.schema import Column, Kind, Role, Schema
 
 Codes = NDArray[np.int32]
 RowMask = NDArray[np.bool_]
@@ -191,6 +191,8 @@ class Table:
         What the table was read from.
     n_incomplete_dropped : int
         Rows left out at the door because a value was missing.
+    only_complete_rows : bool
+        Whether such rows were to be left out, also where there was none.
     """
 
     schema: Schema
@@ -198,6 +200,7 @@ class Table:
     n_rows: int
     source: Source | None = None
     n_incomplete_dropped: int = 0
+    only_complete_rows: bool = False
 
     def __post_init__(self) -> None:
         if tuple(self.columns) != self.schema.names():
@@ -256,16 +259,23 @@ class Table:
         n_rows = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
         return replace(self, columns=columns, n_rows=n_rows)
 
-    def with_schema(self, schema: Schema, *, line_of: Callable[[int], int | None] | None = None) -> Table:
+    def with_schema(
+        self, schema: Schema | Mapping[str, Role | str], *, line_of: Callable[[int], int | None] | None = None
+    ) -> Table:
         """Describe the same columns anew, sorting the values of a column whose kind changed.
 
+        Instead of a schema, roles by column may be given, such as ``{"age": "quasi-identifier"}``; all else then stays.
         ``line_of`` gives the line of the file on which a data row (from 0) stands, for the message.
 
         Raises
         ------
+        ColumnNotFoundError
+            If a column is described that does not exist.
         InputError
             If a column is declared numeric and some of its values are no numbers.
         """
+        if not isinstance(schema, Schema):
+            schema = self.schema.with_roles(schema)
         columns = {}
         for column in schema:
             coded = self[column.name]
@@ -281,7 +291,7 @@ class Table:
         try:
             coded.numbers()
         except ValueError:
-            wrong = np.array([not _is_number(v) for v in coded.values.to_pylist()])
+            wrong = np.array([not reads_as_number(v) for v in coded.values.to_pylist()])
             line, first = _first_row(wrong[coded.codes], line_of) if coded.is_by_row else (None, "")
             n_wrong = int(coded.counts[wrong].sum())
             problem = f"is declared numeric, but {n_wrong:,} of {self.n_rows:,} rows are not numbers{first}"
@@ -300,7 +310,8 @@ class Table:
             if column.missing_code is not None:
                 incomplete |= column.codes == column.missing_code
         dropped = int(incomplete.sum())
-        return replace(self.take(~incomplete), n_incomplete_dropped=self.n_incomplete_dropped + dropped)
+        n_dropped = self.n_incomplete_dropped + dropped
+        return replace(self.take(~incomplete), n_incomplete_dropped=n_dropped, only_complete_rows=True)
 
 
 def _first_row(wrong: RowMask, line_of: Callable[[int], int | None] | None) -> tuple[int | None, str]:
@@ -310,7 +321,8 @@ def _first_row(wrong: RowMask, line_of: Callable[[int], int | None] | None) -> t
     return line, f" (first: data row {row + 1:,})" if line is None else " (first: this line)"
 
 
-def _is_number(value: object) -> bool:
+def reads_as_number(value: object) -> bool:
+    """Whether a cell is missing or can be read as a number."""
     if value is None or isinstance(value, int | float):
         return True
     try:

@@ -28,6 +28,8 @@ _TRUTH_SPELLINGS = (
     (("yes", "Yes", "YES"), ("no", "No", "NO")),
     (("true", "True", "TRUE"), ("false", "False", "FALSE")),
 )
+TRUE_TEXTS = tuple(text for true, _ in _TRUTH_SPELLINGS for text in true)
+"""Every spelling of 1, yes and true that a 0/1 column may have."""
 _MOST_TRUTH_SPELLINGS = 7  # six and a missing value: a column with more distinct values is not looked at as yes/no
 _TRUTH_WORDS = {"true": True, "false": False}
 _WHOLE = re.compile(r"[+-]?\d{1,300}", re.ASCII)

@@ -219,8 +219,8 @@ def check_covers(
     for name in to_describe:
         if name not in schema:
             problem = f"is in {where}, but the schema does not describe it"
-            hint = "describe it (sfumato init writes all columns), or set default_role in the project file"
-            raise SchemaError(problem, column=name, hint=hint)
+            hint = "describe it too, or set default_role in the project file"
+            raise SchemaError(problem, column=name, hint=hint, remedy=("update",))
 
 
 def _complete(table: Table | BinaryTable) -> Table | BinaryTable:

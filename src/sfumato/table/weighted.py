@@ -109,7 +109,14 @@ class CountedTable(Table):
         for name, own in zip(names, codes, strict=True):
             columns[name] = WeightedColumn(own, outline[name].values, counts)
         return cls(
-            outline.schema, columns, outline.n_rows, outline.source, outline.n_incomplete_dropped, counts, tuple(names)
+            outline.schema,
+            columns,
+            outline.n_rows,
+            outline.source,
+            outline.n_incomplete_dropped,
+            outline.only_complete_rows,
+            counts,
+            tuple(names),
         )
 
     def keep(self, names: Iterable[str]) -> CountedTable:

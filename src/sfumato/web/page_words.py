@@ -26,6 +26,8 @@ _FIELDS = {
     "skip_rows": "Rows above the header",
 }
 """Fields of the step Open by the parameters that errors name, see :class:`sfumato.errors.SfumatoError`."""
+_HINTS = {"target": "choose it on the step Columns", "update": "use the changed file if the change is meant"}
+"""Whole hints by the parameters that errors name, where the page has another way."""
 _REMEDIES = {
     " (--quick)": "",
     "; to look at it first, 'sfumato hierarchy show' has --encoding": "",
@@ -36,7 +38,6 @@ _REMEDIES = {
     "; 'sfumato attack' counts of whom they are learned": "",
     "make one with 'sfumato init DATA', or name the data file": "open the data file on the step Open, which makes one",
     "run 'sfumato init DATA'": "open the data file on the step Open with another project file",
-    "name it with --target COLUMN or role = 'target' in the project file": "choose it on the step Columns",
     ", which --json and -o show": "",
     ", or give more time with --timeout": "",
     "; more --folds have more rows each": "; folds of more rows need a larger table",
@@ -47,7 +48,6 @@ _REMEDIES = {
     "name one such as -o release.csv": 'name one, such as output = "release.csv"',
 }
 _OUTPUT = re.compile(r"\boutput must be\b(?! given)")
-_CHANGED_DATA = re.compile(r"run 'sfumato init --force' again, or delete sha256 in (?:.+? if the change is meant)?")
 _PLACE = re.compile(
     rf"(?:{re.escape(tempfile.gettempdir())}|(?:/[^\s/'\"]+)*){re.escape(os.sep)}sfumato-{FOLDER_PURPOSE}-"
     rf"[\w-]+{re.escape(os.sep)}(?:[\w.-]+{re.escape(os.sep)})*"
@@ -63,6 +63,9 @@ def error_in_page_words(error: SfumatoError) -> str:
     >>> error_in_page_words(InputError("holds 2 sheets", path="a.xlsx", hint="name the one meant", remedy=("sheet",)))
     'a.xlsx: holds 2 sheets. Hint: name the one meant (“Sheet” under How to read it)'
     """
+    for name in error.remedy:
+        if name in _HINTS:
+            return f"{error.message} Hint: {_HINTS[name]}"
     fields = [f"“{_FIELDS[name]}”" for name in dict.fromkeys(error.remedy) if name in _FIELDS]
     where = f" ({', '.join(fields)} under How to read it)" if error.hint and fields else ""
     return f"{error}{where}"
@@ -83,5 +86,4 @@ def in_page_words(text: str) -> str:
     for flag, label in _FIELDS_OF_OPEN.items():
         text = re.sub(rf"{flag}\b(?!-)", f"“{label}” (under How to read it)", text)
     text = _OUTPUT.sub("output in the project file, under [release], must be", text)
-    text = _CHANGED_DATA.sub("use the changed file if the change is meant", text)
     return _PLACE.sub("", text)

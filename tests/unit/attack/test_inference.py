@@ -183,7 +183,7 @@ def test_moved_values_are_learned_from_the_rows_as_they_stand():
 def test_rows_drawn_anew_are_learned_from_where_they_have_the_column():
     original = people()
     drawn = original.take(np.random.default_rng(1).permutation(120)[:90])
-    synthetic = {"kind": "synthetic", "budget": []}
+    synthetic = {"kind": "synthetic", "threshold": 1, "budget": []}
 
     (found,) = attribute_inference(beside(original, drawn, perturbation=synthetic))
     (without,) = attribute_inference(beside(original, drawn.keep(["age", "job"]), perturbation=synthetic))
@@ -198,7 +198,13 @@ def test_what_the_release_lacks_is_not_learned_from_it():
     jobs = np.array(original["job"].cells().to_pylist())
     drawn = original.take(jobs != "job2")
 
-    (found,) = attribute_inference(beside(original, drawn, perturbation={"kind": "synthetic", "budget": []}))
+    (found,) = attribute_inference(
+        beside(
+            original,
+            drawn,
+            perturbation={"kind": "synthetic", "threshold": 1, "budget": []},
+        )
+    )
 
     assert found["with_original"] == 1.0
     assert found["with_release"] == pytest.approx(np.mean(jobs != "job2"))

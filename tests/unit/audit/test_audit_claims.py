@@ -126,7 +126,7 @@ def test_a_missing_digest_is_named():
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("sfumato_manifest",), 2, "a version that this audit does not know"),
+        (("sfumato_manifest",), 3, "a version that this audit does not know"),
         (("output", "columns", 0, "role"), CANARY, r"output.columns\[0\].role in the manifest is not one of"),
         (("output", "columns", 0, "domain"), [1], "not a list of texts"),
         (("output", "columns", 1, "name"), "a", "names a column twice"),

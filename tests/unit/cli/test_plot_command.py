@@ -72,7 +72,7 @@ def test_a_broken_list_of_candidates_is_bad_input(folder, capsys):
     assert run(["plot", "broken.json", "-o", "p.svg"]) == 3
 
     shown = capsys.readouterr().err
-    assert "broken.json: the manifest's list of candidates" in shown
+    assert "broken.json: evidence.choice.candidates[0]" in shown
     assert "CANARY" not in shown
     assert pictures(folder) == []
 

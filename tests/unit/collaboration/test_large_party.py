@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato
+from manifest_texts import text_of
 from sfumato.cli.collaborate_options import described
 from sfumato.collaboration.config import load_party_config
 from sfumato.collaboration.joining import in_shared_roles
@@ -301,7 +302,7 @@ def test_a_changed_manifest_is_refused(group, published, change, said):
     data = json.loads(published.manifest_path.read_text())
     change(data)
     data["digest"] = manifest_digest(data)
-    published.manifest_path.write_text(json.dumps(data))
+    published.manifest_path.write_text(text_of(data), encoding="utf-8")
 
     assert any(said in failure for failure in audited(group, published).failures), audited(group, published).failures
 

@@ -54,19 +54,27 @@ def entry(columns, performance, breach, **more):
         "on_pareto_front": True,
         "chosen": False,
         "score": 1.0,
+        "p_value": None,
+        "ranks": {"performance": 1, "privacy": 1, "size": 1},
     } | more
 
 
 def manifest_of(entries, *, metric="accuracy", n_candidates=None, mechanism="breach-aware"):
     n_candidates = len(entries) - 1 if n_candidates is None else n_candidates
     return Manifest(
-        input={},
-        output={},
+        input={"name": "in.csv", "sha256": None, "format": "csv", "rows": 9, "columns": 2},
+        output={"name": "out.csv", "sha256": None, "format": "csv", "rows": 9, "columns": []},
         mechanism={"name": mechanism, "parameters": {"max_breach_increase": -0.5, "metric": metric}, "seed": 0},
-        missing={"tokens": []},
+        missing={"tokens": [], "rows": "kept", "n_dropped": 0},
         evidence={
             "risk": {"share_of_the_most_frequent_value": 0.6, "attacker_performance_with_all_columns": 0.8},
-            "choice": {"n_candidates": n_candidates, "candidates": entries},
+            "choice": {
+                "n_candidates": n_candidates,
+                "candidates_by_region": dict.fromkeys(("I", "II", "III", "IV"), 0),
+                "region_of_the_choice": "I",
+                "weights": dict.fromkeys(("performance", "privacy", "size"), 1 / 3),
+                "candidates": entries,
+            },
         },
     )
 

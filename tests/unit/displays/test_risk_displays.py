@@ -131,7 +131,11 @@ def test_tables_and_the_risk_of_them_give_the_same_picture():
 def test_rows_that_were_drawn_anew_have_no_classes_of_people(kind):
     table = admissions(n_rows=200).keep(["age", "sex", "insurance", "readmitted"])
     manifest = Mondrian(k=4).release(table).manifest
-    synthetic = dataclasses.replace(manifest, perturbation={"kind": "synthetic", "budget": []}, recodings=())
+    synthetic = dataclasses.replace(
+        manifest,
+        perturbation={"kind": "synthetic", "threshold": 1, "budget": []},
+        recodings=(),
+    )
 
     with pytest.raises(InvalidParameterError, match="drawn anew"):
         kind.from_tables(table, table, synthetic)

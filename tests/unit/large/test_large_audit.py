@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manifest_texts import text_of
 from sfumato.audit.block_counting import counted_rows
 from sfumato.audit.cell_rules import CellRule
 from sfumato.audit.columns import Columns
@@ -21,7 +22,9 @@ from sfumato.audit.large import audit_large, large_risk_profile, meaning_numbers
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.row_order import are_in_order
 from sfumato.audit.verify import audit_release
+from sfumato.bucket_guarantees import BucketSize
 from sfumato.errors import InputError, ManifestError, SchemaError
+from sfumato.guarantees import Containment
 from sfumato.large.memory import Memory
 from sfumato.large.release import audit_large_file, propose
 from sfumato.manifest import manifest_digest
@@ -102,7 +105,7 @@ def rewrite(output, cells, manifest_path, **changes):
     entries["output"] |= {"sha256": read_table(output).source.sha256, "rows": cells.num_rows}
     entries |= changes
     entries["digest"] = manifest_digest(entries)
-    manifest_path.write_text(json.dumps(entries))
+    manifest_path.write_text(text_of(entries), encoding="utf-8")
 
 
 def released_cells(output):
@@ -180,7 +183,7 @@ def test_another_file_and_a_changed_manifest_are_found(files):
     source, output, manifest_path = files
     entries = json.loads(manifest_path.read_text())
     entries["output"]["sha256"] = "0" * 64
-    manifest_path.write_text(json.dumps(entries))
+    manifest_path.write_text(text_of(entries), encoding="utf-8")
 
     _, out_of_core = both_reports(source, output, manifest_path)
 
@@ -190,7 +193,7 @@ def test_another_file_and_a_changed_manifest_are_found(files):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"guarantees": [{"kind": "bucket-size", "k": 2, "bucket": "town", "columns": ["town"]}]},
+        {"guarantees": [BucketSize(("town",), "town", 2).to_dict() | {"statement": "", "audited": 2}]},
         {"perturbation": {"kind": "flipped", "n_cells_changed": 0}},
         {"evidence": {"risk": {"smallest_bucket": 3}}},
     ],
@@ -210,7 +213,7 @@ def test_what_counts_cannot_show_is_refused(files, changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"guarantees": [{"kind": "containment", "k": 2, "columns": ["town"]}]},
+        {"guarantees": [Containment(2, ("town",)).to_dict() | {"statement": "", "audited": 2}]},
         {"evidence": {"risk": {"containment_level": 3}}},
     ],
 )
@@ -405,9 +408,9 @@ def test_a_manifest_that_describes_no_released_file_is_refused(files, output_ent
     """With an error that says so."""
     _, output, manifest_path = files
     entries = json.loads(manifest_path.read_text()) | {"output": output_entry}
-    manifest_path.write_text(json.dumps(entries))
+    manifest_path.write_text(text_of(entries), encoding="utf-8")
 
-    with pytest.raises(ManifestError, match="does not describe the released file"):
+    with pytest.raises(ManifestError, match="output is not a mapping"):
         audit_large_file(output, manifest_path, Memory.of("200MB"))
 
 
@@ -417,7 +420,7 @@ def test_two_targets_in_a_manifest_are_reported(files):
     entries = json.loads(manifest_path.read_text())
     for column in entries["output"]["columns"][-2:]:
         column["role"] = "target"
-    manifest_path.write_text(json.dumps(entries))
+    manifest_path.write_text(text_of(entries), encoding="utf-8")
 
     reports = audit_published(output, manifest_path), audit_large_file(output, manifest_path, Memory.of("200MB"))
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from manifest_texts import text_of
 from sfumato.audit import breach, large_breach
 from sfumato.audit.large_breach import telling_columns
 from sfumato.cli.main import sfumato
@@ -425,7 +426,7 @@ def changed_manifest(path, change):
     data = json.loads(path.read_text())
     change(data)
     data["digest"] = manifest_digest(data)
-    path.write_text(json.dumps(data))
+    path.write_text(text_of(data), encoding="utf-8")
 
 
 @pytest.mark.parametrize(

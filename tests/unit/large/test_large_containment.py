@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from manifest_texts import text_of
 from sfumato.audit.large import audit_large, large_risk_profile
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.verify import audit_release
@@ -279,7 +280,7 @@ def rewrite(output, change_rows, manifest_path, change_manifest):
     entries["output"]["sha256"] = read_table(output).source.sha256
     change_manifest(entries)
     entries["digest"] = manifest_digest(entries)
-    manifest_path.write_text(json.dumps(entries))
+    manifest_path.write_text(text_of(entries), encoding="utf-8")
 
 
 def flipped(rows):

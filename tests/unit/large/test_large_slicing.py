@@ -159,7 +159,7 @@ def audited_with(published, stated):
     return audit_large(released, entries, memory=MEMORY.n_bytes)
 
 
-@pytest.mark.parametrize("difference", [-1, 1, None])
+@pytest.mark.parametrize("difference", [-1, 1])
 def test_another_number_of_different_values_is_refused(tmp_path, difference):
     source = tmp_path / "in.parquet"
     write_file(sliced_cells(100, 2), source)
@@ -167,7 +167,7 @@ def test_another_number_of_different_values_is_refused(tmp_path, difference):
     true = published.release.manifest.evidence["risk"]["least_different_sensitive_values"]
 
     assert audited_with(published, true).passed
-    report = audited_with(published, None if difference is None else true + difference)
+    report = audited_with(published, true + difference)
     assert [check.name for check in report.checks if not check.passed] == ["risk: least different sensitive values"]
 
 

@@ -12,10 +12,12 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.perturbation.budget import divide_budget
 from sfumato.perturbation.features import fixed_plan
 from sfumato.perturbation.noisy_counts import MECHANISMS, ExponentialReleaser, LaplaceReleaser
+from sfumato.perturbation.noisy_table import noise_threshold
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binarize import BinarizePlan
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Source, Table
+from sfumato.table.feature_rules import TRUE_TEXTS
 
 pytest.importorskip("opendp")
 
@@ -105,7 +107,9 @@ def test_the_manifest_accounts_for_epsilon_and_gives_nothing_away(releaser):
     assert parts[0]["scale"] == pytest.approx(2 * 4 * outside_smallest / 0.75)
     assert parts[1]["scale"] == pytest.approx(2 / 0.75)
     assert manifest.promised()[0].epsilon == 1.5
-    assert manifest.input["sha256"] is None
+    assert manifest.input is None
+    assert manifest.project_sha256 is None
+    assert set(manifest.missing) == {"tokens"}
     assert manifest.mechanism["seed"] is None
     assert manifest.dropped_columns[-1] == "illness"
     assert "opendp" in manifest.versions
@@ -139,7 +143,7 @@ def test_27_features_need_no_list_of_cells():
 
     assert time.perf_counter() - start < 20
     assert release.table.matrix.shape == (1000, 27)
-    assert release.manifest.perturbation["n_cells"] == 2**28
+    assert release.manifest.perturbation["threshold"] == noise_threshold(2**28, 8.0, 30)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +202,7 @@ def test_fixed_rules_are_written_without_what_occurs_in_the_rows():
 
     described = {recoding["name"]: recoding for recoding in release.manifest.recodings}
     assert described["female"] == {"name": "female", "column": "sex", "rule": "one-of", "values": ["f"]}
-    assert described["smokes"] == {"name": "smokes", "column": "smokes", "rule": "as-is"}
+    assert described["smokes"] == {"name": "smokes", "column": "smokes", "rule": "one-of", "values": list(TRUE_TEXTS)}
     assert described["age<=40"]["upto"] == 40
     assert release.manifest.mechanism["parameters"]["binarize"]["columns"]["flag"] == "as-is"
     json.loads(release.manifest.to_json())
@@ -207,10 +211,8 @@ def test_fixed_rules_are_written_without_what_occurs_in_the_rows():
 @pytest.mark.parametrize(
     ("plan", "column"),
     [
-        (None, "age"),
         ({"columns": {"age": {"bands": 3}, "sex": "values"}}, "age"),
         ({"columns": {"age": {"cuts": [50]}, "sex": "values"}}, "sex"),
-        ({"columns": {"age": {"cuts": [50]}}}, "sex"),
     ],
 )
 def test_rules_that_look_at_the_rows_are_refused(plan, column):

@@ -91,9 +91,13 @@ def test_command_summary_and_report_say_the_same(mechanism, capsys):
             assert sentence[1:] in unescape(report_html(found, release.manifest))
 
 
-def test_a_release_of_noise_has_no_column_as_it_is():
-    assert summary_of("laplace-dp")["not_promised"] == []
-    assert 'id="left-open"' not in report_html(summary_of("laplace-dp"), made("laplace-dp").manifest)
+def test_a_release_of_noise_says_what_is_taken_as_known_and_has_no_column_as_it_is():
+    said = summary_of("laplace-dp")["not_promised"]
+
+    assert len(said) <= 2
+    assert said[0].startswith("not promised: anything about the number of rows, the class of each")
+    assert all(line.startswith("taken as 0/1 without a look at the rows") for line in said[1:])
+    assert 'id="left-open"' in report_html(summary_of("laplace-dp"), made("laplace-dp").manifest)
 
 
 def test_others_are_told_what_the_release_itself_tells():

@@ -1,0 +1,265 @@
+r"""Whether released counts are too exact for the noise that they are said to have.
+
+Nobody can see in one release that noise was drawn, but rows that were released as they are, or with far less noise, can
+be told from noisy ones where the original is at hand: noise would hardly ever have come out so small.
+
+**What is computed.** In the cells of one class (patterns of 0/1 features), let :math:`c_i` be the original's counts and
+:math:`r_i` the released ones, both with the sum n. An honest release adds to every :math:`c_i` noise Z of its own with
+:math:`P(Z=z) = w\,\alpha^{|z|}`, :math:`\alpha = e^{-1/scale}`, :math:`w = (1-\alpha)/(1+\alpha)`, drops what is below
+the threshold t, and gives n rows to the kept counts :math:`m_i` in proportion: with M their sum, row j goes to the cell
+whose share of the line from 0 to M holds :math:`p_j = \lfloor M(2j+1)/2n \rfloor`. The end of a cell's share is hence
+one of the :math:`p_J - p_{J-1}` whole numbers from which on J rows have been given, J being the released rows up to
+there: at most one number where :math:`M \le n`, at most :math:`\lceil M/n \rceil` in general. For every M there are so
+many vectors m that give r, and each has the probability :math:`w^K\alpha^{\sum|m_i-c_i|}` in its K kept cells, where
+:math:`\sum|m_i-c_i| \ge |M - \sum c_i|` and :math:`\ge \sum\max(0, t-c_i)`; times the probability that the other cells
+fall below t. Sums beyond t n, where a kept count may get no row, are bounded by Chernoff's inequality as a whole. The
+sum over all M is an upper bound of :math:`P(r)`, the probability of this very release.
+
+**How it is judged.** Let Q be any other distribution over tables r, fixed by the original alone. :math:`E = Q(r)/P(r)`
+has a mean of at most 1 over honest releases, so :math:`E \ge 1/p` comes about with a probability of at most p (Markov's
+inequality). Q is the mean of four: no noise at all, and noise of an eighth, a quarter and half of the stated scale; of
+rows in cells that the original has not, u come with probability :math:`2^{-u-1}`, each in any cell alike.
+``LEAST_PROBABILITY`` is p: so seldom is an honest release refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.checks import Check, Unchecked
+from sfumato.audit.claims import COUNTS, ClaimedRecoding, Claims
+from sfumato.audit.columns import Columns
+from sfumato.audit.rules import evaluate
+from sfumato.audit.values import matching_ids, zero_one
+from sfumato.errors import NotBinaryError
+from sfumato.schema import Role
+
+LEAST_PROBABILITY = 1e-9
+"""Probability at most that a release with the stated noise is refused as too exact."""
+NOISE = "noise"
+"""Name of what cannot be told of one release."""
+
+_SMALLEST_SCALE, _LARGEST_SCALE, _LARGEST_THRESHOLD = 0.01, 1e8, 10**11
+_SMALLER = (0.0, 1 / 8, 1 / 4, 1 / 2)
+_MOST_FEATURES = 60
+_MOST_COUNTED = 1 << 25
+_FIRST_MULTIPLES = 1_000
+_GROWTH = 1.01
+
+Counts = NDArray[np.int64]
+Logs = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClassCells:
+    """Cells of one class that hold rows before or after, in the order of their patterns.
+
+    ``is_evenly_spaced`` says whether the released rows are those of a class of which no cell was kept.
+    """
+
+    original: Counts
+    released: Counts
+    is_evenly_spaced: bool = False
+
+
+def check_exactness(released: Columns, original: Columns, claims: Claims) -> Check | Unchecked:
+    """Refuse counts that are too exact for the stated noise; otherwise say that it cannot be told whether it is."""
+    stated = claims.perturbation
+    scale = next((spent.scale for spent in stated.budget if spent.step == COUNTS), 0.0) if stated else 0.0
+    threshold = stated.threshold if stated else None
+    if threshold is None or not 1 <= threshold <= _LARGEST_THRESHOLD or not 0 < scale <= _LARGEST_SCALE:
+        return Check(NOISE, False, "the manifest does not say how much noise the counts have")
+    if scale < _SMALLEST_SCALE:
+        return Unchecked(NOISE, f"that noise was added to the counts: at the scale {scale:g} most of it is 0 anyway")
+    found = _cells(released, original, claims)
+    if isinstance(found, str):
+        return Check(NOISE, False, f"the released counts cannot be compared with the original's: {found}")
+    probability = math.exp(log_probability(found, len(claims.names(Role.QUASI_IDENTIFIER)), scale, threshold))
+    if probability < LEAST_PROBABILITY:
+        message = (
+            f"the released counts are too exact for noise of the scale {scale:g}: it would come out so small with a "
+            f"probability of at most {probability:.1e}"
+        )
+        return Check(NOISE, False, message, LEAST_PROBABILITY, probability)
+    message = (
+        f"that noise of the scale {scale:g} was added to the counts; they are not so exact that it can be ruled out "
+        f"(it is refused below a probability of {LEAST_PROBABILITY:g}, found at most {probability:.2g})"
+    )
+    return Unchecked(NOISE, message)
+
+
+def log_probability(classes: Iterable[ClassCells], n_features: int, scale: float, threshold: int) -> float:
+    """Logarithm of a bound on the probability that honest noise makes the evidence against it this strong."""
+    noise = _Noise(scale)
+    n_cells = float(2**n_features)
+    by_chance, for_less = 0.0, np.zeros(len(_SMALLER))
+    for cells in classes:
+        by_chance += noise.of_release(cells, n_cells, threshold)
+        for_less += [_under_less(cells, n_cells, share * scale) for share in _SMALLER]
+    evidence = _log_sum(for_less) - math.log(len(_SMALLER)) - by_chance
+    return 0.0 if math.isnan(evidence) else min(0.0, -evidence)
+
+
+def _under_less(cells: ClassCells, n_cells: float, scale: float) -> float:
+    """Logarithm of Q: the cells of the original under noise of a smaller scale, and rows in other cells."""
+    occupied = cells.original > 0
+    n_strays = int(cells.released[~occupied].sum())
+    strays = -(n_strays + 1) * math.log(2) - n_strays * math.log(n_cells)
+    apart = np.abs(cells.released - cells.original)[occupied]
+    if scale == 0:
+        return -math.inf if apart.any() else strays
+    return float(strays + len(apart) * _Noise(scale).log_most - apart.sum() / scale)
+
+
+class _Noise:
+    """Two-sided geometric noise of a scale."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+        self.alpha = math.exp(-1 / scale)
+        self.log_most = math.log(math.tanh(1 / (2 * scale)))
+        """Logarithm of the probability of the most probable value, 0."""
+
+    def log_at_most(self, counts: Counts, most: int) -> Logs:
+        """Logarithms of the probabilities that counts with noise are at most this."""
+        room = (most - counts).astype(np.float64)
+        above = np.log1p(-np.exp(-(np.maximum(room, 0) + 1) / self.scale) / (1 + self.alpha))
+        below = np.minimum(room, 0) / self.scale - math.log1p(self.alpha)
+        return np.where(room >= 0, above, below)
+
+    def of_release(self, cells: ClassCells, n_cells: float, threshold: int) -> float:
+        """Logarithm of a bound on the probability of the released counts of a class."""
+        n = int(cells.released.sum())
+        if n == 0:
+            return 0.0
+        kept = cells.released > 0
+        n_empty = n_cells - len(kept)
+        dropped, is_cell = cells.original[~kept], cells.original[kept]
+
+        def others_at_most(most: int) -> float:
+            empty = float(self.log_at_most(np.zeros(1, dtype=np.int64), most)[0])
+            return float(self.log_at_most(dropped, most).sum()) + n_empty * empty
+
+        before, least = int(is_cell.sum()), int(np.maximum(threshold - is_cell, 0).sum())
+        ends = np.cumsum(cells.released[kept])[:-1]
+        far = max(threshold, 2)
+        near = [
+            _log_sum(self._apart(np.arange(1, n + 1), before, least)) + others_at_most(threshold - 1),
+            _log_sum(self._up_to_twice(n, ends, threshold, before, least)) + others_at_most(max(threshold - 1, 1)),
+            _log_sum(self._further(n, len(ends), far, before, least)) + others_at_most(threshold - 1),
+        ]
+        parts = [
+            float(kept.sum()) * self.log_most + _log_sum(np.array(near)),
+            self._sum_above(far * n, cells.original, n_empty, threshold),
+        ]
+        if cells.is_evenly_spaced:  # what a class gets of which no cell was kept
+            parts.append(others_at_most(threshold - 1) + float(self.log_at_most(is_cell, threshold - 1).sum()))
+        return min(_log_sum(np.array(parts)), 0.0)
+
+    def _apart(self, sums: Counts, before: int, least: int) -> Logs:
+        """Logarithm of alpha to the power of what all noise together must at least have been."""
+        return np.asarray(-np.maximum(np.abs(sums - before), least) / self.scale)
+
+    def _up_to_twice(self, n: int, ends: Counts, threshold: int, before: int, least: int) -> Logs:
+        """Terms of the sums M from n + 1 to 2 n, where an end has one or two places."""
+        sums = np.arange(n + 1, 2 * n + 1)
+        if n * (len(ends) + 1) <= _MOST_COUNTED:
+            two = np.zeros(n, dtype=np.int64)
+            for end in ends.tolist():
+                two += sums * (2 * end + 1) // (2 * n) - sums * (2 * end - 1) // (2 * n) - 1
+        else:
+            two = np.minimum(sums - n, len(ends))
+        if threshold > 1:
+            return self._apart(sums, before, least) + two * math.log(2)
+        # A kept count of 1 may get no row: it then lies between the two places of an end and adds 1 to the sum.
+        one_more = math.exp(1 / self.scale)
+        return self._apart(sums, before, least) + two * math.log(2 + one_more) + 2 * math.log(1 + one_more)
+
+    def _further(self, n: int, n_ends: int, far: int, before: int, least: int) -> Logs:
+        """Terms of the sums M from 2 n to ``far`` n, where every kept count gets a row: some multiples at a time."""
+        starts = np.arange(2, min(far, _FIRST_MULTIPLES))
+        if far > _FIRST_MULTIPLES:
+            n_steps = math.ceil(math.log(far / _FIRST_MULTIPLES) / math.log(_GROWTH))
+            grown = np.ceil(_FIRST_MULTIPLES * _GROWTH ** np.arange(n_steps + 1)).astype(np.int64)
+            starts = np.unique(np.concatenate([starts, grown[grown < far]]))
+        stops = np.append(starts[1:], far)[: len(starts)]
+        each = math.log(min(n, 1 / -math.expm1(-1 / self.scale)))
+        terms = self._apart(starts * n + 1, before, least) + n_ends * np.log(stops) + np.log(stops - starts) + each
+        return np.asarray(terms)
+
+    def _sum_above(self, least_sum: int, counts: Counts, n_empty: float, threshold: int) -> float:
+        """Logarithm of Chernoff's bound on the probability that all kept counts together are more."""
+        tilt = 1 / (2 * self.scale)
+        upward, downward = -math.expm1(-tilt), -math.expm1(-3 * tilt)
+        occurring, times = np.unique(np.append(counts, 0), return_counts=True)
+        times = times + np.where(occurring == 0, n_empty - 1, 0)
+        at_least = np.maximum(occurring, threshold)
+        log_mass = self.log_most + tilt * at_least - (at_least - occurring) / self.scale
+        log_mass += np.where(occurring >= threshold, math.log(1 / upward + 1 / downward - 1), -math.log(upward))
+        mean = float((times * np.logaddexp(0.0, log_mass)).sum())
+        return min(0.0, mean - tilt * least_sum)
+
+
+def _log_sum(logs: Logs) -> float:
+    most = float(logs.max(initial=-math.inf))
+    return most if math.isinf(most) else most + math.log(float(np.exp(logs - most).sum()))
+
+
+def _cells(released: Columns, original: Columns, claims: Claims) -> list[ClassCells] | str:
+    """Count the cells of both tables, class by class; or say why they cannot be counted."""
+    names, targets = claims.names(Role.QUASI_IDENTIFIER), claims.names(Role.TARGET)
+    if len(names) > _MOST_FEATURES:
+        return f"{len(names):,} features are too many"
+    if len(targets) != 1 or any(targets[0] not in table for table in (released, original)):
+        return "the target is not a column of both tables"
+    before, after = np.zeros(original.n_rows, dtype=np.int64), np.zeros(released.n_rows, dtype=np.int64)
+    for name in names:
+        try:
+            ones = _ones(original, name, claims.recodings.get(name))
+            after = 2 * after + _indicator(released.rows_with_one(name), released.n_rows)
+        except NotBinaryError as exc:
+            return str(exc).removesuffix(".")
+        if ones is None:
+            return f"'{name}' cannot be computed from it"
+        before = 2 * before + ones
+    old, new = original.coded(targets[0]), released.coded(targets[0])
+    of_old, of_new = matching_ids(old.values, new.values)
+    classes_before, classes_after = of_old[old.codes], of_new[new.codes]
+    found = []
+    for label in np.unique(np.concatenate([classes_before, classes_after])).tolist():
+        found.append(_of_class(before[classes_before == label], after[classes_after == label], len(names)))
+    return found
+
+
+def _of_class(before: Counts, after: Counts, n_features: int) -> ClassCells:
+    patterns = np.unique(np.concatenate([before, after]))
+    counts = [np.bincount(np.searchsorted(patterns, own), minlength=len(patterns)) for own in (before, after)]
+    n = len(after)
+    spaced = [(2 * i + 1) * 2**n_features // (2 * n) for i in range(n)]
+    return ClassCells(counts[0], counts[1], bool(np.array_equal(np.sort(after), np.array(spaced, dtype=np.int64))))
+
+
+def _ones(original: Columns, name: str, recoding: ClaimedRecoding | None) -> NDArray[np.int64] | None:
+    """Compute a feature of the original's rows; a cell that does not fit its rule is 0."""
+    source = recoding.column if recoding is not None else name
+    for feature in (name, source):
+        if original.feature(feature) is not None:
+            return _indicator(original.rows_with_one(feature), original.n_rows)
+    if source not in original:
+        return None
+    column = original.coded(source)
+    of_value: NDArray[Any] | None
+    of_value = evaluate(recoding, column.values, clamp=True) if recoding is not None else zero_one(column.values)
+    return None if of_value is None else (of_value[column.codes] == 1).astype(np.int64)
+
+
+def _indicator(rows: NDArray[np.int64], n_rows: int) -> NDArray[np.int64]:
+    ones = np.zeros(n_rows, dtype=np.int64)
+    ones[rows] = 1
+    return ones

@@ -1,0 +1,419 @@
+"""The audit's own account of a manifest's form, version 2: every key at every depth, its type, and its place.
+
+What is not listed here is refused: a reader could take it for something that was checked. A key that ends in ``?`` may
+be left out; a type that ends in ``?`` may be null; a tuple holds alternatives, and a set the words that are allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.errors import ManifestError, ManifestRefusedError
+from sfumato.schema import Kind, Role
+
+STRICT_VERSION = 2
+
+
+@dataclass(frozen=True)
+class Names:
+    """A mapping whose keys are names from the data (columns, labels, parties), with the same form for each."""
+
+    each: Any
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Records that are told apart by a word; what they share comes first, and ``last`` at the end."""
+
+    by: str
+    first: Mapping[str, Any]
+    own: Mapping[str, Mapping[str, Any]]
+    last: Mapping[str, Any]
+    or_null: bool = False
+
+    def record(self, word: str) -> dict[str, Any]:
+        """Give the form of one kind."""
+        return {**self.first, self.by: "text", **self.own[word], **self.last}
+
+
+def _each(names: str, form: Any) -> dict[str, Any]:
+    return {f"{name}?": form for name in names.split()}
+
+
+_REVEALING = frozenset({"ones", "zeros", "both"})
+_VARIANT = frozenset({"distinct", "entropy", "recursive"})
+_DISTANCE = frozenset({"equal", "ordered"})
+_STEP = frozenset({"feature selection", "counts"})
+_REGION = frozenset({"baseline", "I", "II", "III", "IV"})
+_WHOLE_COLUMN = frozenset({"values", "as-is", "drop"})
+_ROWS = frozenset({"kept", "dropped"})
+
+_CROWD = {"k": "count", "columns": ["text"]}
+_LEFT_OUT = {"protected?": ["text"]}
+_SAID = {"statement": "text", "audited": "number?"}
+_GUARANTEES = Kinds(
+    "kind",
+    {},
+    {
+        "k-anonymity": _CROWD,
+        "kk-anonymity": _CROWD,
+        "global-anonymity": _CROWD,
+        "containment": {**_CROWD, "reveals": [_REVEALING]},
+        "unique-patterns": {"max_unique_fraction": "number", "columns": ["text"]},
+        "l-diversity": {"l": "number", "sensitive": "text", "columns": ["text"], "variant": _VARIANT, "c": "number?"},
+        "t-closeness": {"t": "number", "sensitive": "text", "columns": ["text"], "distance": _DISTANCE},
+        "bucket-size": {"columns": ["text"], "bucket": "text", "k": "count"},
+        "bucket-diversity": {
+            "columns": ["text"],
+            "bucket": "text",
+            "l": "count",
+            "sensitive": "text",
+            "beside": ["text"],
+        },
+        "breach-bound": {
+            "max_breach_increase": "number",
+            "sensitive": "text",
+            "columns": ["text"],
+            "baseline": ["text"],
+            "attacker": "text",
+            "metric": "text",
+            "confidence": "number",
+            "numeric": ["text"],
+        },
+        "privacy-gain": {
+            "min_privacy_gain": "number",
+            "columns": ["text"],
+            "removed": ["text"],
+            "n_values": Names("count"),
+            "cuts": Names(["number"]),
+        },
+        "differential-privacy": {"epsilon": "number", "columns": ["text"], "neighbours": "text"},
+    },
+    _SAID,
+)
+_MAY_LEAVE_OUT = ("k-anonymity", "l-diversity", "t-closeness")
+
+_RECODINGS = Kinds(
+    "rule",
+    {"name": "text", "column": "text"},
+    {
+        "as-is": {},
+        "missing": {},
+        "one-of": {"values?": ["text"]},
+        "interval": {"above?": "number", "upto?": "number"},
+        "generalized": {"kind": "kind", "domain?": ["text"]},
+        "hierarchy": {"kind": "kind", "labels": Names(["text"]), "levels?": ["count"], "domain?": ["text"]},
+    },
+    {},
+)
+
+_PERTURBATION = Kinds(
+    "kind",
+    {},
+    {
+        "flipped": {"n_cells_changed": "count"},
+        "bucketed": {"bucket": "text", "slices": [["text"]]},
+        "synthetic": {
+            "threshold": "number",
+            "budget": [
+                {
+                    "step": _STEP,
+                    "noise": "text",
+                    "n_choices": "count",
+                    "sensitivity": "count",
+                    "scale": "number",
+                    "epsilon": "number",
+                }
+            ],
+        },
+    },
+    {},
+    or_null=True,
+)
+
+_PLAN = {
+    "bands": "count",
+    "missing_features": "truth",
+    "unlisted": "text",
+    "columns": Names((_WHOLE_COLUMN, {"cuts": ["number"]}, {"bands": "count"}, {"one_of": ["text"], "name?": "text"})),
+}
+_PARAMETERS = {
+    **_each("k r n_features n_folds n_random_orders min_samples_leaf n_beside_sensitive", "count"),
+    **_each("n_slices random_state", "count?"),
+    **_each("l t c max_unique_fraction", "number?"),
+    **_each("epsilon max_breach_increase min_privacy_gain max_suppressed_fraction", "number"),
+    **_each("max_false_fraction threshold max_seconds time_budget", "number"),
+    **_each("max_performance_loss", "number?"),
+    **_each("allow_increase refine regroup slicing strict keep_frequent", "truth"),
+    **_each("variant distance attacker learner metric calibration loss", "text"),
+    **_each("criterion choose search lists test generalization rule split on_infeasible", "text"),
+    **_each("sensitive gain_target", "text?"),
+    "targets?": ("text?", ["text"]),
+    "reveals?": "text",
+    "hierarchies?": ("null", ["text"]),
+    "weights?": ("text", ["number"], Names("number")),
+    "binarize?": ("text?", _PLAN),
+    "agreed?": {
+        **_each("mode sharing", "text"),
+        "weights?": ["number"],
+        "privacy?": "text",
+        "epsilon?": "number?",
+        "min_count?": "count?",
+        "max_rows?": "count",
+        **_each("drop_incomplete dry_run", "truth"),
+        "missing?": ["text"],
+    },
+    "shared_schema_sha256?": "hash",
+    "session?": {"id": "text", "mode": "text", "parties": Names("text")},
+}
+
+_THREE = ("performance", "privacy", "size")
+_EVIDENCE = {
+    "utility?": {
+        **_each("n_features_offered n_features_released n_columns_offered n_columns_released", "count"),
+        **_each("n_groups n_slices n_buckets n_classes_of_cells grown_on_rows of_rows", "count"),
+        **_each("hamming_separation hamming_separation_of_all_features", "number"),
+        **_each("hamming_separation_before_flipping hamming_separation_of_synthetic_rows", "number"),
+        **_each("distinguished_pairs_fraction distinguished_pairs_fraction_of_all_features", "number"),
+        **_each("flipped_fraction global_certainty_penalty mean_rows_of_a_group suppressed_fraction", "number"),
+        **_each("contingency_within_slices_fraction mean_share_of_values_left_open", "number"),
+        **_each("loss certainty_penalty non_uniform_entropy height height_sum", "number"),
+        **_each("discernibility average_class_size classification target_information", "number"),
+        "least_possible_loss?": "number?",
+        "is_proven_optimal?": "truth",
+        "levels?": Names(("count", ["count"])),
+        "information_gain_bits?": Names("number?"),
+        **_each("performance performance_of_all_columns performance_loss_percent", "number"),
+        "performance_loss_interval?": ["number"],
+        "p_value_of_the_difference?": "number?",
+        "test?": "text",
+    },
+    "risk?": {
+        **_each("containment_level anonymity_level least_different_sensitive_values", "count"),
+        **_each("smallest_bucket estimated_on_rows of_rows", "count"),
+        **_each("unique_pattern_fraction unique_pattern_fraction_of_all_features", "number"),
+        **_each("largest_share_of_a_sensitive_value breach_increase_percent", "number"),
+        "breach_increase_interval?": ["number"],
+        **_each("confidence_of_the_intervals attacker_performance", "number"),
+        **_each("attacker_performance_with_all_columns share_of_the_most_frequent_value", "number"),
+        **_each("sensitive_column what_this_is anonymity_level_left_out", "text"),
+    },
+    "search?": {
+        **_each("method search chosen_by bound_on", "text"),
+        "proven?": "truth",
+        **_each("n_candidates separated_pairs separated_pairs_bound n_nodes", "count"),
+        "n_maximal_sets?": "count?",
+        **_each("bound gap gap_fraction cross_validated_auc", "number"),
+    },
+    "choice?": {
+        "n_candidates": "count",
+        "candidates_by_region": dict.fromkeys(("I", "II", "III", "IV"), "count"),
+        "region_of_the_choice": _REGION,
+        "weights": dict.fromkeys(_THREE, "number"),
+        "candidates": [
+            {
+                "columns": ["text"],
+                "n_columns": "count",
+                "score": "number",
+                "performance": "number",
+                "p_value": "number?",
+                "breach_increase_percent": "number",
+                "region": _REGION,
+                "ranks": dict.fromkeys(_THREE, "count"),
+                "on_pareto_front": "truth",
+                "chosen": "truth",
+            }
+        ],
+        "note_on_weights?": "text",
+    },
+    "stability?": {
+        "n_random_orders": "count",
+        "share_with_the_same_choice": "number",
+        "n_different_choices": "count",
+        "most_frequent_choices": [{"columns": ("null", ["text"]), "share": "number"}],
+    },
+    "calibration?": {"asked_epsilon": "number", "proven_epsilon": "number", "warning": "text"},
+}
+
+_FILE = {"name": "text?", "sha256": "hash?", "format": "word", "rows": "count"}
+_COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], "missing?": ["text"]}
+_PACKAGES = "python sfumato numpy scipy scikit-learn pyarrow duckdb narwhals opendp"
+_MANIFEST = {
+    "sfumato_manifest": "version",
+    "input": ("null", {**_FILE, "columns": "count"}),
+    "output": {**_FILE, "columns": [_COLUMN]},
+    "mechanism": {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
+    "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
+    "project_sha256": "hash?",
+    "dropped_columns": ["text"],
+    "recodings": [_RECODINGS],
+    "suppressed_rows": "count",
+    "guarantees": [_GUARANTEES],
+    "evidence": _EVIDENCE,
+    "versions": _each(_PACKAGES, "release"),
+    "perturbation": _PERTURBATION,
+    "digest": "hash",
+}
+
+
+def _is_whole(found: Any) -> bool:
+    return isinstance(found, int) and not isinstance(found, bool)
+
+
+def _fits(pattern: str) -> Callable[[Any], bool]:
+    return lambda found: isinstance(found, str) and re.fullmatch(pattern, found) is not None
+
+
+_LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "null": (lambda found: found is None, "null"),
+    "truth": (lambda found: isinstance(found, bool), "true or false"),
+    "text": (lambda found: isinstance(found, str), "a text"),
+    "word": (_fits(r"[a-z0-9][a-z0-9.-]{0,59}"), "a word of small letters, digits, dots and hyphens"),
+    "hash": (_fits(r"[0-9a-f]{64}"), "a SHA-256"),
+    "release": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
+    "role": (lambda found: isinstance(found, str) and found in set(Role), "a role"),
+    "kind": (lambda found: isinstance(found, str) and found in set(Kind), "a kind"),
+    "version": (lambda found: _is_whole(found) and found == STRICT_VERSION, "the version of this form"),
+    "count": (lambda found: _is_whole(found) and 0 <= found < 2**63, "a whole number from 0 below 2 to the 63"),
+    "number": (
+        lambda found: _is_whole(found) or (isinstance(found, float) and math.isfinite(found)),
+        "a finite number",
+    ),
+}
+
+
+def parsed_manifest(text: str) -> Any:
+    """Parse a manifest's text: JSON in which no key comes twice and every number is one.
+
+    Raises
+    ------
+    ManifestError
+        If it is not JSON.
+    ManifestRefusedError
+        If a key comes twice, a number is none, or a strict manifest is not in its canonical form.
+    """
+    try:
+        found = json.loads(text, object_pairs_hook=_without_repetition, parse_float=_finite, parse_constant=_finite)
+    except ManifestRefusedError:
+        raise
+    except (ValueError, RecursionError):
+        problem = "the manifest is not JSON"
+        raise ManifestError(problem) from None
+    if is_strict(found):
+        check_form(found)
+        if _canonical(found) != text:
+            problem = "the manifest's bytes are not the canonical ones of its content: order, blanks or spelling differ"
+            raise ManifestRefusedError(problem)
+    return found
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) != len(pairs):
+        problem = "the manifest has a key twice: what it says depends on who reads it"
+        raise ManifestRefusedError(problem)
+    return dict(pairs)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        problem = "the manifest holds NaN or Infinity, which are no numbers"
+        raise ManifestRefusedError(problem)
+    return number
+
+
+def is_strict(manifest: Any) -> bool:
+    """Whether a manifest is of the strict version."""
+    return isinstance(manifest, Mapping) and manifest.get("sfumato_manifest") == STRICT_VERSION
+
+
+def check_form(manifest: Mapping[str, Any]) -> None:
+    """Refuse a manifest that has other entries than this version, lacks one or has one of another type."""
+    for place, problem in _problems(manifest, _MANIFEST, ""):
+        said = f"{place or 'the manifest'} {problem}"
+        raise ManifestRefusedError(said, hint="the form is in docs/manifest/2.schema.json")
+
+
+def _problems(found: Any, form: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Say what is wrong where; keys and values are not repeated, for they may come from the data."""
+    chosen = _form_of(found, form)
+    if chosen is None:
+        yield place, f"in the manifest is not {_words(form)}"
+    elif isinstance(chosen, list):
+        for i, item in enumerate(found):
+            yield from _problems(item, chosen[0], f"{place}[{i}]")
+    elif isinstance(chosen, Names):
+        for i, item in enumerate(found.values()):
+            yield from _problems(item, chosen.each, f"{place}[{i}]")
+    elif isinstance(chosen, dict):
+        forms = {key.removesuffix("?"): own for key, own in chosen.items()}
+        lacking = [key for key in chosen if not key.endswith("?") and key not in found]
+        if lacking:
+            yield place, f"lacks {', '.join(lacking)}"
+        if not set(found) <= set(forms):
+            yield place, f"has {len(set(found) - set(forms))} unknown keys"
+        for key, item in found.items():
+            if key in forms:
+                yield from _problems(item, forms[key], f"{place}.{key}" if place else key)
+
+
+def _form_of(found: Any, form: Any) -> Any:
+    """Find the form that an entry is judged by: the name of its type, a list, a record; ``None`` where none fits."""
+    if isinstance(form, tuple):
+        return next((own for one in form if (own := _form_of(found, one)) is not None and _is_meant(found, own)), None)
+    if isinstance(form, str):
+        is_null = form.endswith("?") and found is None
+        return form if is_null or _LEAVES[form.removesuffix("?")][0](found) else None
+    if isinstance(form, frozenset):
+        return form if isinstance(found, str) and found in form else None
+    if isinstance(form, list):
+        return form if isinstance(found, list | tuple) else None
+    if isinstance(form, Kinds) and found is None and form.or_null:
+        return "null"
+    if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
+        return None
+    if isinstance(form, Kinds):
+        word = found.get(form.by)
+        if not isinstance(word, str) or word not in form.own:
+            return None
+        return form.record(word) | (_LEFT_OUT if form is _GUARANTEES and word in _MAY_LEAVE_OUT else {})
+    return form
+
+
+def _is_meant(found: Any, form: Any) -> bool:
+    """Whether an alternative is meant: of records, the one whose keys are there."""
+    return not isinstance(form, dict) or all(key in found for key in form if not key.endswith("?"))
+
+
+def _words(form: Any) -> str:
+    if isinstance(form, tuple):
+        return "of a form that is known"
+    if isinstance(form, str):
+        return _LEAVES[form.removesuffix("?")][1] + (" or null" if form.endswith("?") else "")
+    if isinstance(form, frozenset):
+        return f"one of {', '.join(sorted(form))}"
+    if isinstance(form, list):
+        return "a list"
+    return "of a kind that is known" if isinstance(form, Kinds) else "a mapping of names to entries"
+
+
+def _canonical(manifest: Mapping[str, Any]) -> str:
+    """Write a manifest as its publisher must have: keys in the order of this form, names by their characters."""
+    return json.dumps(_ordered(manifest, _MANIFEST), indent=2, ensure_ascii=False) + "\n"
+
+
+def _ordered(found: Any, form: Any) -> Any:
+    chosen = _form_of(found, form)
+    if isinstance(chosen, list):
+        return [_ordered(item, chosen[0]) for item in found]
+    if isinstance(chosen, Names):
+        return {key: _ordered(found[key], chosen.each) for key in sorted(found)}
+    if isinstance(chosen, dict):
+        forms = {key.removesuffix("?"): own for key, own in chosen.items()}
+        return {key: _ordered(found[key], own) for key, own in forms.items() if key in found}
+    return found

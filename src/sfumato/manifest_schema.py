@@ -1,0 +1,487 @@
+"""The form of a manifest: which keys it has at every depth, and of which type, as a JSON Schema by version.
+
+``docs/manifest/2.schema.json`` is this table as a file (``python -m sfumato.manifest_schema docs/manifest`` writes it).
+The audit has an account of its own, :mod:`sfumato.audit.manifest_form`; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sfumato.schema import Kind, Role
+
+VERSIONS = (1, 2)
+"""Versions that are read; the last one is written."""
+
+Form = dict[str, Any]
+
+_HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_HASH_OR_NULL = {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"}
+_TEXT = {"type": "string"}
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+_WORD = {"type": "string", "pattern": "^[a-z0-9][a-z0-9.-]{0,59}$"}
+_TRUTH = {"type": "boolean"}
+_NUMBER = {"type": "number"}
+_NUMBER_OR_NULL = {"type": ["number", "null"]}
+_COUNT = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
+_COUNT_OR_NULL = {"type": ["integer", "null"], "minimum": 0, "maximum": 2**63 - 1}
+
+
+def _list(each: Form) -> Form:
+    return {"type": "array", "items": each}
+
+
+def _named(each: Form) -> Form:
+    """Give the same form to everything that names of the data (columns, labels, parties) stand for."""
+    return {"type": "object", "additionalProperties": each}
+
+
+def _record(required: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
+    properties = {**required, **(optional or {})}
+    return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
+
+
+def _word(*choices: str) -> Form:
+    return {"type": "string", "enum": [*choices]}
+
+
+def _is(word: str) -> Form:
+    return {"const": word}
+
+
+_TEXTS = _list(_TEXT)
+_NUMBERS = _list(_NUMBER)
+_ROLE, _KIND = _word(*map(str, Role)), _word(*map(str, Kind))
+
+_COLUMN = _record({"name": _TEXT, "role": _ROLE, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
+
+
+def _recoding(rule: str, required: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
+    return _record({"name": _TEXT, "column": _TEXT, "rule": _is(rule), **required}, optional)
+
+
+_RECODING = {
+    "oneOf": [
+        _recoding("as-is", {}),
+        _recoding("missing", {}),
+        _recoding("one-of", {}, {"values": _TEXTS}),
+        _recoding("interval", {}, {"above": _NUMBER, "upto": _NUMBER}),
+        _recoding("generalized", {"kind": _KIND}, {"domain": _TEXTS}),
+        _recoding("hierarchy", {"kind": _KIND, "labels": _named(_TEXTS)}, {"levels": _list(_COUNT), "domain": _TEXTS}),
+    ]
+}
+
+
+def _promise(kind: str, fields: Mapping[str, Form], *, may_leave_out: bool = False) -> Form:
+    said: dict[str, Form] = {"statement": _TEXT, "audited": _NUMBER_OR_NULL}
+    return _record({"kind": _is(kind), **fields, **said}, {"protected": _TEXTS} if may_leave_out else {})
+
+
+_CROWD = {"k": _COUNT, "columns": _TEXTS}
+_DIVERSE = {"l": _NUMBER, "sensitive": _TEXT, "columns": _TEXTS, "variant": _word("distinct", "entropy", "recursive")}
+_CLOSE = {"t": _NUMBER, "sensitive": _TEXT, "columns": _TEXTS, "distance": _word("equal", "ordered")}
+_BREACH = {
+    "max_breach_increase": _NUMBER,
+    "sensitive": _TEXT,
+    "columns": _TEXTS,
+    "baseline": _TEXTS,
+    "attacker": _TEXT,
+    "metric": _TEXT,
+    "confidence": _NUMBER,
+    "numeric": _TEXTS,
+}
+_GAIN = {
+    "min_privacy_gain": _NUMBER,
+    "columns": _TEXTS,
+    "removed": _TEXTS,
+    "n_values": _named(_COUNT),
+    "cuts": _named(_NUMBERS),
+}
+_GUARANTEE = {
+    "oneOf": [
+        _promise("k-anonymity", _CROWD, may_leave_out=True),
+        _promise("kk-anonymity", _CROWD),
+        _promise("global-anonymity", _CROWD),
+        _promise("containment", {**_CROWD, "reveals": _list(_word("ones", "zeros", "both"))}),
+        _promise("unique-patterns", {"max_unique_fraction": _NUMBER, "columns": _TEXTS}),
+        _promise("l-diversity", {**_DIVERSE, "c": _NUMBER_OR_NULL}, may_leave_out=True),
+        _promise("t-closeness", _CLOSE, may_leave_out=True),
+        _promise("bucket-size", {"columns": _TEXTS, "bucket": _TEXT, "k": _COUNT}),
+        _promise(
+            "bucket-diversity", {"columns": _TEXTS, "bucket": _TEXT, "l": _COUNT, "sensitive": _TEXT, "beside": _TEXTS}
+        ),
+        _promise("breach-bound", _BREACH),
+        _promise("privacy-gain", _GAIN),
+        _promise("differential-privacy", {"epsilon": _NUMBER, "columns": _TEXTS, "neighbours": _TEXT}),
+    ]
+}
+
+_RULE_OF_A_PLAN = {
+    "oneOf": [
+        _word("values", "as-is", "drop"),
+        _record({"cuts": _NUMBERS}),
+        _record({"bands": _COUNT}),
+        _record({"one_of": _TEXTS}, {"name": _TEXT}),
+    ]
+}
+_PLAN = _record(
+    {"bands": _COUNT, "missing_features": _TRUTH, "unlisted": _TEXT, "columns": _named(_RULE_OF_A_PLAN)},
+)
+_AGREED = _record(
+    {},
+    {
+        "mode": _TEXT,
+        "sharing": _TEXT,
+        "weights": _NUMBERS,
+        "privacy": _TEXT,
+        "epsilon": _NUMBER_OR_NULL,
+        "min_count": _COUNT_OR_NULL,
+        "max_rows": _COUNT,
+        "drop_incomplete": _TRUTH,
+        "dry_run": _TRUTH,
+        "missing": _TEXTS,
+    },
+)
+_PARAMETERS = _record(
+    {},
+    {
+        **dict.fromkeys(("k", "r", "n_features", "n_folds", "n_random_orders", "min_samples_leaf"), _COUNT),
+        **dict.fromkeys(("n_beside_sensitive",), _COUNT),
+        **dict.fromkeys(("n_slices", "random_state"), _COUNT_OR_NULL),
+        **dict.fromkeys(("l", "t", "c", "max_unique_fraction"), _NUMBER_OR_NULL),
+        **dict.fromkeys(("epsilon", "max_breach_increase", "min_privacy_gain", "max_suppressed_fraction"), _NUMBER),
+        **dict.fromkeys(("max_false_fraction", "threshold", "max_seconds", "time_budget"), _NUMBER),
+        **dict.fromkeys(("max_performance_loss",), _NUMBER_OR_NULL),
+        **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), _TRUTH),
+        **dict.fromkeys(("variant", "distance", "attacker", "learner", "metric", "calibration", "loss"), _TEXT),
+        **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), _TEXT),
+        **dict.fromkeys(("split", "on_infeasible"), _TEXT),
+        **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
+        "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
+        "reveals": _TEXT,
+        "hierarchies": {"oneOf": [{"type": "null"}, _TEXTS]},
+        "weights": {"oneOf": [_TEXT, _NUMBERS, _named(_NUMBER)]},
+        "binarize": {"oneOf": [_TEXT_OR_NULL, _PLAN]},
+        "agreed": _AGREED,
+        "shared_schema_sha256": _HASH,
+        "session": _record({"id": _TEXT, "mode": _TEXT, "parties": _named(_TEXT)}),
+    },
+)
+
+_UTILITY = _record(
+    {},
+    {
+        **dict.fromkeys(("n_features_offered", "n_features_released", "n_columns_offered"), _COUNT),
+        **dict.fromkeys(("n_columns_released", "n_groups", "n_slices", "n_buckets", "n_classes_of_cells"), _COUNT),
+        **dict.fromkeys(("grown_on_rows", "of_rows"), _COUNT),
+        **dict.fromkeys(("hamming_separation", "hamming_separation_of_all_features"), _NUMBER),
+        **dict.fromkeys(("hamming_separation_before_flipping", "hamming_separation_of_synthetic_rows"), _NUMBER),
+        **dict.fromkeys(
+            ("distinguished_pairs_fraction", "distinguished_pairs_fraction_of_all_features", "flipped_fraction"),
+            _NUMBER,
+        ),
+        **dict.fromkeys(("global_certainty_penalty", "mean_rows_of_a_group", "suppressed_fraction"), _NUMBER),
+        **dict.fromkeys(("contingency_within_slices_fraction", "mean_share_of_values_left_open"), _NUMBER),
+        **dict.fromkeys(("loss", "certainty_penalty", "non_uniform_entropy", "height", "height_sum"), _NUMBER),
+        **dict.fromkeys(("discernibility", "average_class_size", "classification", "target_information"), _NUMBER),
+        "least_possible_loss": _NUMBER_OR_NULL,
+        "is_proven_optimal": _TRUTH,
+        "levels": _named({"oneOf": [_COUNT, _list(_COUNT)]}),
+        "information_gain_bits": _named(_NUMBER_OR_NULL),
+        **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), _NUMBER),
+        "performance_loss_interval": _NUMBERS,
+        "p_value_of_the_difference": _NUMBER_OR_NULL,
+        "test": _TEXT,
+    },
+)
+_RISK = _record(
+    {},
+    {
+        **dict.fromkeys(("containment_level", "anonymity_level", "least_different_sensitive_values"), _COUNT),
+        **dict.fromkeys(("smallest_bucket", "estimated_on_rows", "of_rows"), _COUNT),
+        **dict.fromkeys(("unique_pattern_fraction", "unique_pattern_fraction_of_all_features"), _NUMBER),
+        **dict.fromkeys(("largest_share_of_a_sensitive_value", "breach_increase_percent"), _NUMBER),
+        "breach_increase_interval": _NUMBERS,
+        **dict.fromkeys(("confidence_of_the_intervals", "attacker_performance"), _NUMBER),
+        **dict.fromkeys(("attacker_performance_with_all_columns", "share_of_the_most_frequent_value"), _NUMBER),
+        **dict.fromkeys(("sensitive_column", "what_this_is", "anonymity_level_left_out"), _TEXT),
+    },
+)
+_SEARCH = _record(
+    {},
+    {
+        **dict.fromkeys(("method", "search", "chosen_by", "bound_on"), _TEXT),
+        "proven": _TRUTH,
+        **dict.fromkeys(("n_candidates", "separated_pairs", "separated_pairs_bound", "n_nodes"), _COUNT),
+        "n_maximal_sets": _COUNT_OR_NULL,
+        **dict.fromkeys(("bound", "gap", "gap_fraction", "cross_validated_auc"), _NUMBER),
+    },
+)
+_REGION = _word("baseline", "I", "II", "III", "IV")
+_CANDIDATE = _record(
+    {
+        "columns": _TEXTS,
+        "n_columns": _COUNT,
+        "score": _NUMBER,
+        "performance": _NUMBER,
+        "p_value": _NUMBER_OR_NULL,
+        "breach_increase_percent": _NUMBER,
+        "region": _REGION,
+        "ranks": _record(dict.fromkeys(("performance", "privacy", "size"), _COUNT)),
+        "on_pareto_front": _TRUTH,
+        "chosen": _TRUTH,
+    }
+)
+_CHOICE = _record(
+    {
+        "n_candidates": _COUNT,
+        "candidates_by_region": _record(dict.fromkeys(("I", "II", "III", "IV"), _COUNT)),
+        "region_of_the_choice": _REGION,
+        "weights": _record(dict.fromkeys(("performance", "privacy", "size"), _NUMBER)),
+        "candidates": _list(_CANDIDATE),
+    },
+    {"note_on_weights": _TEXT},
+)
+_STABILITY = _record(
+    {
+        "n_random_orders": _COUNT,
+        "share_with_the_same_choice": _NUMBER,
+        "n_different_choices": _COUNT,
+        "most_frequent_choices": _list(
+            _record({"columns": {"oneOf": [{"type": "null"}, _TEXTS]}, "share": _NUMBER}),
+        ),
+    }
+)
+_EVIDENCE = _record(
+    {},
+    {
+        "utility": _UTILITY,
+        "risk": _RISK,
+        "search": _SEARCH,
+        "choice": _CHOICE,
+        "stability": _STABILITY,
+        "calibration": _record({"asked_epsilon": _NUMBER, "proven_epsilon": _NUMBER, "warning": _TEXT}),
+    },
+)
+
+_SPENDING = _record(
+    {
+        "step": _word("feature selection", "counts"),
+        "noise": _TEXT,
+        "n_choices": _COUNT,
+        "sensitivity": _COUNT,
+        "scale": _NUMBER,
+        "epsilon": _NUMBER,
+    }
+)
+_PERTURBATION = {
+    "oneOf": [
+        {"type": "null"},
+        _record({"kind": _is("flipped"), "n_cells_changed": _COUNT}),
+        _record(
+            {
+                "kind": _is("synthetic"),
+                "threshold": _NUMBER,
+                "budget": _list(_SPENDING),
+            }
+        ),
+        _record({"kind": _is("bucketed"), "bucket": _TEXT, "slices": _list(_TEXTS)}),
+    ]
+}
+_VERSION = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
+_PACKAGES = ("python", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "duckdb", "narwhals", "opendp")
+
+_INPUT = _record({"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": _COUNT, "columns": _COUNT})
+
+SCHEMA: Form = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "sfumato manifest, version 2",
+    "description": "Strict: no other keys at any depth, none twice, no NaN. Keys come in the order of this schema, "
+    "those of mappings by name in the order of their characters; the file is indented by two blanks and ends in one "
+    "line feed. The digest is the SHA-256 of the manifest without it, as JSON with sorted keys and no blanks.",
+    **_record(
+        {
+            "sfumato_manifest": {"const": VERSIONS[-1]},
+            "input": {"oneOf": [{"type": "null"}, _INPUT]},  # null: nothing is said of it under differential privacy
+            "output": _record(
+                {
+                    "name": _TEXT_OR_NULL,
+                    "sha256": _HASH_OR_NULL,
+                    "format": _WORD,
+                    "rows": _COUNT,
+                    "columns": _list(_COLUMN),
+                }
+            ),
+            "mechanism": _record({"name": _WORD, "parameters": _PARAMETERS, "seed": _COUNT_OR_NULL}),
+            "missing": _record(
+                {"tokens": _TEXTS}, {"rows": _word("kept", "dropped"), "n_dropped": _COUNT, "columns": _named(_TEXTS)}
+            ),
+            "project_sha256": _HASH_OR_NULL,
+            "dropped_columns": _TEXTS,
+            "recodings": _list(_RECODING),
+            "suppressed_rows": _COUNT,
+            "guarantees": _list(_GUARANTEE),
+            "evidence": _EVIDENCE,
+            "versions": _record({}, dict.fromkeys(_PACKAGES, _VERSION)),
+            "perturbation": _PERTURBATION,
+            "digest": _HASH,
+        }
+    ),
+}
+
+
+def schema_of_version(version: int) -> Form:
+    """Give the JSON Schema of a version; version 1 had the same keys, and any others too."""
+    if version == VERSIONS[-1]:
+        return SCHEMA
+    lenient = _lenient(SCHEMA)
+    lenient["properties"]["sfumato_manifest"] = {"const": version}
+    lenient["required"].remove("perturbation")
+    about = "Lenient: other keys are allowed at every depth, and say nothing. Written before version 2; read, not made."
+    return {**lenient, "title": f"sfumato manifest, version {version}", "description": about}
+
+
+def _lenient(form: Any) -> Any:
+    if isinstance(form, list):
+        return [_lenient(part) for part in form]
+    if not isinstance(form, dict):
+        return form
+    parts = {key: _lenient(part) for key, part in form.items() if key != "pattern"}
+    if "oneOf" in parts:
+        parts["anyOf"] = parts.pop("oneOf")  # with further keys, more than one may fit
+    return {key: part for key, part in parts.items() if not (key == "additionalProperties" and part is False)}
+
+
+def problems_in(data: Any, form: Form = SCHEMA, place: str = "") -> Iterator[str]:
+    """Say where data are not of a form; neither keys nor values of the data are shown, for they may be cells."""
+    where = place or "the manifest"
+    if "oneOf" in form:
+        chosen = _chosen(data, form["oneOf"])
+        if chosen is None:
+            yield f"{where} is of no kind that is known"
+        else:
+            yield from problems_in(data, chosen, place)
+        return
+    if "const" in form:
+        if data != form["const"] or isinstance(data, bool):
+            yield f"{where} is another one than expected"
+        return
+    if not _is_of_type(data, form["type"]):
+        yield f"{where} is not {_in_words(form)}"
+        return
+    if isinstance(data, Mapping):
+        yield from _problems_in_mapping(data, form, place)
+    elif isinstance(data, list | tuple):
+        for i, item in enumerate(data):
+            yield from problems_in(item, form["items"], f"{place}[{i}]")
+    elif not _is_in_range(data, form):
+        yield f"{where} is not {_in_words(form)}"
+
+
+def _problems_in_mapping(data: Mapping[Any, Any], form: Form, place: str) -> Iterator[str]:
+    where = place or "the manifest"
+    known = form.get("properties")
+    if known is None:
+        for i, item in enumerate(data.values()):
+            yield from problems_in(item, form["additionalProperties"], f"{place}[{i}]")
+        return
+    lacking = [key for key in form["required"] if key not in data]
+    n_unknown = sum(key not in known for key in data)
+    if lacking:
+        yield f"{where} lacks {', '.join(lacking)}"
+    if n_unknown:
+        yield f"{where} has {n_unknown} unknown {'key' if n_unknown == 1 else 'keys'}"
+    for key, item in data.items():
+        if key in known:
+            yield from problems_in(item, known[key], f"{place}.{key}" if place else key)
+
+
+def _chosen(data: Any, forms: Sequence[Form]) -> Form | None:
+    """Find the form that data mean to have: by the words that tell records apart, by their keys, or by the type."""
+    fitting = [form for form in forms if "type" not in form or _is_of_type(data, form["type"])]
+    if not isinstance(data, Mapping):
+        return fitting[0] if fitting else None
+    for form in fitting:
+        words = {key: part["const"] for key, part in form.get("properties", {}).items() if "const" in part}
+        if words and all(data.get(key) == word for key, word in words.items()):
+            return form
+        if not words and ("properties" not in form or set(form["required"]) <= set(data)):
+            return form
+    return None
+
+
+def _is_of_type(data: Any, types: str | Sequence[str]) -> bool:
+    return any(_TYPES[name](data) for name in ([types] if isinstance(types, str) else types))
+
+
+def _is_whole(data: Any) -> bool:
+    return isinstance(data, int) and not isinstance(data, bool)
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "null": lambda data: data is None,
+    "boolean": lambda data: isinstance(data, bool),
+    "integer": _is_whole,
+    "number": lambda data: _is_whole(data) or (isinstance(data, float) and math.isfinite(data)),
+    "string": lambda data: isinstance(data, str),
+    "array": lambda data: isinstance(data, list | tuple),
+    "object": lambda data: isinstance(data, Mapping) and all(isinstance(key, str) for key in data),
+}
+
+
+def _is_in_range(data: Any, form: Form) -> bool:
+    if isinstance(data, str):
+        return ("enum" not in form or data in form["enum"]) and (
+            "pattern" not in form or re.search(form["pattern"], data) is not None
+        )
+    if data is None or isinstance(data, bool):
+        return True
+    least, above = form.get("minimum", -math.inf), form.get("exclusiveMinimum", -math.inf)
+    return bool(
+        least <= data <= form.get("maximum", math.inf) and above < data < form.get("exclusiveMaximum", math.inf)
+    )
+
+
+def _in_words(form: Form) -> str:
+    if "enum" in form:
+        return f"one of {', '.join(form['enum'])}"
+    types = [form["type"]] if isinstance(form["type"], str) else form["type"]
+    words = {"integer": "a whole number", "array": "a list", "object": "a mapping of names", "null": "null"}
+    said = " or ".join(words.get(name, f"a {name}") for name in types)
+    limits = {"minimum": "of at least", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
+    said += "".join(f" {word} {form[name]:g}" for name, word in limits.items() if name in form)
+    return said + (" of the right form" if "pattern" in form else "")
+
+
+def in_order(data: Any, form: Form = SCHEMA) -> Any:
+    """Put the keys of data that are of a form in its order, names in the order of their characters."""
+    if "oneOf" in form:
+        chosen = _chosen(data, form["oneOf"])
+        return data if chosen is None else in_order(data, chosen)
+    if isinstance(data, Mapping):
+        known = form.get("properties")
+        if known is None:
+            return {key: in_order(data[key], form["additionalProperties"]) for key in sorted(data)}
+        strangers = [key for key in data if key not in known]
+        ordered = {key: in_order(data[key], known[key]) for key in known if key in data}
+        return ordered | {key: data[key] for key in strangers}
+    if isinstance(data, list | tuple) and "items" in form:
+        return [in_order(item, form["items"]) for item in data]
+    return data
+
+
+def main(folder: str) -> None:
+    """Write the schema of every version into a folder."""
+    for version in VERSIONS:
+        text = json.dumps(schema_of_version(version), indent=2, ensure_ascii=False) + "\n"
+        (Path(folder) / f"{version}.schema.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
