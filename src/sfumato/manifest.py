@@ -292,7 +292,7 @@ def synthetic_manifest(
         dropped_columns=tuple(name for name in columns.names() if name not in used),
         recodings=tuple(recodings),
         guarantees=(promise.to_dict() | {"statement": promise.describe(), "audited": None},),
-        evidence=in_three_digits(evidence),
+        evidence=evidence,
         versions=tool_versions() | {"opendp": version("opendp")},
         perturbation=perturbation,
     )

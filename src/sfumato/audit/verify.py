@@ -93,7 +93,7 @@ def audit_release(
     if beside is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         checks.extend(beside.check_what_holds())
     checks.extend(check_stated_risk(described, claims))
-    checks.extend(check_figures(claims, manifest.get("evidence")))
+    checks.extend(check_figures(claims, manifest))
     checks.extend(check_samples(claims))
     checks.extend(check_suppression(claims))
     checks.extend(check_listed_labels(described, claims))
