@@ -68,7 +68,7 @@ def _with_anew(found: AuditReport, checks: Sequence[Check], levels: Sequence[flo
     """Put checks in the place of those with the same names."""
     anew = {check.name for check in checks}
     kept = [check for check in found.checks if check.name not in anew]
-    return AuditReport((*kept, *checks), tuple(levels))
+    return AuditReport((*kept, *checks), tuple(levels), found.unchecked)
 
 
 def _check_level(promise: Promise, original: LargeTable, beside: Beside, told: Told | None) -> Iterator[Check]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from sfumato.audit.beside import Beside
 from sfumato.audit.breach import check_breach_promises, sample_words
@@ -24,6 +28,7 @@ from sfumato.audit.evidence import (
 )
 from sfumato.audit.exactness import NOISE, check_exactness
 from sfumato.audit.fidelity import check_fidelity
+from sfumato.audit.file_bytes import check_file
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
 from sfumato.audit.levels import (
     LEVELS_BESIDE_ORIGINAL,
@@ -32,12 +37,14 @@ from sfumato.audit.levels import (
     measured_level,
     needs_original,
 )
+from sfumato.audit.spelling import check_spelling
 from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import MEASURED_ON_ORIGINAL, ROUNDING, LDiversity, TCloseness
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
+from sfumato.table.weighted import OpenColumn
 
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
@@ -53,6 +60,7 @@ def audit_release(
     original: AnyTable | None = None,
     released_sha256: str | None = None,
     original_sha256: str | None = None,
+    file: str | Path | None = None,
     check_audited_values: bool = True,
     check_roles: bool = False,
 ) -> AuditReport:
@@ -64,6 +72,8 @@ def audit_release(
         The parsed JSON. Roles and kinds of the released columns are taken from it.
     released_sha256, original_sha256 : str or None
         Hashes of the files that were read; compared with the manifest's, which must then have one.
+    file : path or None
+        Where the release was read from: every byte there must be accounted for.
     check_audited_values : bool
         Whether the levels found must equal those that the manifest gives as audited.
     check_roles : bool
@@ -78,6 +88,11 @@ def audit_release(
     columns = Columns(released)
     checks = [check_digest(manifest, claims)]
     checks.extend(_check_hashes(claims, released_sha256, original_sha256))
+    unchecked: list[Unchecked] = []
+    if file is not None:
+        before = None if original is None else types_of(Columns(original))
+        judged = (check_file(file, claims, released_sha256), check_spelling(values_of(columns), claims, before))
+        sort_found(chain(*judged), checks, unchecked)
     checks.extend(check_shape(released, columns, claims))
     checks.append(_check_promises_exist(claims))
     checks.extend(_check_bucket_promises(claims))
@@ -100,10 +115,8 @@ def audit_release(
     checks.extend(beside.check_stated_penalty() if beside is not None else ())
     if original is not None:
         checks.extend(check_fidelity(columns, Columns(original), claims, check_roles=check_roles))
-    noise = list(_judge_noise(manifest, claims, columns, original))
-    checks.extend(found for found in noise if isinstance(found, Check))
-    unchecked = tuple(found for found in noise if isinstance(found, Unchecked))
-    return AuditReport(tuple(checks), tuple(levels), unchecked)
+    sort_found(_judge_noise(manifest, claims, columns, original), checks, unchecked)
+    return AuditReport(tuple(checks), tuple(levels), tuple(unchecked))
 
 
 def _judge_noise(
@@ -118,6 +131,26 @@ def _judge_noise(
     elif is_synthetic(manifest):
         said = "whether the released counts are too exact for the stated noise, which needs the original"
         yield Unchecked(NOISE, said, "give the original")
+
+
+def values_of(columns: Columns) -> dict[str, list[pa.Array]]:
+    """Distinct values of the columns that list them; a feature has no spelling."""
+    coded = [name for name in columns.names if columns.feature(name) is None]
+    return {name: [columns.coded(name).values] for name in coded if not isinstance(columns.coded(name), OpenColumn)}
+
+
+def types_of(columns: Columns) -> dict[str, pa.DataType]:
+    """Arrow types of the columns; a feature holds whole numbers."""
+    return {name: columns.type_of(name) for name in columns.names}
+
+
+def sort_found(found: Iterable[Check | Unchecked], checks: list[Check], unchecked: list[Unchecked]) -> None:
+    """Add what a check found to the checks that were made or to those that could not be."""
+    for one in found:
+        if isinstance(one, Check):
+            checks.append(one)
+        else:
+            unchecked.append(one)
 
 
 def _check_hashes(claims: Claims, released: str | None, original: str | None) -> Iterator[Check]:
