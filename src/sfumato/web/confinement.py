@@ -58,7 +58,7 @@ def check_inside(root: Path | None, typed: str) -> None:
     if root is None or not typed:
         return
     if "\0" in typed or not is_inside(root, os.path.expanduser(typed)):  # noqa: PTH111 # which does not raise
-        raise InputError(_OUTSIDE, hint="give a path in it; whoever started the server chose it with --root")
+        raise InputError(_OUTSIDE, hint="give a path in it; whoever started the server chose it")
 
 
 def is_inside(root: Path, path: str | os.PathLike[str]) -> bool:
