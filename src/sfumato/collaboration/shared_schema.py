@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -130,6 +130,13 @@ class SharedColumn:
 class SharedSchema:
     """Features and the target that all parties have, in the order in which everything is counted.
 
+    Parameters
+    ----------
+    roles : mapping of str to Role
+        Roles of columns outside these, as far as no party gave another: identifiers and sensitive ones, which are kept
+        back, and others, which are released unchanged. A party need not have such a column. They change no count and
+        no hash.
+
     Examples
     --------
     >>> schema = SharedSchema.of_values({"sex": ["m", "f", None]}, {"ill": ["n", "y"]})
@@ -139,9 +146,13 @@ class SharedSchema:
 
     features: tuple[SharedColumn, ...]
     target: SharedColumn
+    roles: Mapping[str, Role] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         names = [*self.names, self.target.name]
+        for name, role in self.roles.items():
+            if name in names or role in (Role.TARGET, Role.QUASI_IDENTIFIER):
+                raise SchemaError("has a role that columns outside the shared features cannot have", column=name)
         if not self.features or len(set(names)) < len(names):
             problem = "the shared schema needs at least one feature, and different names of all columns"
             raise SchemaError(problem)

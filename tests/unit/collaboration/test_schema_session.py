@@ -87,7 +87,7 @@ def test_no_value_of_a_column_that_is_cut_takes_part(group, monkeypatch):
 
 
 def test_a_long_list_of_columns_is_refused_before_it_is_read(group, monkeypatch):
-    monkeypatch.setattr(schema_session, "_MOST_BYTES_OF_NAMES", 30)
+    monkeypatch.setattr(schema_session, "_MOST_BYTES_OF_NAMES", 34)
     found = together(group, PARTS | {"cid": PARTS["cid"] | {"x" * 30: ["1", "1", "1"]}}, for_all([30]))
 
     for name in ("ann", "bob"):
@@ -125,7 +125,7 @@ def test_a_party_with_other_cut_points_is_named(group):
 
     for name in ("ann", "bob"):
         assert (found[name].party, found[name].stage) == ("cid", "hello")
-        assert "the parameters differ" in str(found[name])
+        assert "has another value of the parameter 'cuts'" in str(found[name])
 
 
 class TestColumns:
@@ -144,6 +144,8 @@ class TestColumns:
 
         check_columns(table, {})
         assert numbers_as_categories(table, {}) == ("dose",)
+        assert numbers_as_categories(self.numbers(100, 3), {}) == ("dose",)
+        assert numbers_as_categories(self.numbers(100, 2), {}) == ()
         assert numbers_as_categories(table, {"dose": [2.0]}) == ()
 
     def codes(self, n_rows, n_values, **more):
