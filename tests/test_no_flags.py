@@ -31,8 +31,6 @@ PENDING = {
     "audit/verify.py",
     "collaboration/schema_file.py",
     "collaboration/schema_session.py",
-    "web/server.py",
-    "web/settings.py",
 }
 
 

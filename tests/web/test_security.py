@@ -402,7 +402,7 @@ def test_reachable_addresses_need_token_tls_and_a_folder(tmp_path, host):
     tls = {"tls_cert": tmp_path / "a", "tls_key": tmp_path / "b"}
     root = {"root": tmp_path}
     for changes in ({}, {"token": TOKEN}, tls, {"token": TOKEN, **tls}, {"token": TOKEN, **root}, {**tls, **root}):
-        with pytest.raises(InvalidParameterError, match="--host"):
+        with pytest.raises(InvalidParameterError, match="host must be"):
             PageSettings(host=host, **changes)
 
     settings = PageSettings(host=host, token=TOKEN, allowed_hosts=("page.example",), port=9, **tls, **root)
@@ -436,7 +436,7 @@ def test_bad_settings_are_refused_when_made(changes):
 
 
 def test_every_address_needs_a_name_for_browsers(tmp_path):
-    with pytest.raises(InvalidParameterError, match="--allow-host"):
+    with pytest.raises(InvalidParameterError, match="allowed_hosts must be"):
         PageSettings(host="0.0.0.0", token=TOKEN, tls_cert=tmp_path / "a", tls_key=tmp_path / "b", root=tmp_path)
 
 

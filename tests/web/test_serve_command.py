@@ -391,9 +391,15 @@ def test_private_folder_is_gone_after_an_error(tmp_path, monkeypatch):
 
 def test_unknown_and_foreign_hosts_are_explained(tmp_path):
     tls = {"tls_cert": tmp_path / "a", "tls_key": tmp_path / "b", "token": TOKEN, "root": tmp_path}
-    with pytest.raises(OutputError, match="--host"), listening(PageSettings(host="192.0.2.1", **tls)):
+    with (
+        pytest.raises(OutputError, match="give an address of this machine"),
+        listening(PageSettings(host="192.0.2.1", **tls)),
+    ):
         pass
-    with pytest.raises(InvalidParameterError, match="--host"), listening(PageSettings(host="no.invalid", **tls)):
+    with (
+        pytest.raises(InvalidParameterError, match="host must be an address"),
+        listening(PageSettings(host="no.invalid", **tls)),
+    ):
         pass
 
 
@@ -455,7 +461,11 @@ def test_defaults_are_this_machine_only(given_settings):
         (["--host", "10.0.0.3", "--token", TOKEN, "--tls-cert", "a", "--tls-key", "b"], 2, "--root"),
         (["--root", "nowhere"], 3, "not a folder"),
         (["--root", "t.csv"], 3, "not a folder"),
-        (["t.csv", "--root", "inside"], 3, "not in the folder that --root names"),
+        (
+            ["t.csv", "--root", "inside"],
+            3,
+            "not in the folder that the page is kept to. Hint: name a folder that holds it (--root)",
+        ),
         (["--token", "short"], 2, "20"),
         (["--token", "aaaaaaaaaaaaaaaaaaaaaaaa"], 2, "openssl rand"),
         (["--tls-cert", "a.crt"], 2, "--tls-key"),

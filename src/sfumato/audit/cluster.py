@@ -125,7 +125,7 @@ def _check_bytes(
     texts = [name for name in long if is_text(columns.type_of(name))]
     if texts:
         message = f"whether numbers or dates in {listed(texts)}, which has very many values, have one spelling each"
-        yield Unchecked(SPELLING, message, "audit it with --memory instead of --engine")
+        yield Unchecked(SPELLING, message, "audit it in blocks on one machine, with a limit of memory")
 
 
 def _refused(said: str) -> AuditReport:

@@ -10,6 +10,7 @@ FLAGS = {
     "force": "--force",
     "format": "--format",
     "header": "--no-header",
+    "host": "--host",
     "hierarchies": "'sfumato hierarchy check' counts them, 'sfumato hierarchy build' makes one",
     "hierarchy_encoding": "to look at it first, 'sfumato hierarchy show' has --encoding",
     "init": "sfumato init DATA",
@@ -17,24 +18,35 @@ FLAGS = {
     "memory": "--memory",
     "n_folds": "--folds",
     "output": "-o",
+    "port": "--port",
     "party_files": "sfumato collaborate keys",
     "parameters": "-p NAME=VALUE",
     "quasi_identifiers": "--quasi-identifiers",
     "roles": "--identifiers, --sensitive, --other",
+    "root": "--root",
     "run_folder": "--run-folder",
     "sheet": "--sheet",
     "skip_rows": "--skip-rows",
     "target": '--target COLUMN, or role = "target" in the project file',
+    "tls_cert": "--tls-cert",
+    "tls_key": "--tls-key",
+    "token": "--token, for instance the output of openssl rand -base64 32",
     "timeout": "--timeout",
     "update": "sfumato init --update",
 }
 """By the name that a parameter has in Python, see :class:`sfumato.errors.SfumatoError`."""
 
 _OWN_NAMES = {
+    "allowed_hosts": "--allow-host",
     "complete_rows_only": "--drop-incomplete",
     "guarantee": "--guarantee",
+    "host": "--host",
     "kind": "--kind",
     "memory": "--memory",
+    "port": "--port",
+    "tls_cert": "--tls-cert",
+    "token": "--token",
+    "upload_limit": "--upload-limit",
 }
 """Parameters that are known by their option."""
 

@@ -170,7 +170,7 @@ def listening(settings: PageSettings) -> Iterator[socket.socket]:
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError:
-        raise InvalidParameterError("--host", "which is not known here", allowed="an address of this machine") from None
+        raise InvalidParameterError("host", "which is not known here", allowed="an address of this machine") from None
     with socket.socket(family, kind, protocol) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -182,14 +182,14 @@ def listening(settings: PageSettings) -> Iterator[socket.socket]:
 
 
 def _refuse_port(error: OSError, place: str) -> NoReturn:
-    hint = "choose another with --port, or leave --port out to get a free one"
+    hint, remedy = "choose another, or none to get a free one", ("port",)
     if error.errno == errno.EADDRINUSE:
         problem = "the port is used by another program"
     elif error.errno in (errno.EACCES, errno.EPERM):
         problem = "no permission to use this port"
     else:
-        problem, hint = "cannot be listened on", "give an address of this machine with --host"
-    raise OutputError(problem, path=place, hint=hint) from None
+        problem, hint, remedy = "cannot be listened on", "give an address of this machine", ("host",)
+    raise OutputError(problem, path=place, hint=hint, remedy=remedy) from None
 
 
 def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
@@ -199,7 +199,7 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
             path.read_bytes()
         except (OSError, ValueError):
             problem = "cannot be read"
-            raise InputError(problem, path=path, hint="give PEM files with --tls-cert and --tls-key") from None
+            raise InputError(problem, path=path, hint="give PEM files", remedy=("tls_cert", "tls_key")) from None
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3

@@ -75,15 +75,17 @@ class PageSettings:
     ticket: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
     def __post_init__(self) -> None:
-        _check_host(self.host, "--host")
+        _check_host(self.host, "host")
         for name in self.allowed_hosts:
-            _check_host(name, "--allow-host")
+            _check_host(name, "allowed_hosts")
         if not 0 <= self.port <= 65535:
-            raise InvalidParameterError("--port", f"got {self.port}", allowed="from 0 to 65535")
+            raise InvalidParameterError("port", f"got {self.port}", allowed="from 0 to 65535")
         if self.upload_limit < 1:
-            raise InvalidParameterError("--upload-limit", "got less", allowed="at least 1 byte")
+            raise InvalidParameterError("upload_limit", "got less", allowed="at least 1 byte")
         if (self.tls_cert is None) != (self.tls_key is None):
-            raise InvalidParameterError("--tls-cert", "got one without the other", allowed="given with --tls-key")
+            hint, remedy = "give both or none", ("tls_cert", "tls_key")
+            problem, allowed = "got one without the other", "given with tls_key"
+            raise InvalidParameterError("tls_cert", problem, allowed=allowed, hint=hint, remedy=remedy)
         _check_token(self.token)
         if self.root is not None:
             object.__setattr__(self, "root", _checked_root(self.root, self.data, self.project))
@@ -94,11 +96,13 @@ class PageSettings:
 
     def _check_open_to_others(self) -> None:
         if not self.token or not self.is_tls or self.root is None:
-            allowed = "an address of this machine only (127.0.0.1), or come with --root, --token, --tls-cert, --tls-key"
-            raise InvalidParameterError("--host", "as others can reach this one", allowed=allowed)
+            allowed = "an address of this machine only (127.0.0.1), or come with a folder, a token and TLS files"
+            hint, remedy = "give all of them", ("root", "token", "tls_cert", "tls_key")
+            problem = "as others can reach this one"
+            raise InvalidParameterError("host", problem, allowed=allowed, hint=hint, remedy=remedy)
         if _is_wildcard(self.host) and not self.allowed_hosts:
             raise InvalidParameterError(
-                "--allow-host", "as --host stands for every address", allowed="the name that browsers will use"
+                "allowed_hosts", "as host stands for every address", allowed="the name that browsers will use"
             )
 
     @property
@@ -154,7 +158,7 @@ def size_in_bytes(text: str) -> int:
     """
     found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([a-z]*)\s*", text.lower(), re.ASCII)
     if found is None or found[2] not in _UNITS:
-        raise InvalidParameterError("--upload-limit", "got something else", allowed="a size such as 2GB or 500MB")
+        raise InvalidParameterError("upload_limit", "got something else", allowed="a size such as 2GB or 500MB")
     return int(float(found[1]) * _UNITS[found[2]])
 
 
@@ -166,23 +170,25 @@ def _check_host(host: str, name: str) -> None:
 def _checked_root(root: Path, *given: Path | None) -> Path:
     """Resolve the folder, and refuse one that is none, or that the table to begin with is not in."""
     if not root.is_dir():
-        raise InputError("is not a folder", path=root, hint="name a folder that exists with --root")
+        raise InputError("is not a folder", path=root, hint="name a folder that exists", remedy=("root",))
     for path in given:
         if path is not None and not is_inside(root, path):
-            raise InputError("is not in the folder that --root names", path=path)
+            hint = "name a folder that holds it"
+            raise InputError("is not in the folder that the page is kept to", path=path, hint=hint, remedy=("root",))
     return root.resolve()
 
 
 def _check_token(token: str) -> None:
     if not token:
         return
-    hint = "leave --token out on this machine: a random one is made; for others: openssl rand -base64 32"
+    hint = "give none on this machine: a random one is made; for others let a program draw 32 random bytes"
+    remedy = ("token",)
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         allowed = f"at least {SHORTEST_TOKEN} printable ASCII characters"
-        raise InvalidParameterError("--token", "got something else", allowed=allowed, hint=hint)
+        raise InvalidParameterError("token", "got something else", allowed=allowed, hint=hint, remedy=remedy)
     if guessing_bits(token) < FEWEST_BITS:
         allowed = "hard to guess: random, without repetition and runs"
-        raise InvalidParameterError("--token", "got a weak one", allowed=allowed, hint=hint)
+        raise InvalidParameterError("token", "got a weak one", allowed=allowed, hint=hint, remedy=remedy)
 
 
 def guessing_bits(token: str) -> float:
