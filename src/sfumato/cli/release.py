@@ -81,6 +81,9 @@ def command(
     A parameter that is a table is given entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are
     looked up in the working folder, those that a project file names in the folder of that file.
 
+    For differential privacy (laplace-dp, exponential-dp) nothing is guessed from the rows: --target and
+    --quasi-identifiers must be given, other columns are never released, and incomplete rows stay.
+
     With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
     release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.
 
