@@ -29,8 +29,6 @@ WRITE_PROJECT_FILES = {"describing_project.py": "remarks in the project file, wh
 PENDING = {
     "audit/fidelity.py",
     "audit/verify.py",
-    "collaboration/schema_file.py",
-    "collaboration/schema_session.py",
 }
 
 
