@@ -295,7 +295,10 @@ _PERTURBATION = {
     ]
 }
 _VERSION = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
-_PACKAGES = ("python", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "duckdb", "narwhals", "opendp")
+_PACKAGES = (
+    *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
+    "opendp",
+)
 
 _INPUT = _record({"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": _COUNT, "columns": _COUNT})
 

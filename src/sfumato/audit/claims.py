@@ -44,6 +44,8 @@ class ClaimedColumn:
     role: Role
     kind: Kind
     domain: tuple[str, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    """Texts that mean "missing" in this column; ``None`` takes the table's."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,13 @@ class Claims:
     input_sha256: str | None
     input_rows: int | None
     input_columns: int | None
+    output_name: str | None
+    output_format: str
     output_sha256: str | None
     output_rows: int
     columns: tuple[ClaimedColumn, ...]
     parameters: Mapping[str, Any]
+    missing_tokens: tuple[str, ...]
     drops_incomplete_rows: bool
     n_incomplete_dropped: int
     dropped_columns: tuple[str, ...]
@@ -124,6 +129,7 @@ class Claims:
     promises: tuple[Promise, ...]
     stated_risk: Mapping[str, Any]
     stated_utility: Mapping[str, Any]
+    versions: Mapping[str, str] = field(default_factory=dict)
     seed: Any = None
     perturbation: ClaimedPerturbation | None = None
 
@@ -164,10 +170,13 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         input_sha256=source.optional_text("sha256") if source else None,
         input_rows=source.count("rows") if source else None,
         input_columns=source.count("columns") if source else None,
+        output_name=output.optional_text("name"),
+        output_format=output.text("format"),
         output_sha256=output.optional_text("sha256"),
         output_rows=output.count("rows"),
         columns=columns,
         parameters=mechanism.entry("parameters").data,
+        missing_tokens=missing.texts("tokens"),
         drops_incomplete_rows=says_rows and missing.one_of("rows", ("kept", "dropped")) == "dropped",
         n_incomplete_dropped=missing.count("n_dropped") if says_rows else 0,
         dropped_columns=top.texts("dropped_columns"),
@@ -176,6 +185,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         promises=tuple(_promise(entry) for entry in top.entries("guarantees")),
         stated_risk=_Entry(top.entry("evidence").data.get("risk", {}), "evidence.risk").data,
         stated_utility=_Entry(top.entry("evidence").data.get("utility", {}), "evidence.utility").data,
+        versions=top.entry("versions").data,
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
     )
@@ -291,7 +301,11 @@ def is_number(found: object) -> bool:
 def _column(entry: _Entry) -> ClaimedColumn:
     role = entry.one_of("role", tuple(Role))
     kind = entry.one_of("kind", tuple(Kind))
-    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), _domain(entry))
+    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), _domain(entry), _own_missing(entry))
+
+
+def _own_missing(entry: _Entry) -> tuple[str, ...] | None:
+    return entry.texts("missing") if entry.data.get("missing") is not None else None
 
 
 def _domain(entry: _Entry) -> tuple[str, ...] | None:

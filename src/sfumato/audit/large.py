@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,13 @@ from sfumato.audit.claims import Claims, read_claims
 from sfumato.audit.columns import Columns
 from sfumato.audit.counted_claims import LEAST_DIFFERENT, PATTERNS, beyond_counts, check_open_kinds, judged_together
 from sfumato.audit.fidelity import check_description, check_order, check_rows
+from sfumato.audit.file_bytes import check_file
 from sfumato.audit.large_promises import COMPARED, judged_apart, judged_beside, sampled_estimates
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.rules import GENERALIZED
+from sfumato.audit.spelling import check_spelling
 from sfumato.audit.values import is_text, meanings_beside
-from sfumato.audit.verify import audit_release
+from sfumato.audit.verify import audit_release, sort_found, types_of, values_of
 from sfumato.schema import Role
 from sfumato.table.large import LargeTable, Told
 
@@ -42,6 +46,7 @@ def audit_large(
     original: LargeTable | None = None,
     released_sha256: str | None = None,
     original_sha256: str | None = None,
+    file: str | Path | None = None,
     check_roles: bool = False,
     told: Told | None = None,
 ) -> AuditReport:
@@ -74,6 +79,11 @@ def audit_large(
         found = judged_apart(found, claims, released, memory, told)
     found = judged_beside(found, claims, released, original, memory=memory, check_roles=check_roles, told=told)
     checks = [*found.checks, *check_open_kinds(released.outline, claims)]
+    unchecked = [*found.unchecked]
+    if file is not None:
+        before = None if original is None else types_of(Columns(original.outline))
+        judged = (check_file(file, claims, released_sha256), check_spelling(_values(released, claims), claims, before))
+        sort_found(chain(*judged), checks, unchecked)
     if original is not None:
         checks.extend(_check_beside(released, original, claims, check_roles, told))
         checks.extend(_check_penalty(released, original, claims))
@@ -81,7 +91,19 @@ def audit_large(
     for table in (released, original):
         if table is not None:
             table.ensure_unchanged()
-    return AuditReport(tuple(checks), found.levels)
+    return AuditReport(tuple(checks), found.levels, tuple(unchecked))
+
+
+def _values(released: LargeTable, claims: Claims) -> dict[str, Iterable[pa.Array]]:
+    """Distinct values of the columns, and the cells of those whose values are not listed."""
+    values: dict[str, Iterable[pa.Array]] = {**values_of(Columns(released.outline))}
+    open_columns = [name for name in claims.names() if _is_long(released, name)]
+    return values | {name: _cells_of(released, name) for name in open_columns}
+
+
+def _cells_of(released: LargeTable, name: str) -> Iterator[pa.Array]:
+    for block in released.blocks([name], as_cells={name}):
+        yield pc.unique(block[name])
 
 
 def large_risk_profile(table: LargeTable, *, memory: int, told: Told | None = None) -> dict[str, Any]:

@@ -242,7 +242,7 @@ _EVIDENCE = {
 
 _FILE = {"name": "text?", "sha256": "hash?", "format": "word", "rows": "count"}
 _COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], "missing?": ["text"]}
-_PACKAGES = "python sfumato numpy scipy scikit-learn pyarrow duckdb narwhals opendp"
+_PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
 _MANIFEST = {
     "sfumato_manifest": "version",
     "input": ("null", {**_FILE, "columns": "count"}),

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from sfumato.audit.beside import Beside
 from sfumato.audit.breach import check_breach_promises, sample_words
 from sfumato.audit.buckets import check_bucket_promises
-from sfumato.audit.checks import AuditReport, Check, Unchecked, listed
+from sfumato.audit.checks import AuditReport, Check, Unchecked, agrees_in_three_digits, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.construction import check_construction, unconfirmed
 from sfumato.audit.counting import n_merged_spellings
 from sfumato.audit.entropy import check_gain_promises
-from sfumato.audit.evidence import check_listed_labels, check_samples, check_stated_risk, check_suppression
+from sfumato.audit.evidence import (
+    check_figures,
+    check_listed_labels,
+    check_samples,
+    check_stated_risk,
+    check_suppression,
+)
 from sfumato.audit.exactness import NOISE, check_exactness
 from sfumato.audit.fidelity import check_fidelity
+from sfumato.audit.file_bytes import check_file
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
 from sfumato.audit.levels import (
     LEVELS_BESIDE_ORIGINAL,
@@ -26,12 +37,14 @@ from sfumato.audit.levels import (
     measured_level,
     needs_original,
 )
+from sfumato.audit.spelling import check_spelling
 from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING, LDiversity, TCloseness
+from sfumato.guarantees import MEASURED_ON_ORIGINAL, ROUNDING, LDiversity, TCloseness
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
+from sfumato.table.weighted import OpenColumn
 
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
@@ -47,6 +60,7 @@ def audit_release(
     original: AnyTable | None = None,
     released_sha256: str | None = None,
     original_sha256: str | None = None,
+    file: str | Path | None = None,
     check_audited_values: bool = True,
     check_roles: bool = False,
 ) -> AuditReport:
@@ -58,6 +72,8 @@ def audit_release(
         The parsed JSON. Roles and kinds of the released columns are taken from it.
     released_sha256, original_sha256 : str or None
         Hashes of the files that were read; compared with the manifest's, which must then have one.
+    file : path or None
+        Where the release was read from: every byte there must be accounted for.
     check_audited_values : bool
         Whether the levels found must equal those that the manifest gives as audited.
     check_roles : bool
@@ -72,6 +88,11 @@ def audit_release(
     columns = Columns(released)
     checks = [check_digest(manifest, claims)]
     checks.extend(_check_hashes(claims, released_sha256, original_sha256))
+    unchecked: list[Unchecked] = []
+    if file is not None:
+        before = None if original is None else types_of(Columns(original))
+        judged = (check_file(file, claims, released_sha256), check_spelling(values_of(columns), claims, before))
+        sort_found(chain(*judged), checks, unchecked)
     checks.extend(check_shape(released, columns, claims))
     checks.append(_check_promises_exist(claims))
     checks.extend(_check_bucket_promises(claims))
@@ -87,16 +108,15 @@ def audit_release(
     if beside is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         checks.extend(beside.check_what_holds())
     checks.extend(check_stated_risk(described, claims))
+    checks.extend(check_figures(claims, manifest))
     checks.extend(check_samples(claims))
     checks.extend(check_suppression(claims))
     checks.extend(check_listed_labels(described, claims))
     checks.extend(beside.check_stated_penalty() if beside is not None else ())
     if original is not None:
         checks.extend(check_fidelity(columns, Columns(original), claims, check_roles=check_roles))
-    noise = list(_judge_noise(manifest, claims, columns, original))
-    checks.extend(found for found in noise if isinstance(found, Check))
-    unchecked = tuple(found for found in noise if isinstance(found, Unchecked))
-    return AuditReport(tuple(checks), tuple(levels), unchecked)
+    sort_found(_judge_noise(manifest, claims, columns, original), checks, unchecked)
+    return AuditReport(tuple(checks), tuple(levels), tuple(unchecked))
 
 
 def _judge_noise(
@@ -111,6 +131,26 @@ def _judge_noise(
     elif is_synthetic(manifest):
         said = "whether the released counts are too exact for the stated noise, which needs the original"
         yield Unchecked(NOISE, said, "give the original")
+
+
+def values_of(columns: Columns) -> dict[str, list[pa.Array]]:
+    """Distinct values of the columns that list them; a feature has no spelling."""
+    coded = [name for name in columns.names if columns.feature(name) is None]
+    return {name: [columns.coded(name).values] for name in coded if not isinstance(columns.coded(name), OpenColumn)}
+
+
+def types_of(columns: Columns) -> dict[str, pa.DataType]:
+    """Arrow types of the columns; a feature holds whole numbers."""
+    return {name: columns.type_of(name) for name in columns.names}
+
+
+def sort_found(found: Iterable[Check | Unchecked], checks: list[Check], unchecked: list[Unchecked]) -> None:
+    """Add what a check found to the checks that were made or to those that could not be."""
+    for one in found:
+        if isinstance(one, Check):
+            checks.append(one)
+        else:
+            unchecked.append(one)
 
 
 def _check_hashes(claims: Claims, released: str | None, original: str | None) -> Iterator[Check]:
@@ -256,6 +296,7 @@ def _check_audited(promise: Promise, found: float) -> Check:
     name = f"{kind}: audited level"
     if stated is None:
         return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
-    passed = abs(stated - found) <= ROUNDING
+    is_rounded = kind in MEASURED_ON_ORIGINAL
+    passed = agrees_in_three_digits(stated, found) if is_rounded else abs(stated - found) <= ROUNDING
     message = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
     return Check(name, passed, message, stated, found)
