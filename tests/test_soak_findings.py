@@ -21,7 +21,7 @@ from sfumato.errors import InputError, InvalidParameterError, ManifestError, wor
 from sfumato.manifest import Manifest
 from sfumato.mechanisms import build_mechanism
 from sfumato.project import load_project
-from sfumato.reaudit import audit_published, read_manifest, read_original
+from sfumato.reaudit import audit_published, read_original
 from sfumato.table.read import DEFAULT_OPTIONS
 from sfumato.table.write import write_table
 
@@ -86,7 +86,7 @@ def test_missing_tokens_of_a_column_that_are_no_texts_are_refused(tmp_path, publ
     bad = changed(manifest, tmp_path / "m.json", lambda m: m["missing"].update(columns=own))
 
     with pytest.raises(ManifestError, match="read as missing"):
-        read_original(original, read_manifest(bad)[0], DEFAULT_OPTIONS)
+        read_original(original, DEFAULT_OPTIONS)
 
 
 def test_missing_tokens_of_a_column_are_taken(published):
@@ -94,7 +94,7 @@ def test_missing_tokens_of_a_column_are_taken(published):
     entries["missing"]["columns"] = {"sex": ["male"]}
     manifest = Manifest.from_json(json.dumps(entries | {"sfumato_manifest": 1}))
 
-    table = read_original(published[0], manifest, DEFAULT_OPTIONS)
+    table = read_original(published[0], DEFAULT_OPTIONS)
 
     assert manifest.missing_tokens_by_column == {"sex": ("male",)}
     assert table["sex"].n_missing > 0

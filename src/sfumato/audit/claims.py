@@ -116,6 +116,8 @@ class Claims:
     output_rows: int
     columns: tuple[ClaimedColumn, ...]
     parameters: Mapping[str, Any]
+    missing_tokens: tuple[str, ...]
+    missing_by_column: Mapping[str, tuple[str, ...]]
     drops_incomplete_rows: bool
     n_incomplete_dropped: int
     dropped_columns: tuple[str, ...]
@@ -168,6 +170,8 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         output_rows=output.count("rows"),
         columns=columns,
         parameters=mechanism.entry("parameters").data,
+        missing_tokens=missing.texts("tokens"),
+        missing_by_column=missing.texts_by_name("columns") if "columns" in missing.data else {},
         drops_incomplete_rows=says_rows and missing.one_of("rows", ("kept", "dropped")) == "dropped",
         n_incomplete_dropped=missing.count("n_dropped") if says_rows else 0,
         dropped_columns=top.texts("dropped_columns"),
@@ -260,6 +264,10 @@ class _Entry:
         if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < _LIMIT:
             raise self._refuse(key, "a whole number from 0")
         return found
+
+    def texts_by_name(self, key: str) -> dict[str, tuple[str, ...]]:
+        named = self.entry(key)
+        return {name: named.texts(name) for name in named.data}
 
     def counts_by_name(self, key: str) -> dict[str, int]:
         named = self.entry(key)

@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from sfumato.audit.beside import PENALTY, Beside
 from sfumato.audit.block_counting import counted_rows
 from sfumato.audit.cell_rules import CellRule, Codes, cell_rules
-from sfumato.audit.checks import AuditReport, Check, listed
+from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
 from sfumato.audit.claims import Claims, read_claims
-from sfumato.audit.columns import Columns
+from sfumato.audit.columns import Columns, Declared
 from sfumato.audit.counted_claims import LEAST_DIFFERENT, PATTERNS, beyond_counts, check_open_kinds, judged_together
 from sfumato.audit.fidelity import check_description, check_order, check_rows
-from sfumato.audit.large_promises import COMPARED, judged_apart, judged_beside, sampled_estimates
+from sfumato.audit.large_promises import COMPARED, judged_apart, judged_beside
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.rules import GENERALIZED
 from sfumato.audit.values import is_text, meanings_beside
-from sfumato.audit.verify import audit_release
+from sfumato.audit.verify import audit_release, has_all_roles, open_questions, without_open_questions
 from sfumato.schema import Role
 from sfumato.table.large import LargeTable, Told
 
@@ -42,13 +42,13 @@ def audit_large(
     original: LargeTable | None = None,
     released_sha256: str | None = None,
     original_sha256: str | None = None,
-    check_roles: bool = False,
+    check_roles: Declared = False,
     told: Told | None = None,
 ) -> AuditReport:
     """Check a release against its manifest and its original as :func:`audit_release` does, with no table in memory.
 
-    What is not checked is said by a check named ``out of core``, which fails if a promise or how the release came
-    about cannot be judged.
+    What cannot be judged out of core is an exception; where that is a promise, or how the release came about, a check
+    named ``out of core`` fails.
 
     Raises
     ------
@@ -72,16 +72,20 @@ def audit_large(
     )
     if not set(apart) <= set(names):
         found = judged_apart(found, claims, released, memory, told)
-    found = judged_beside(found, claims, released, original, memory=memory, check_roles=check_roles, told=told)
-    checks = [*found.checks, *check_open_kinds(released.outline, claims)]
+    before = Columns(original.outline) if original is not None else None
+    found = found if before is None else without_open_questions(found)
+    has_roles = has_all_roles(before, check_roles)
+    found = judged_beside(found, claims, released, original, memory=memory, has_roles=has_roles, told=told)
+    more: list[Check | Unchecked] = [*check_open_kinds(released.outline, claims)]
     if original is not None:
-        checks.extend(_check_beside(released, original, claims, check_roles, told))
-        checks.extend(_check_penalty(released, original, claims))
-    checks.append(_not_checked(released, original, claims))
+        more.extend(_check_beside(released, original, claims, check_roles, told))
+        more.extend(_check_penalty(released, original, claims))
+        more.extend(_not_checked(released, original, claims))
+        more.extend(open_questions(claims, before, check_roles))
     for table in (released, original):
         if table is not None:
             table.ensure_unchanged()
-    return AuditReport(tuple(checks), found.levels)
+    return AuditReport.of([*found.checks, *found.unchecked, *more], found.levels)
 
 
 def large_risk_profile(table: LargeTable, *, memory: int, told: Told | None = None) -> dict[str, Any]:
@@ -91,8 +95,8 @@ def large_risk_profile(table: LargeTable, *, memory: int, told: Told | None = No
 
 
 def _check_beside(
-    released: LargeTable, original: LargeTable, claims: Claims, check_roles: bool, told: Told | None
-) -> Iterator[Check]:
+    released: LargeTable, original: LargeTable, claims: Claims, check_roles: Declared, told: Told | None
+) -> Iterator[Check | Unchecked]:
     before, after = Columns(original.outline), Columns(released.outline)
     yield from check_description(before, claims, check_roles)
     rows = check_rows(after, before, claims, 0)
@@ -104,8 +108,8 @@ def _check_beside(
     rules = [rule for rule in every if rule is not None]
     long = [name for name, rule in zip(claims.names(), every, strict=True) if rule is None]
     if long:
-        said = f"whether cells of {listed(long)} follow from the original, for distinct values are too many"
-        yield Check("cells of long columns", False, f"NOT CHECKED out of core: {said}")
+        said = f"whether cells of {listed(long)} follow from the original: distinct values are too many out of core"
+        yield Unchecked("cells", said, IN_MEMORY)
     if not rules and long:
         return
     originals = _codes(original, rules, [rule.column for rule in rules], released, [rule.name for rule in rules], None)
@@ -194,14 +198,11 @@ def _as_text(meaning: Hashable) -> str:
     return f"other {float(meaning) if isinstance(meaning, Decimal) else meaning}"
 
 
-def _not_checked(released: LargeTable, original: LargeTable | None, claims: Claims) -> Check:
-    """Say what the audit in memory checks and this one does not."""
-    left_out = sampled_estimates(original, claims)
-    if original is not None:
-        tables = (released, original)
-        long = [n for n in claims.names() if any(_is_long(table, n) for table in tables)]
-        left_out += [f"whether one value has two spellings in {listed(long)}"] if long else []
-        is_left_out = PENALTY in claims.stated_utility and _long_generalized(released, original, claims)
-        left_out += ["the stated certainty penalty"] if is_left_out else []
-    said = "; ".join(left_out) or "nothing that the audit in memory checks"
-    return Check("out of core", True, f"not checked out of core: {said}")
+def _not_checked(released: LargeTable, original: LargeTable, claims: Claims) -> Iterator[Unchecked]:
+    """Name what the audit in memory checks and this one does not."""
+    tables = (released, original)
+    long = [n for n in claims.names() if any(_is_long(table, n) for table in tables)]
+    if long:
+        yield Unchecked("spelling", f"whether one value has two spellings in {listed(long)}", IN_MEMORY)
+    if PENALTY in claims.stated_utility and _long_generalized(released, original, claims):
+        yield Unchecked("figures", "the stated certainty penalty", IN_MEMORY)

@@ -84,9 +84,9 @@ def files(request, tmp_path):
 def both_reports(source, output, manifest_path, memory=PLENTY):
     """Audit in memory and out of core."""
     manifest, entries = read_manifest(manifest_path)
-    before = read_original(source, manifest, ReadOptions())
+    before = read_original(source, ReadOptions())
     before = before.with_schema(before.schema.with_roles(ROLES))
-    large = open_original(source, manifest, ReadOptions(), memory)
+    large = open_original(source, ReadOptions(), memory)
     large = large.with_schema(large.schema.with_roles(ROLES))
     after, after_large = read_released(output, manifest), open_released(output, manifest, memory)
     hashes = {"released_sha256": after.source.sha256, "original_sha256": before.source.sha256}
@@ -367,7 +367,7 @@ def test_a_number_and_its_text_have_the_same_meaning(text, number):
 def test_a_file_that_is_swapped_after_it_was_counted_is_refused(files):
     source, output, manifest_path = files
     manifest, entries = read_manifest(manifest_path)
-    original = open_original(source, manifest, ReadOptions(), PLENTY)
+    original = open_original(source, ReadOptions(), PLENTY)
     released = open_released(output, manifest, PLENTY)
     content, n_told = output.read_bytes(), []
 

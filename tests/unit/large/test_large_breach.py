@@ -562,7 +562,7 @@ def test_on_the_command_line(source, tmp_path, sample_of_few):
 
 def test_an_original_without_roles_is_audited_too(published, source):
     manifest, _ = read_manifest(published.manifest_path)
-    original = open_original(source, manifest, ReadOptions(), MEMORY.n_bytes)
+    original = open_original(source, ReadOptions(), MEMORY.n_bytes)
     report = audit_large_file(published.table_path, published.manifest_path, MEMORY, original=original)
 
     assert report.passed, report.failures
