@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,3 +27,14 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the public data sets are not here ({folder}); set SFUMATO_DATA to their folder")
     return folder
+
+
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """Let the test, and the processes that it starts, hear Ctrl-C, which is ignored in the background and under nohup.
+
+    What was set before is set again afterwards.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -37,6 +37,7 @@ LAYERS = [
     "audit",
     "reaudit",
     "publishing",
+    "releasing",
     "large",
     "cluster",
     "project_release",

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from sfumato.perturbation.noisy_counts import ExponentialReleaser, LaplaceReleaser
     from sfumato.project import load_project
     from sfumato.project_release import publish_project
-    from sfumato.publishing import make_release as release
     from sfumato.publishing import publish
     from sfumato.recoding.anatomy import Anatomy
     from sfumato.recoding.gain import GainRecoder
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from sfumato.recoding.mondrian_mechanism import Mondrian
     from sfumato.recoding.slicing import Slicer
     from sfumato.recoding.tree import ErrorRiskTree
+    from sfumato.releasing import release
     from sfumato.schema import Column, Kind, Role, Schema
     from sfumato.selection.breach_selector import BreachAwareSelector
     from sfumato.selection.containment import GreedyContainmentSelector
@@ -112,7 +112,7 @@ _HOMES = {
     "publish_project": "sfumato.project_release",
     "read_hierarchy": "sfumato.recoding.hierarchy_files",
     "read_table": "sfumato.table.read",
-    "release": "sfumato.publishing:make_release",
+    "release": "sfumato.releasing",
     "release_large": "sfumato.large.api",
     "risk_of": "sfumato.attack.risk",
     "risk_profile": "sfumato.audit.profile",

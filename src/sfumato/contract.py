@@ -16,6 +16,7 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
+from sfumato.table.describe import ColumnGuess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,10 +30,24 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Release:
-    """A released table and its manifest."""
+    """A released table and its manifest.
+
+    Parameters
+    ----------
+    table : Table or BinaryTable
+    manifest : Manifest
+    description : tuple of ColumnGuess
+        What each column of the original was taken for, if it was no described table. It is never published.
+    """
 
     table: AnyTable
     manifest: Manifest
+    description: tuple[ColumnGuess, ...] = ()
+
+    @property
+    def guesses(self) -> tuple[ColumnGuess, ...]:
+        """Columns of the original whose roles were guessed, each with the reason."""
+        return tuple(guess for guess in self.description if not guess.is_given)
 
     def __repr__(self) -> str:
         promises = "; ".join(g.describe() for g in self.manifest.promised())
@@ -50,6 +65,8 @@ class Release:
             found = entry.get("audited")
             level = f"{found:.4g}" if isinstance(found, int | float) else "no level was measured"
             rows.append((promise.kind, f"{promise.describe()} (audit: {level})"))
+        if self.guesses:
+            rows.append(("guessed roles", f"{len(self.guesses):,} (see .guesses)"))
         cells = "".join(
             f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
             f'<td style="text-align: left">{escape(on_one_line(text))}</td></tr>'

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import sys
 import tempfile
@@ -15,6 +16,8 @@ from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl
+
+_PRIVATE = 0o700
 
 
 class PrivateFolder:
@@ -40,13 +43,20 @@ class PrivateFolder:
 
     def __init__(self, purpose: str) -> None:
         remove_leftovers(Path(tempfile.gettempdir()), purpose)
-        self.path = Path(tempfile.mkdtemp(prefix=f"sfumato-{purpose}-{os.getpid()}-"))  # mode 0700
+        name = f"sfumato-{purpose}-{os.getpid()}-{secrets.token_hex(8)}"
+        self.path = Path(tempfile.gettempdir()) / name
         self._owner = os.getpid()
         self._lock: int | None = None
-        if sys.platform != "win32":
-            self._lock = os.open(self.path, os.O_RDONLY)
-            with contextlib.suppress(OSError):  # file systems without locks
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            self.path.mkdir(_PRIVATE)
+            self.path.chmod(_PRIVATE)  # a umask may have taken more
+            if sys.platform != "win32":
+                self._lock = os.open(self.path, os.O_RDONLY)
+                with contextlib.suppress(OSError):  # file systems without locks
+                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except KeyboardInterrupt:
+            self.remove()
+            raise
 
     def remove(self) -> None:
         """Remove it with all that is in it; does nothing in a forked child, for the folder is its parent's."""

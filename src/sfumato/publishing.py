@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
 from sfumato.audit.verify import AuditReport, audit_release
@@ -17,7 +17,9 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.reaudit import read_released
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
+from sfumato.table.describe import redescribed
 from sfumato.table.formats import writable_format_of
+from sfumato.table.read import ReadOptions, read_table
 from sfumato.table.write import write_table
 
 
@@ -52,7 +54,8 @@ def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | 
     AuditFailedError
         If the audit does not confirm the proposal.
     """
-    _check_table("table", table)
+    if not isinstance(table, Table | BinaryTable):
+        raise _no_table("table", table)
     proposed = mechanism.release(table, progress=progress)
     entries = proposed.manifest.to_dict()
     beside = _original_for_audit(proposed, table)
@@ -66,11 +69,13 @@ def publish(
     release: Release,
     path: str | Path,
     *,
-    original: AnyTable,
+    original: AnyTable | Any,
     force: bool = False,
     manifest_path: str | Path | None = None,
 ) -> Published:
     """Write a release and its manifest, after auditing the very bytes that will stand on disk.
+
+    ``original`` is what the release was made of: a table, or the frame or path that :func:`sfumato.release` was given.
 
     The files appear only when the audit has confirmed them, the manifest first, so that a table never stands without
     its manifest. A kill at any moment leaves no table or a complete, auditable release. With ``force`` it leaves the
@@ -95,7 +100,7 @@ def staged(
     :func:`publish` in two steps, for those who wait for others in between. Leaving without calling what was handed out
     leaves no trace, and neither does a kill where the system has files without a name.
     """
-    _check_table("original", original)
+    original = _as_described(original, release)
 
     def write(file: BinaryIO, output_format: str) -> None:
         write_table(release.table, file, output_format)
@@ -150,6 +155,16 @@ def staged_files(
         yield appear
 
 
+def _as_described(original: Any, release: Release) -> AnyTable:
+    """Read a frame that is no table yet with the roles by which the release was made of it."""
+    if isinstance(original, Table | BinaryTable):
+        return original
+    if not release.description:
+        raise _no_table("original", original)
+    table = read_table(original, options=ReadOptions(mixed_as_text=True))
+    return redescribed(table, [guess.column for guess in release.description])
+
+
 def check_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:
     """Refuse output paths that exist (without ``force``), are the input, are each other, or name no format."""
     if str(target) == "-":
@@ -181,10 +196,9 @@ def _original_for_audit(release: Release, original: AnyTable) -> AnyTable | None
     return None if release.manifest.is_differentially_private else original
 
 
-def _check_table(name: str, table: object) -> None:
-    if not isinstance(table, Table | BinaryTable):
-        hint = "read it with sfumato.read_table and describe it with table.with_schema"
-        raise InvalidParameterError(name, f"got a {type(table).__name__}", allowed="a Table or BinaryTable", hint=hint)
+def _no_table(name: str, given: object) -> InvalidParameterError:
+    hint = "read it with sfumato.read_table and describe it with table.with_schema"
+    return InvalidParameterError(name, f"got a {type(given).__name__}", allowed="a Table or BinaryTable", hint=hint)
 
 
 def _sha256(file: BinaryIO) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -141,8 +142,37 @@ class Schema:
         """Restrict to these columns, in the order given."""
         return Schema.of((self[name] for name in names), self.missing)
 
-    def with_roles(self, roles: Mapping[str, Role]) -> Schema:
-        """Change the roles of some columns."""
+    def with_roles(self, roles: Mapping[str, Role | str]) -> Schema:
+        """Change the roles of some columns.
+
+        Examples
+        --------
+        >>> Schema.of([Column("age"), Column("ill")]).with_roles({"ill": "target"}).target
+        'ill'
+        """
         for name in roles:
             self[name]
-        return Schema.of((replace(c, role=roles.get(c.name, c.role)) for c in self), self.missing)
+        given = as_roles(roles)
+        return Schema.of((replace(c, role=given.get(c.name, c.role)) for c in self), self.missing)
+
+
+def as_roles(given: Mapping[str, Role | str]) -> dict[str, Role]:
+    """Read roles by column that may be given as words.
+
+    Raises
+    ------
+    SchemaError
+        If a word is no role; suggests the nearest.
+    """
+    if not isinstance(given, Mapping):
+        problem = f"roles must be a mapping of columns to roles, got a {type(given).__name__}"
+        raise SchemaError(problem, hint='write them as {"age": "quasi-identifier"}')
+    roles: dict[str, Role] = {}
+    for name, word in given.items():
+        try:
+            roles[name] = Role(word)
+        except ValueError:
+            nearest = difflib.get_close_matches(str(word).lower(), list(Role), n=1)
+            hint = f"did you mean '{nearest[0]}'?" if nearest else f"give it one of {', '.join(Role)}"
+            raise SchemaError(f"'{on_one_line(str(word))}' is no role", column=str(name), hint=hint) from None
+    return roles

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import signal
 
 import pytest
 
@@ -66,6 +67,12 @@ class SharedSession:
         """Stop it, so that a test can open another; the next that asks gets a new one."""
         self._session = None
         self._open.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def handler_before_any_session():
+    """Look up the handler of Ctrl-C that a session must leave as it was; in the background it is ignored."""
+    return signal.getsignal(signal.SIGINT)
 
 
 @pytest.fixture(scope="session")

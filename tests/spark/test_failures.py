@@ -106,7 +106,9 @@ def test_the_log_of_spark_speaks_again_afterwards(spark, spark_logs):
 
 
 @pytest.mark.short_lived
-def test_nothing_is_left_of_a_session_whose_java_process_is_gone(spark, shared_session, capfd):
+def test_nothing_is_left_of_a_session_whose_java_process_is_gone(
+    handler_before_any_session, spark, shared_session, capfd
+):
     """No folder, no process, no handler of Ctrl-C, and not a word on the terminal; the next session starts another."""
     process, folder = spark.sparkContext._gateway.proc, Path(spark.conf.get("spark.local.dir"))
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -120,7 +122,7 @@ def test_nothing_is_left_of_a_session_whose_java_process_is_gone(spark, shared_s
 
     assert process.poll() is not None
     assert not folder.exists()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler_before_any_session
     assert capfd.readouterr() == ("", "")
 
 

@@ -62,6 +62,12 @@ class Running:
         return self.process.wait(30), self.words.read_text()
 
 
+def _hear_signals():
+    """Undo that they are ignored: the one under nohup, the other in the background."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def servers(folder):
     """Start servers whose private folders stand in ``folder``; they and what they started are killed at the end.
@@ -80,7 +86,7 @@ def servers(folder):
                 cwd=folder,
                 env={**os.environ, "TMPDIR": str(folder), **environment},
                 start_new_session=True,
-                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it would be ignored
+                preexec_fn=_hear_signals,
             )
         started.append(process)
         until(lambda: said.read_text().endswith("\n") or process.poll() is not None)

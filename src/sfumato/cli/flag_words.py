@@ -15,6 +15,7 @@ FLAGS = {
     "quasi_identifiers": "--quasi-identifiers",
     "sheet": "--sheet",
     "skip_rows": "--skip-rows",
+    "target": '--target COLUMN, or role = "target" in the project file',
     "update": "sfumato init --update",
 }
 """By the name that a parameter has in Python, see :class:`sfumato.errors.SfumatoError`."""

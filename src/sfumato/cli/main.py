@@ -1,9 +1,7 @@
-"""Entry point: finds the command, and turns every error into one line and an exit code."""
+"""Finds the command, and turns every error into one line and an exit code; :mod:`sfumato.cli.start` starts it."""
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import importlib
 import os
 import sys
@@ -12,8 +10,10 @@ import traceback
 import click
 
 from sfumato.cli.flag_words import in_flag_words
-from sfumato.cli.limited_memory import go_on_in_a_child
+from sfumato.cli.start import INTERRUPTED, forget_written, interrupted_words, interruptions, main
 from sfumato.errors import BUG, SfumatoError, words_and_exit_code
+
+__all__ = ["COMMANDS", "main", "run", "sfumato"]
 
 COMMANDS = {
     "attack": "Play the attacker: who is re-identified, what is inferred, with which columns.",
@@ -76,43 +76,34 @@ def sfumato(ctx: click.Context, debug: bool) -> None:
     ctx.obj = {"debug": debug}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit code.
-
-    What was registered for the end is run, and then the process ends at once: threads of native libraries that are
-    still waiting for work would now and then abort it (exit code 134) while the interpreter is taken down. Where memory
-    is limited, the command runs in a child of this process.
-    """
-    go_on_in_a_child()
-    code = run(sys.argv[1:] if arguments is None else arguments)
-    with contextlib.suppress(Exception):
-        atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
-    os._exit(code)
-
-
 def run(arguments: list[str]) -> int:
     """Run the command line; the exit code is the answer, and no traceback reaches the user unasked."""
     debug = "--debug" in arguments
+    forget_written()
     try:
         result = sfumato.main(arguments, prog_name="sfumato", standalone_mode=False)  # an Exit becomes its code
         if sys.stdout is not None:
             sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except click.exceptions.Abort:
-        return _say("interrupted; no release was written", 130)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _interrupted()
     except click.ClickException as exc:
         exc.show(sys.stderr)
         return exc.exit_code
-    except KeyboardInterrupt:
-        return _say("interrupted; no release was written", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # keeps the interpreter's last flush quiet
         return 0
     except Exception as exc:  # the last line of defence
+        if interruptions.did_happen and not debug:  # some libraries turn Ctrl-C into an error of their own
+            return _interrupted()
         return _refused(exc, debug)
+
+
+def _interrupted() -> int:
+    interruptions.end()
+    interruptions.is_due = False
+    click.echo(interrupted_words(), err=True, nl=False)
+    return INTERRUPTED
 
 
 def _refused(error: Exception, debug: bool) -> int:

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from sfumato.contract import Progress
     from sfumato.manifest import AnyTable
-    from sfumato.schema import Column, Role
+    from sfumato.schema import Role
     from sfumato.table.describe import ColumnGuess
     from sfumato.table.read import ReadOptions
 
@@ -112,42 +112,25 @@ def _listed(text: str) -> list[str]:
 def apply_roles(
     table: AnyTable, roles: dict[str, Role], *, quasi_identifiers_as_given: bool = False
 ) -> tuple[AnyTable, list[ColumnGuess]]:
-    """Give the named columns their roles and the others the guessed ones; returns the guesses made.
+    """Give the named columns their roles and the others the guessed ones; returns the guesses made."""
+    from sfumato.table.describe import with_guessed_roles
 
-    With ``quasi_identifiers_as_given`` a list of quasi-identifiers is complete: no other column is guessed to be one.
-    """
-    from sfumato.schema import Role
-    from sfumato.table.binary import BinaryTable
-    from sfumato.table.describe import describe_columns
-
-    plain = table.companions if isinstance(table, BinaryTable) else table
-    guesses = [g for g in describe_columns(table, overrides=roles) if g.column.name in plain.schema]
-    if quasi_identifiers_as_given and Role.QUASI_IDENTIFIER in roles.values():
-        guesses = [_not_quasi(g) if g.column.name not in roles else g for g in guesses]
-    result = _redescribed(table, [guess.column for guess in guesses])
-    return result, [guess for guess in guesses if guess.column.name not in roles]
-
-
-def _not_quasi(guess: ColumnGuess) -> ColumnGuess:
-    from sfumato.schema import Role
-
-    if guess.column.role is not Role.QUASI_IDENTIFIER:
-        return guess
-    column = replace(guess.column, role=Role.OTHER)
-    return replace(guess, column=column, reason="not among the quasi-identifiers given → other")
+    result, guesses = with_guessed_roles(table, roles, quasi_identifiers_as_given=quasi_identifiers_as_given)
+    return result, [guess for guess in guesses if not guess.is_given]
 
 
 def with_given_roles(table: AnyTable, roles: dict[str, Role]) -> AnyTable:
     """Give the named columns their roles and all others the role other, which no check speaks of."""
     from sfumato.schema import Role
     from sfumato.table.binary import BinaryTable
+    from sfumato.table.describe import redescribed
 
     plain = table.companions if isinstance(table, BinaryTable) else table
     for name in roles:
         plain.schema[name]
     if not roles:
         return table
-    return _redescribed(table, [replace(c, role=roles.get(c.name, Role.OTHER)) for c in plain.schema])
+    return redescribed(table, [replace(c, role=roles.get(c.name, Role.OTHER)) for c in plain.schema])
 
 
 def accepted_exceptions(names: str | None) -> tuple[str, ...]:
@@ -160,15 +143,6 @@ def accepted_exceptions(names: str | None) -> tuple[str, ...]:
         if name not in EXCEPTIONS:
             raise InvalidParameterError("--accept", f"got '{name}'", allowed=f"some of {', '.join(EXCEPTIONS)}")
     return given
-
-
-def _redescribed(table: AnyTable, columns: list[Column]) -> AnyTable:
-    from sfumato.schema import Schema
-    from sfumato.table.binary import BinaryTable
-
-    plain = table.companions if isinstance(table, BinaryTable) else table
-    described = plain.with_schema(Schema.of(columns, plain.schema.missing))
-    return replace(table, companions=described) if isinstance(table, BinaryTable) else described
 
 
 def progress_bar(what: str) -> tuple[Any, Progress]:

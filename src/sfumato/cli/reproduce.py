@@ -36,6 +36,18 @@ def command(paper: str | None) -> None:
         return
     if paper not in known:
         raise InvalidParameterError("PAPER", f"got '{paper}'", allowed=f"one of {', '.join(known)}")
-    done = subprocess.run([sys.executable, "-m", f"reproductions.{paper}.run"], cwd=CHECKOUT, check=False)
-    if done.returncode:
-        raise click.exceptions.Exit(done.returncode)
+    code = _run(f"reproductions.{paper}.run")
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _run(module: str) -> int:
+    """Run a module in a group of its own, which does not hear Ctrl-C but ends with this process's part."""
+    from sfumato.child_processes import kill_group
+
+    process = subprocess.Popen([sys.executable, "-m", module], cwd=CHECKOUT, start_new_session=True)
+    try:
+        return process.wait()
+    finally:
+        kill_group(process.pid)
+        process.wait()

@@ -91,6 +91,7 @@ def parquet_frame(session: Session, stored: StoredParquet) -> Frame:
     from pyspark.sql import functions as sf
     from pyspark.sql.types import DataType, StructType
 
+    stored.check_unpacking(in_blocks=True)
     files, columns = stored.files, stored.check_columns()
     wanted = StructType()
     for field in columns:

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from sfumato.child_processes import cause_of_death, forking_context, kill_with_group, one_thread_each, stand_alone
+from sfumato.child_processes import (
+    cause_of_death,
+    forking_context,
+    interruptions_held_back,
+    kill_with_group,
+    one_thread_each,
+    stand_alone,
+)
 from sfumato.evaluation.grid import Point
 from sfumato.evaluation.points import Status, measure_point, unmeasured
 from sfumato.evaluation.run_folder import RunFolder
@@ -82,7 +89,8 @@ def _started(context: Any, table: AnyTable, point: Point, folder: RunFolder) -> 
     given = (table, point, folder, tempfile.gettempdir())
     process = context.Process(target=_measure_and_save, args=given, name=f"sfumato {point.mechanism}")
     earlier = folder.load(point)
-    process.start()
+    with interruptions_held_back():
+        process.start()
     return _Running(point, process, time.monotonic(), earlier)
 
 

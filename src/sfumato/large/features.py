@@ -77,7 +77,7 @@ def propose_features(
     target = outline.schema.target
     if target is None:
         problem = "no column has the role target"
-        raise SchemaError(problem, hint="name it with --target COLUMN or role = 'target' in the project file")
+        raise SchemaError(problem, hint="name the target column", remedy=("target",))
     outline.schema.check_quasi_identifiers("to make features of")
     binarization = mechanism.binarization(outline)
     places = replace(original, outline=binarization.places(outline))

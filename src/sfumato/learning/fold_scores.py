@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -14,6 +11,7 @@ from joblib.externals.loky import get_reusable_executor  # type: ignore[import-u
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from sfumato.child_processes import interruptions_held_back
 from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.performance import checked_codes
@@ -177,7 +175,7 @@ def _as_they_come(
         yield from (train(data, *task) for task in tasks)
     else:
         workers = Parallel(n_jobs=n_workers, backend="loky", return_as="generator")
-        with _interruptions_held_back():
+        with interruptions_held_back():
             coming = workers(delayed(train)(data, *task) for task in tasks)
         yield from coming
 
@@ -185,17 +183,3 @@ def _as_they_come(
 def end_workers() -> None:
     """End processes that wait for more work: a program that leaves would wait for them, up to five minutes."""
     get_reusable_executor(reuse=True).shutdown(wait=True)
-
-
-@contextmanager
-def _interruptions_held_back() -> Iterator[None]:
-    """Start processes that do not hear Ctrl-C: whoever started them hears it afterwards, and ends them."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # starting it would let interruptions through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -99,7 +99,7 @@ class BinaryTable:
         name = self.companions.schema.target
         if name is None:
             problem = "no column has the role target"
-            raise SchemaError(problem, hint="name it with --target COLUMN or role = 'target' in the project file")
+            raise SchemaError(problem, hint="name the target column", remedy=("target",))
         return self.companions[name]
 
     def select(self, chosen: Sequence[int] | NDArray[np.intp]) -> BinaryTable:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sfumato.errors import InputError
+from sfumato.table.unpacking import Tally, UnpackingLimit
 
 MAX_BYTES_IN_MEMORY = 1 << 30
 CHUNK_BYTES = 1 << 20
@@ -43,10 +44,20 @@ class StoredBytes:
         Where it can be read again, or ``None`` when it cannot and has to be held whatever its size.
     most_held : int or None
         Bytes up to which a file that can be read again is held; ``None`` takes ``MAX_BYTES_IN_MEMORY``.
+    limit : UnpackingLimit or None
+        What it may unpack to if it is packed; ``None`` takes that of files that are read at once.
     """
 
-    def __init__(self, name: str, file: BinaryIO, path: Path | None = None, most_held: int | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        file: BinaryIO,
+        path: Path | None = None,
+        most_held: int | None = None,
+        limit: UnpackingLimit | None = None,
+    ) -> None:
         self.name = name
+        self.limit = limit or UnpackingLimit.of()
         self.sha256 = ""
         self._file = file
         self._path = path
@@ -96,8 +107,13 @@ class StoredBytes:
 
 
 @contextmanager
-def open_stored(source: str | os.PathLike[str], *, most_held: int | None = None) -> Iterator[StoredBytes]:
-    """Open a path, or standard input for ``-``, with every failure said in one line."""
+def open_stored(
+    source: str | os.PathLike[str], *, most_held: int | None = None, in_blocks: bool = False
+) -> Iterator[StoredBytes]:
+    """Open a path, or standard input for ``-``, with every failure said in one line.
+
+    With ``in_blocks`` a file may unpack to more than fits into memory.
+    """
     if source == STANDARD_INPUT:
         file = getattr(sys.stdin, "buffer", None)
         if file is None:
@@ -110,11 +126,13 @@ def open_stored(source: str | os.PathLike[str], *, most_held: int | None = None)
         problem = "its name is not valid Unicode"
         raise InputError(problem, path=shown_path(path), hint="rename the file")
     with _opened(path) as file:
-        mode = os.fstat(file.fileno()).st_mode
+        found = os.fstat(file.fileno())
+        mode = found.st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             problem = "is neither a file nor a pipe"
             raise InputError(problem, path=path)
-        yield StoredBytes(str(path), file, path if stat.S_ISREG(mode) else None, most_held)
+        limit = UnpackingLimit.of(found.st_size, in_blocks=in_blocks)
+        yield StoredBytes(str(path), file, path if stat.S_ISREG(mode) else None, most_held, limit)
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:
@@ -168,11 +186,18 @@ def with_head(chunks: Iterable[bytes], n_bytes: int) -> tuple[bytes, Iterator[by
     return head[:n_bytes], chain([head] if head else [], iterator)
 
 
-def unzipped(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Gunzip chunks that start like a gzip file and pass on all others, refusing a ``.gz`` that is none."""
+def unzipped(chunks: Iterable[bytes], stored: StoredBytes) -> Iterator[bytes]:
+    """Gunzip chunks that start like a gzip file and pass on all others, refusing a ``.gz`` that is none.
+
+    Raises
+    ------
+    InputError
+        If they unpack to more than the file may.
+    """
+    name, tally = stored.name, Tally()
     head, chunks = with_head(chunks, len(_GZIP_MAGIC))
     if head == _GZIP_MAGIC:
-        return _gunzipped(chunks, name)
+        return stored.limit.counted(_gunzipped(tally.of(chunks), name), name, tally)
     if head and name.lower().endswith(".gz"):
         problem = "is not a gzip file although its name ends in .gz"
         raise InputError(problem, path=name)

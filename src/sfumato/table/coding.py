@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InputError, SchemaError
-from sfumato.schema import Column, Kind, Schema
+from sfumato.schema import Column, Kind, Role, Schema
 
 Codes = NDArray[np.int32]
 RowMask = NDArray[np.bool_]
@@ -259,16 +259,23 @@ class Table:
         n_rows = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
         return replace(self, columns=columns, n_rows=n_rows)
 
-    def with_schema(self, schema: Schema, *, line_of: Callable[[int], int | None] | None = None) -> Table:
+    def with_schema(
+        self, schema: Schema | Mapping[str, Role | str], *, line_of: Callable[[int], int | None] | None = None
+    ) -> Table:
         """Describe the same columns anew, sorting the values of a column whose kind changed.
 
+        Instead of a schema, roles by column may be given, such as ``{"age": "quasi-identifier"}``; all else then stays.
         ``line_of`` gives the line of the file on which a data row (from 0) stands, for the message.
 
         Raises
         ------
+        ColumnNotFoundError
+            If a column is described that does not exist.
         InputError
             If a column is declared numeric and some of its values are no numbers.
         """
+        if not isinstance(schema, Schema):
+            schema = self.schema.with_roles(schema)
         columns = {}
         for column in schema:
             coded = self[column.name]

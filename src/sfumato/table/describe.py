@@ -7,7 +7,7 @@ cell value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +25,8 @@ from sfumato.table.column_names import (
     split_name,
 )
 from sfumato.table.mixed import mixed_columns
+
+AnyTable = Table | BinaryTable
 
 UNIQUE_FRACTION = 0.95
 """A column whose value is unique in this share of the rows names people."""
@@ -46,12 +48,15 @@ class ColumnGuess:
     n_distinct : int
         Distinct values, not counting a missing one.
     n_missing : int
+    is_given : bool
+        Whether the role was given and not guessed.
     """
 
     column: Column
     reason: str
     n_distinct: int
     n_missing: int
+    is_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,35 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
     return features + _with_mixtures(plain, rest)
 
 
+def with_guessed_roles(
+    table: AnyTable, roles: Mapping[str, Role], *, quasi_identifiers_as_given: bool = False
+) -> tuple[AnyTable, list[ColumnGuess]]:
+    """Give the named columns their roles and the others guessed ones; returned with what is said of every column.
+
+    Features of a binary table have no guess. With ``quasi_identifiers_as_given`` a list of quasi-identifiers is
+    complete: no other column is guessed to be one.
+    """
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    guesses = [g for g in describe_columns(table, overrides=roles) if g.column.name in plain.schema]
+    if quasi_identifiers_as_given and Role.QUASI_IDENTIFIER in roles.values():
+        guesses = [_not_quasi(g) if g.column.name not in roles else g for g in guesses]
+    return redescribed(table, [guess.column for guess in guesses]), guesses
+
+
+def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
+    """Describe the columns of a table anew; of a binary table those beside its features."""
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    described = plain.with_schema(Schema.of(columns, plain.schema.missing))
+    return replace(table, companions=described) if isinstance(table, BinaryTable) else described
+
+
+def _not_quasi(guess: ColumnGuess) -> ColumnGuess:
+    if guess.column.role is not Role.QUASI_IDENTIFIER:
+        return guess
+    column = replace(guess.column, role=Role.OTHER)
+    return replace(guess, column=column, reason="not among the quasi-identifiers given → other")
+
+
 def _with_mixtures(table: Table, guesses: list[ColumnGuess]) -> list[ColumnGuess]:
     n_others = {column.name: column.n_rows_not_numbers for column in mixed_columns(table)}
     return [_with_mixture(g, table.n_rows, n_others.get(g.column.name, 0)) for g in guesses]
@@ -162,7 +196,7 @@ def _describe_features(table: BinaryTable, known: Mapping[str, Role]) -> list[Co
 
 def _override(seen: _Seen, known: Mapping[str, Role]) -> ColumnGuess | None:
     role = known.get(seen.column.name)
-    return None if role is None else seen.guess(role, "as given")
+    return None if role is None else replace(seen.guess(role, "as given"), is_given=True)
 
 
 def _identifier(seen: _Seen) -> ColumnGuess | None:

@@ -208,7 +208,7 @@ def refuse_foreign_suffix(path: str | os.PathLike[str]) -> None:
     if named is None:
         return
     with open_stored(path, most_held=0) as stored:
-        head, _ = with_head(unzipped(stored.first_pass(), stored.name), HEAD_BYTES)
+        head, _ = with_head(unzipped(stored.first_pass(), stored), HEAD_BYTES)
         refuse_foreign_bytes(head, stored.name)
         problem = f"has the suffix {suffixes[-1]} of {named.what}, which this version cannot read"
         hint = f"{named.way_out}; if it is something else, name its format"

@@ -161,7 +161,7 @@ def _open_file(
         folder.ensure_unchanged()
         source = Source(str(path), folder.sha256, name)
         return _described(found, source, parts, folder.ensure_unchanged, schema, options)
-    with open_stored(path, most_held=0) as stored:
+    with open_stored(path, most_held=0, in_blocks=True) as stored:
         blocks = _raw_blocks(stored, Path(path), name, options)
         found = _distinct(blocks, _coder(stored.name, schema, options), memory, told)
         stored.ensure_unchanged()

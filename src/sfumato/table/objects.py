@@ -56,7 +56,7 @@ def column_of_objects(values: Sequence[object], tokens: Sequence[str], *, is_tex
 def refuse_mixed(error: MixedColumnError, *, place: str, column: str, row: int | None = None) -> InputError:
     """Build the message for a mixed column, naming the row where there is one."""
     where = f" (row {row:,})" if row is not None else ""
-    hint = "make it one kind, or declare the column categorical in the project file to take all of it as text"
+    hint = "make it one kind, or declare the column categorical to take all of it as text"
     return InputError(error.problem + where, path=place, column=column, hint=hint)
 
 

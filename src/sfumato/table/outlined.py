@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
 from sfumato.errors import InputError
-from sfumato.schema import Kind, Schema
+from sfumato.schema import Kind, Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.weighted import OpenColumn
 
@@ -47,14 +48,16 @@ class OutlinedTable(ABC):
         """Whether a column has too many distinct values to be listed."""
         return isinstance(self.outline[name], OpenColumn)
 
-    def with_schema(self, schema: Schema) -> Self:
-        """Describe the same columns anew.
+    def with_schema(self, schema: Schema | Mapping[str, Role | str]) -> Self:
+        """Describe the same columns anew, by a schema or by roles alone (see :meth:`Table.with_schema`).
 
         Raises
         ------
         InputError
             If a column is declared numeric and some of its values are no numbers.
         """
+        if not isinstance(schema, Schema):
+            schema = self.schema.with_roles(schema)
         for column in schema:
             coded = self.outline[column.name]
             if isinstance(coded, OpenColumn) and column.kind is Kind.NUMERIC and coded.kind is not Kind.NUMERIC:

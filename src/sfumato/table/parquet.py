@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,8 +17,11 @@ from sfumato.table.bytes import StoredBytes, unzipped, with_head
 from sfumato.table.cells import ColumnCoder, check_names
 from sfumato.table.coding import Table
 from sfumato.table.parsed import Parsed
+from sfumato.table.unpacking import UnpackingLimit
 
 _MAGIC = b"PAR1"
+_LEAST_WIDTH = 4  # a code, the offset of a text, or the value
+_WIDTHS = {"INT64": 8, "DOUBLE": 8, "INT96": 12}
 BLOCK_ROWS = 1 << 18
 ROWS_OF_A_GROUP = 1 << 20
 """Rows that Arrow writes into one row group."""
@@ -26,7 +29,7 @@ ROWS_OF_A_GROUP = 1 << 20
 
 def parse_parquet(stored: StoredBytes, coder: ColumnCoder) -> Parsed:
     """Parse a Parquet file; columns keep their types."""
-    head, chunks = with_head(unzipped(stored.first_pass(), stored.name), len(_MAGIC))
+    head, chunks = with_head(unzipped(stored.first_pass(), stored), len(_MAGIC))
     if head != _MAGIC:
         problem = "is empty" if not head else "is not a Parquet file"
         raise InputError(problem, path=stored.name, hint="name its format" if head else "", remedy=("format",))
@@ -44,14 +47,40 @@ def parse_parquet(stored: StoredBytes, coder: ColumnCoder) -> Parsed:
 
 
 def _load(stored: StoredBytes) -> pa.Table:
-    with _explained(stored.name):
+    with explained_parquet(stored.name):
         if stored.path_when_large is not None:
             data = pa.OSFile(str(stored.path_when_large))
         else:
-            data = pa.BufferReader(b"".join(unzipped(stored.again(), stored.name)))
-        cells = pyarrow.parquet.ParquetFile(data, page_checksum_verification=True).read()
+            data = pa.BufferReader(b"".join(unzipped(stored.again(), stored)))
+        file = pyarrow.parquet.ParquetFile(data, page_checksum_verification=True)
+        check_unpacking([file.metadata], stored.name, replace(stored.limit, n_stored=data.size()))
+        cells = file.read()
         cells.validate(full=True)
     return cells
+
+
+def check_unpacking(files: Iterable[pyarrow.parquet.FileMetaData], name: str, limit: UnpackingLimit) -> None:
+    """Refuse files that say of themselves that their columns take too much memory.
+
+    They are read by what they say: a row that is not announced is not read, and one that is, takes its place, though
+    a million of them may be stored in a few bytes.
+
+    Raises
+    ------
+    InputError
+        If it is too much.
+    """
+    limit.check(sum(map(_unpacked_bytes, files)), name, hint="read it in blocks, if it is as large as that")
+
+
+def _unpacked_bytes(metadata: pyarrow.parquet.FileMetaData) -> int:
+    total = 0
+    widths = [_WIDTHS.get(metadata.schema.column(i).physical_type, _LEAST_WIDTH) for i in range(metadata.num_columns)]
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        stored = (group.column(i).total_uncompressed_size for i in range(group.num_columns))
+        total += sum(max(size, width * group.num_rows) for size, width in zip(stored, widths, strict=True))
+    return total
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,8 +93,10 @@ class ParquetBlocks:
     @classmethod
     def of(cls, path: Path, place: str) -> ParquetBlocks:
         """Look at the columns of a file."""
-        with _explained(place), pyarrow.parquet.ParquetFile(path) as file:
+        limit = UnpackingLimit.of(path.stat().st_size, in_blocks=True)
+        with explained_parquet(place), pyarrow.parquet.ParquetFile(path) as file:
             n_rows, own_names = file.metadata.num_rows, file.schema_arrow.names
+            check_unpacking([file.metadata], place, limit)
         if n_rows == 0 or not own_names:
             problem = "holds no data rows"
             raise InputError(problem, path=place)
@@ -75,9 +106,9 @@ class ParquetBlocks:
     def __call__(self, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Cells of some columns, block by block."""
         wanted = [self.names[i] for i in positions]
-        with _explained(str(self.path)), pyarrow.parquet.ParquetFile(self.path) as file:
+        with explained_parquet(str(self.path)), pyarrow.parquet.ParquetFile(self.path) as file:
             texts = [f.name for f in file.schema_arrow if f.name in wanted and pa.types.is_string(f.type)]
-        with _explained(str(self.path)):
+        with explained_parquet(str(self.path)):
             opened = pyarrow.parquet.ParquetFile(
                 self.path,
                 page_checksum_verification=True,
@@ -87,7 +118,7 @@ class ParquetBlocks:
         with opened:
             batches = opened.iter_batches(batch_size=BLOCK_ROWS, columns=wanted)
             while True:
-                with _explained(str(self.path)):
+                with explained_parquet(str(self.path)):
                     batch = next(batches, None)
                     if batch is None:
                         return
@@ -96,11 +127,11 @@ class ParquetBlocks:
 
 
 @contextmanager
-def _explained(place: str) -> Iterator[None]:
+def explained_parquet(place: str) -> Iterator[None]:
     """Say in one line, without a cell, that a file is damaged."""
     try:
         yield
-    except MemoryError:
+    except (MemoryError, InputError):
         raise
     except Exception:  # many kinds of errors, whose messages may quote cells
         problem = "cannot be read as a Parquet file"

@@ -13,8 +13,9 @@ import pyarrow.parquet
 
 from sfumato.errors import InputError
 from sfumato.table.cells import ColumnCoder, check_names
-from sfumato.table.parquet import ParquetBlocks
+from sfumato.table.parquet import ParquetBlocks, check_unpacking, explained_parquet
 from sfumato.table.parsed import Parsed
+from sfumato.table.unpacking import UnpackingLimit
 
 _HIDDEN = ("_", ".")
 _IN_COPY = "._COPYING_"
@@ -60,6 +61,12 @@ class StoredParquet:
     def n_rows(self) -> int:
         """Count rows by what the files say of themselves."""
         return sum(map(_n_rows, self.files))
+
+    def check_unpacking(self, *, in_blocks: bool) -> None:
+        """Refuse files that unpack to too much, see :mod:`sfumato.table.unpacking`."""
+        files = self.files
+        limit = UnpackingLimit.of(sum(path.stat().st_size for path in files), in_blocks=in_blocks)
+        check_unpacking(map(_metadata, files), str(self.path), limit)
 
     def check_columns(self) -> pa.Schema:
         """Return the columns, and refuse files whose columns are not all the same.
@@ -112,6 +119,7 @@ class FolderBlocks:
 def parse_folder(stored: StoredParquet, coder: ColumnCoder) -> Parsed:
     """Parse all files of a folder as one table; columns keep their types."""
     blocks = FolderBlocks.of(stored)
+    stored.check_unpacking(in_blocks=False)
     names = check_names(blocks.names, place=str(stored.path))
     cells = zip(*blocks(range(len(names))), strict=True)
     columns, kinds = {}, {}
@@ -214,12 +222,14 @@ def _plain(chunk: pa.Array) -> pa.Array:
 
 
 def _n_rows(path: Path) -> int:
-    return int(pyarrow.parquet.read_metadata(path).num_rows)
+    return int(_metadata(path).num_rows)
+
+
+def _metadata(path: Path) -> pyarrow.parquet.FileMetaData:
+    with explained_parquet(str(path)):
+        return pyarrow.parquet.read_metadata(path)
 
 
 def _arrow_schema(path: Path) -> pa.Schema:
-    try:
+    with explained_parquet(str(path)):
         return pyarrow.parquet.read_schema(path).remove_metadata()
-    except (OSError, pa.ArrowException):
-        problem = "cannot be read as a Parquet file"
-    raise InputError(problem, path=path, hint="is it complete?")

@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
@@ -27,6 +28,7 @@ from sfumato.table.cells import ColumnCoder, check_names
 from sfumato.table.objects import MixedColumnError, column_of_objects, refuse_mixed
 from sfumato.table.parsed import Parsed
 from sfumato.table.records import title_rows, with_title_hint
+from sfumato.table.unpacking import UnpackingLimit
 from sfumato.table.workbook_child import GREETING, read_sheet
 
 MAX_SHEET_CELLS = 1 << 26
@@ -51,11 +53,11 @@ def parse_spreadsheet(
 
     The first rows are skipped as told, all empty ones, and empty columns at the end.
     """
-    data = b"".join(unzipped(stored.first_pass(), stored.name))
+    data = b"".join(unzipped(stored.first_pass(), stored))
     if not data:
         problem = "is empty"
         raise InputError(problem, path=stored.name)
-    _check_extent(data, stored.name)
+    _check_extent(data, stored.name, stored.limit)
     numbered = enumerate(_rows(data, sheet, stored.name), start=1)
     rows = [(number, row) for number, row in numbered if number > skip_rows and _width(row)]
     if not rows:
@@ -90,18 +92,22 @@ def _names(rows: Sequence[tuple[int, Row]], width: int, line: int, header: Row, 
         raise with_title_hint(error, n_rows) from None
 
 
-def _check_extent(data: bytes, name: str) -> None:
-    """Refuse a sheet that a cell far away makes too large, and a count of texts that cannot be true.
+def _check_extent(data: bytes, name: str, limit: UnpackingLimit) -> None:
+    """Refuse what unpacks to too much, a sheet that a cell far away makes too large, and an untrue count of texts.
 
     The parser would take memory for all cells in between, and for as many texts as are announced. What is not seen here
     (cells without a reference, other kinds of workbooks) ends the process of the parser at worst.
     """
     extents, n_texts = [(0, 0)], 0
-    with suppress(Exception), zipfile.ZipFile(io.BytesIO(data)) as archive:  # the parser says what is damaged
-        for member in archive.infolist():
-            with suppress(Exception), archive.open(member) as file:
+    unpacked = _Unpacked(name, replace(limit, n_stored=len(data)))
+    with _unless_damaged(), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        unpacked.check(sum(member.file_size for member in members))  # as they say themselves
+        for member in members:
+            member.file_size = sys.maxsize  # the parser does not stop at what they say
+            with _unless_damaged(), archive.open(member) as file:
                 n_texts = max(n_texts, _announced_texts(file))
-                extents.append(_extent(file))
+                extents.append(_extent(file, unpacked))
     if max(n_columns for _, n_columns in extents) > MAX_SHEET_COLUMNS:
         problem = f"holds a cell beyond column {MAX_SHEET_COLUMNS:,}, where no sheet has one"
         raise InputError(problem, path=name, hint=_IT_IS_DAMAGED)
@@ -111,6 +117,35 @@ def _check_extent(data: bytes, name: str) -> None:
     if n_texts > MAX_SHEET_CELLS:
         problem = f"says that it holds {n_texts:,} different texts, more than {MAX_SHEET_CELLS:,}"
         raise InputError(problem, path=name, hint=_IT_IS_DAMAGED)
+
+
+class _Unpacked:
+    """Counts the bytes that the members of a workbook unpack to, and refuses too many."""
+
+    def __init__(self, name: str, limit: UnpackingLimit) -> None:
+        self._name = name
+        self._limit = limit
+        self._n_bytes = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Count on."""
+        self._n_bytes += len(chunk)
+        self.check(self._n_bytes)
+
+    def check(self, n_bytes: int) -> None:
+        """Refuse a workbook that unpacks to so many bytes."""
+        self._limit.check(n_bytes, self._name, hint="save the table alone, as CSV")
+
+
+@contextmanager
+def _unless_damaged() -> Iterator[None]:
+    """Leave it to the parser to say what is damaged."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception:
+        return
 
 
 def _too_large(n_rows: int, n_columns: int, name: str) -> InputError:
@@ -125,10 +160,11 @@ def _announced_texts(file: IO[bytes]) -> int:
     return int(stated[1]) if stated else 0
 
 
-def _extent(file: IO[bytes]) -> tuple[int, int]:
+def _extent(file: IO[bytes], unpacked: _Unpacked) -> tuple[int, int]:
     """Row and column of the last cell of a sheet; absurd ones are cut, and still absurd."""
     n_rows, letters, rest = 0, {b""}, b""
     for chunk in iter(partial(file.read, _CHUNK_BYTES), b""):
+        unpacked.take(chunk)
         cells = _CELL_REFERENCE.findall(rest + chunk)
         letters.update({column for column, _ in cells})
         n_rows = max(n_rows, *(int(row[:_LONGEST_ROW]) for row in {row for _, row in cells}), 0)

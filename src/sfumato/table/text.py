@@ -52,7 +52,7 @@ class Text:
 
     def chunks(self) -> Iterator[bytes]:
         """UTF-8 bytes, unzipped, without a byte order mark."""
-        return _utf8(unzipped(self.stored.again(), self.name), self.encoding, self.name)
+        return _utf8(unzipped(self.stored.again(), self.stored), self.encoding, self.name)
 
     def read(self, *, skip_bytes: int = 0, append: bytes = b"") -> bytes:
         """All UTF-8 bytes, without the first ones and with some more at the end."""
@@ -93,7 +93,7 @@ def check_text(
     skipped_lines : int
         Lines at the beginning that are no part of the table.
     """
-    head, chunks = with_head(unzipped(stored.first_pass(), stored.name), HEAD_BYTES)
+    head, chunks = with_head(unzipped(stored.first_pass(), stored), HEAD_BYTES)
     _refuse_other_formats(head, stored.name)
     refuse_foreign_bytes(head, stored.name, is_declared=is_declared)
     chosen = _known_encoding(encoding) if encoding is not None else _encoding_by_mark(head)

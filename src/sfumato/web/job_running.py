@@ -18,6 +18,7 @@ from typing import Any
 from sfumato.child_processes import (
     cause_of_death,
     forking_context,
+    interruptions_held_back,
     kill_forkserver,
     kill_group,
     kill_with_group,
@@ -34,7 +35,7 @@ _STARTING_AND_JOINING = threading.Lock()  # Python looks after all its processes
 
 def start_forkserver() -> None:
     """Start the process that tasks are forked from, without waiting until it has imported everything."""
-    with _STARTING_AND_JOINING, one_thread_each():
+    with _STARTING_AND_JOINING, one_thread_each(), interruptions_held_back():
         if forking_context(_PRELOAD).get_start_method() == "forkserver":
             multiprocessing.forkserver.ensure_running()
 
@@ -108,7 +109,7 @@ class TaskProcess:
         events, far_end = context.Pipe(duplex=False)
         with events:
             try:
-                with far_end, _STARTING_AND_JOINING, one_thread_each():
+                with far_end, _STARTING_AND_JOINING, one_thread_each(), interruptions_held_back():
                     if self._is_unwanted:
                         return TaskError("the task was ended before it began", exit_code=3, kind="NotStarted")
                     process = context.Process(target=run_task, args=(*self._given, far_end), daemon=False)

@@ -26,7 +26,7 @@ _FIELDS = {
     "skip_rows": "Rows above the header",
 }
 """Fields of the step Open by the parameters that errors name, see :class:`sfumato.errors.SfumatoError`."""
-_HINTS = {"update": "use the changed file if the change is meant"}
+_HINTS = {"target": "choose it on the step Columns", "update": "use the changed file if the change is meant"}
 """Whole hints by the parameters that errors name, where the page has another way."""
 _REMEDIES = {
     " (--quick)": "",
@@ -38,7 +38,6 @@ _REMEDIES = {
     "; 'sfumato attack' counts of whom they are learned": "",
     "make one with 'sfumato init DATA', or name the data file": "open the data file on the step Open, which makes one",
     "run 'sfumato init DATA'": "open the data file on the step Open with another project file",
-    "name it with --target COLUMN or role = 'target' in the project file": "choose it on the step Columns",
     ", which --json and -o show": "",
     ", or give more time with --timeout": "",
     "; more --folds have more rows each": "; folds of more rows need a larger table",

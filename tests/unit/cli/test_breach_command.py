@@ -215,7 +215,7 @@ def test_worker_processes_end_with_the_command(folder):
 
 
 @NEEDS_PROC
-def test_ctrl_c_leaves_no_file_and_no_process(tmp_path):
+def test_ctrl_c_leaves_no_file_and_no_process(tmp_path, hears_ctrl_c):
     """SIGINT goes to the whole group, as a terminal sends it, while worker processes train trees."""
     shared, work = tmp_path / "shared", tmp_path / "work"
     for each in (shared, work):

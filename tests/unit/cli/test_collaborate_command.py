@@ -437,7 +437,7 @@ class TestParty:
             assert found[name].code == 6, found
             assert "party 'cid', stage 'selection': stopped because of" in found[name].said.splitlines()[-1]
 
-    def test_one_who_is_interrupted_while_waiting_has_a_transcript(self, tmp_path):
+    def test_one_who_is_interrupted_while_waiting_has_a_transcript(self, tmp_path, hears_ctrl_c):
         group = Group(tmp_path)
         command = [sys.executable, "-c", "from sfumato.cli.main import main; main()", *group.command("ann")]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

@@ -79,6 +79,7 @@ def dies_when_it_publishes():
 
 def is_interrupted_at(stage):
     """Be interrupted from the keyboard."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it would be ignored
     _tamper(stage, lambda *_: os.kill(os.getpid(), signal.SIGINT))
 
 

@@ -353,7 +353,7 @@ def living(group):
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda sign: sign.name)
-def test_an_interrupted_simulation_leaves_no_process_and_no_file(temporary, sign):
+def test_an_interrupted_simulation_leaves_no_process_and_no_file(temporary, sign, hears_ctrl_c):
     tests = os.fspath(os.path.join(os.path.dirname(__file__), "..", ".."))  # noqa: PTH118, PTH120
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],

@@ -230,7 +230,7 @@ def running(session):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes where Linux lists them")
-def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path):
+def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path, hears_ctrl_c):
     program = tmp_path / "program.py"
     program.write_text(INTERRUPTED, encoding="utf-8")
     shared = tmp_path / "shared"

@@ -284,7 +284,7 @@ class TestEnds:
     """Whoever ends the reading process, on purpose or not, ends the one that parses, in the middle of native code."""
 
     @pytest.fixture
-    def reading(self, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    def reading(self, tmp_path: Path, hears_ctrl_c: None) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
         """Give a process that reads, in a session of its own, and a file that is locked while its child lives."""
         held = tmp_path / "held"
         command = stand_in_command(tmp_path, f"hold({str(held)!r})")
@@ -321,13 +321,15 @@ class TestEnds:
         assert told.rstrip().endswith(b"KeyboardInterrupt")
         wait_until(lambda: not is_locked(held))
 
-    def test_an_interrupt_of_the_child_alone_is_no_damage(self, stand_in: Callable[[str], None]) -> None:
+    def test_an_interrupt_of_the_child_alone_is_no_damage(
+        self, hears_ctrl_c: None, stand_in: Callable[[str], None]
+    ) -> None:
         stand_in("os.kill(os.getpid(), 2)")
 
         with pytest.raises(KeyboardInterrupt):
             spreadsheet._parsed_apart(b"PK", None)
 
-    def test_native_code_does_not_delay_an_interrupt(self, stand_in: Callable[[str], None]) -> None:
+    def test_native_code_does_not_delay_an_interrupt(self, hears_ctrl_c: None, stand_in: Callable[[str], None]) -> None:
         stand_in("import signal; cls.rows = [[int(signal.getsignal(signal.SIGINT))]]")
 
         assert spreadsheet._parsed_apart(b"PK", None) == (ROWS, [[int(signal.SIG_DFL)]])
