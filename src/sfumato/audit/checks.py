@@ -150,7 +150,7 @@ class AuditReport:
         shown = [f"{name} (accepted)" if name in self.accepted else name for name in names]
         remedies = list(dict.fromkeys(one.remedy for one in self.unchecked if one.remedy))
         n_open = len(self.unchecked)
-        to_make = f"; to make {'it' if n_open == 1 else 'them'}, {' and '.join(remedies)}" if remedies else ""
+        to_make = f"; to make {'it' if n_open == 1 else 'them'}, {'; '.join(remedies)}" if remedies else ""
         return f"confirmed except: {', '.join(shown)} — {held}, {n_open} could not be made{to_make}"
 
     @property

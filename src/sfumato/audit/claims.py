@@ -62,6 +62,7 @@ class ClaimedRecoding:
     kind: Kind = Kind.CATEGORICAL
     domain: tuple[str, ...] | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    levels: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,8 @@ class Claims:
     promises: tuple[Promise, ...]
     stated_risk: Mapping[str, Any]
     stated_utility: Mapping[str, Any]
+    stated_sections: tuple[str, ...] = ()
+    """Names of the parts of the evidence."""
     seed: Any = None
     perturbation: ClaimedPerturbation | None = None
 
@@ -180,6 +183,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         promises=tuple(_promise(entry) for entry in top.entries("guarantees")),
         stated_risk=_Entry(top.entry("evidence").data.get("risk", {}), "evidence.risk").data,
         stated_utility=_Entry(top.entry("evidence").data.get("utility", {}), "evidence.utility").data,
+        stated_sections=tuple(top.entry("evidence").data),
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
     )
@@ -265,6 +269,12 @@ class _Entry:
             raise self._refuse(key, "a whole number from 0")
         return found
 
+    def counts(self, key: str) -> tuple[int, ...]:
+        found = self._list(key)
+        if not all(isinstance(item, int) and not isinstance(item, bool) for item in found):
+            raise self._refuse(key, "a list of whole numbers")
+        return tuple(found)
+
     def texts_by_name(self, key: str) -> dict[str, tuple[str, ...]]:
         named = self.entry(key)
         return {name: named.texts(name) for name in named.data}
@@ -313,7 +323,8 @@ def _recoding(entry: _Entry) -> ClaimedRecoding:
     above, upto = entry.number("above"), entry.number("upto")
     labels = entry.entry("labels") if "labels" in entry.data else None
     listed = {label: labels.texts(label) for label in labels.data} if labels else {}
-    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry), listed)
+    levels = entry.counts("levels") if "levels" in entry.data else ()
+    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry), listed, levels)
 
 
 def _promise(entry: _Entry) -> Promise:

@@ -15,7 +15,14 @@ from sfumato.audit.columns import AnyTable, Columns, Declared
 from sfumato.audit.construction import check_construction, unconfirmed
 from sfumato.audit.counting import n_merged_spellings
 from sfumato.audit.entropy import check_gain_promises
-from sfumato.audit.evidence import check_listed_labels, check_samples, check_stated_risk, check_suppression
+from sfumato.audit.evidence import (
+    check_counts,
+    check_listed_labels,
+    check_samples,
+    check_stated_risk,
+    check_suppression,
+    taken_on_trust,
+)
 from sfumato.audit.exactness import NOISE, check_exactness
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
@@ -37,6 +44,7 @@ __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_l
 
 _PARAMETERS = ("k", "l", "t", "c", "max_unique_fraction", "max_breach_increase", "min_privacy_gain")
 _MOST_NAMES = 20
+_OPEN = ("original", "roles", "promises", "format", "figures")
 _CHOICES = ("variant", "distance", "attacker", "metric")
 """Fields of guarantees, numbers and words, that a mechanism may have as parameters of the same name."""
 
@@ -92,6 +100,7 @@ def audit_release(
     if beside is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         found.extend(beside.check_what_holds())
     found.extend(check_stated_risk(described, claims))
+    found.extend(check_counts(described, claims))
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))
     found.extend(check_listed_labels(described, claims))
@@ -110,7 +119,7 @@ def has_all_roles(original: Columns | None, check_roles: Declared) -> bool:
 
 def without_open_questions(report: AuditReport) -> AuditReport:
     """Take back what only the missing original left open: for audits that are given it after the counts."""
-    kept = tuple(one for one in report.unchecked if one.name not in ("original", "roles", "promises", "format"))
+    kept = tuple(one for one in report.unchecked if one.name not in _OPEN)
     return replace(report, unchecked=kept)
 
 
@@ -122,6 +131,8 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
     if original is None:
         said = "whether the released cells follow from the original, and whether what was read as missing was missing"
         yield Unchecked("original", said, GIVE_ORIGINAL)
+    if all(is_measurable(promise.guarantee) for promise in claims.promises):  # else every figure was computed again
+        yield from taken_on_trust(claims, original is not None)
     yield from _undeclared(claims, frozenset() if original is None else original.declared(check_roles))
 
 

@@ -75,8 +75,8 @@ def _promise(entry: Mapping[str, Any]) -> str:
 
 
 _FLAGS = {
-    GIVE_ORIGINAL: "give --original, or --project",
-    DECLARE: "give --project, or the role of every column",
+    GIVE_ORIGINAL: "give --original or --project",
+    DECLARE: "give --project or the role of every column",
     IN_MEMORY: "audit it without --memory and --engine",
 }
 """Remedies of the audit as options of the command line."""

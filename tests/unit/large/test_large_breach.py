@@ -26,7 +26,7 @@ from sfumato.large.memory import Memory
 from sfumato.large.release import able_mechanisms, audit_large_file, propose, publish_large
 from sfumato.manifest import manifest_digest
 from sfumato.publishing import make_release, publish
-from sfumato.reaudit import audit_published, open_original, read_manifest
+from sfumato.reaudit import audit_published, open_original
 from sfumato.schema import Role
 from sfumato.selection.breach_leaks import gives_away, pairs_give_away
 from sfumato.selection.breach_selector import BreachAwareSelector
@@ -561,7 +561,6 @@ def test_on_the_command_line(source, tmp_path, sample_of_few):
 
 
 def test_an_original_without_roles_is_audited_too(published, source):
-    manifest, _ = read_manifest(published.manifest_path)
     original = open_original(source, ReadOptions(), MEMORY.n_bytes)
     report = audit_large_file(published.table_path, published.manifest_path, MEMORY, original=original)
 
