@@ -304,7 +304,7 @@ def understate_the_rows_left_out(release, rows, manifest, chooser):
 def tighten_the_limit_of_rows_left_out(release, rows, manifest, chooser):
     """Claim a limit that was not kept, or none that could be."""
     tighter = chooser.uniform(0, 0.04)
-    manifest["mechanism"]["parameters"]["max_suppressed_fraction"] = chooser.choice([tighter, "abc", 1, -1, None])
+    manifest["mechanism"]["parameters"]["max_suppressed_fraction"] = chooser.choice([tighter, "abc", 1.01, -1, None])
 
 
 def claim_another_variant(release, rows, manifest, chooser):

@@ -65,14 +65,33 @@ def _svm(penalty: float, matrix: sp.csr_matrix, classes: NDArray[np.int32]) -> A
     )
 
 
-def topic_auc(prepared: Prepared) -> float:
-    """AUC of the paper's entity classifier (Equation 5), the entropy of a row's topics; it sees no classes."""
-    if not len(prepared.columns):
+def topic_auc(train: Prepared, matrix: sp.csr_matrix, classes: NDArray[np.int32]) -> float:
+    """AUC on some rows of the paper's entity classifier (Equation 5): the entropy of a row's topics, without classes.
+
+    The topics are learned from what a method made of its rows.
+    """
+    if not len(train.columns):
         return 0.5
-    model = LatentDirichletAllocation(N_TOPICS, random_state=SEED, max_iter=30)
-    topics = model.fit_transform(prepared.matrix.astype(float))
+    model = LatentDirichletAllocation(N_TOPICS, random_state=SEED, max_iter=30).fit(train.matrix.astype(float))
+    topics = model.transform(matrix[:, train.columns].astype(float))
     entropy = -(topics * np.log(np.maximum(topics, 1e-12))).sum(axis=1)
-    return float(roc_auc_score(prepared.classes, entropy))
+    return float(roc_auc_score(classes, entropy))
+
+
+def topic_score(data: DataSet, method: Method, k: int, n_folds: int = 5) -> Score:
+    """Score a method by the entity classifier: features and topics of the training rows on test rows, or of all rows.
+
+    On all rows, which is the paper's way, the rows that are scored are those that the method made (flipped ones of RF).
+    """
+    rows = data.matrix.tocsr()
+    everything = method(data.matrix, data.classes, k)
+    own = Prepared(everything.matrix, everything.classes, np.arange(everything.matrix.shape[1]))
+    honest = []
+    for train, test in StratifiedKFold(n_folds, shuffle=True, random_state=SEED).split(rows, data.classes):
+        inside = method(sp.csc_matrix(rows[train]), data.classes[train], k)
+        honest.append(topic_auc(inside, rows[test], data.classes[test]))
+    paper = topic_auc(own, everything.matrix, everything.classes)
+    return Score(float(np.mean(honest)), paper, len(everything.columns), everything.flipped_fraction)
 
 
 def score(data: DataSet, method: Method, k: int, n_folds: int = 5) -> Score:

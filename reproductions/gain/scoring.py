@@ -66,8 +66,8 @@ _RECODERS: dict[str, Callable[..., GlobalRecoder]] = {
     BY_CLASSES: partial(GlobalRecoder, loss="classification"),
 }
 _SLICING: dict[str, Callable[..., GlobalRecoder]] = {
-    SLICED_BY_SEX: partial(GainRecoder, slicing=True, gain_target=PAPER_CLASS),
-    SLICED_BY_SALARY: partial(GainRecoder, slicing=True),
+    SLICED_BY_SEX: partial(GainRecoder, slicing=True, gain_target=PAPER_CLASS, gain_correction="none"),
+    SLICED_BY_SALARY: partial(GainRecoder, slicing=True, gain_correction="none"),
 }
 _IN_ONE_ROUND = {f"{name}{NO_SECOND_ROUND}": partial(build, regroup=False) for name, build in _RECODERS.items()}
 OVER_HIERARCHIES = _RECODERS | _SLICING | _IN_ONE_ROUND

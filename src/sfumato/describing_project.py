@@ -198,7 +198,7 @@ def write_demo(folder: Path, *, force: bool = False, others: Sequence[str] = ())
     """
     if folder.exists() and not folder.is_dir():
         problem = "is a file, not a folder"
-        raise OutputError(problem, path=folder, hint="name another folder with -o")
+        raise OutputError(problem, path=folder, hint="name another folder", remedy=("output",))
     with explained_writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     for name in (DEMO_DATA, PROJECT_NAME, *others):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
@@ -185,8 +186,9 @@ def manifest_digest(data: Mapping[str, Any]) -> str:
 
 def tool_versions() -> dict[str, str]:
     """Versions of what a release depends on, for the manifest."""
-    packages = ("sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "duckdb", "narwhals")
-    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+    packages = ("sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals")
+    own = {"python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
+    return own | {name: version(name) for name in packages}
 
 
 def draft_manifest(

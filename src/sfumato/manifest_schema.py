@@ -173,7 +173,7 @@ _PARAMETERS = _record(
         **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), _TRUTH),
         **dict.fromkeys(("variant", "distance", "attacker", "learner", "metric", "calibration", "loss"), _TEXT),
         **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), _TEXT),
-        **dict.fromkeys(("split", "on_infeasible"), _TEXT),
+        **dict.fromkeys(("split", "on_infeasible", "gain_correction"), _TEXT),
         **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
         "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
         "reveals": _TEXT,
@@ -307,7 +307,10 @@ _PERTURBATION = {
     ]
 }
 _VERSION = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
-_PACKAGES = ("python", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "duckdb", "narwhals", "opendp")
+_PACKAGES = (
+    *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
+    "opendp",
+)
 
 _INPUT = _record({"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": _COUNT, "columns": _COUNT})
 

@@ -42,6 +42,12 @@ def mechanism_info(name: str) -> MechanismInfo:
     return known[name]
 
 
+def is_differentially_private(mechanism: Mechanism) -> bool:
+    """Whether a mechanism promises differential privacy, so that nothing may be guessed from the rows for it."""
+    info = registered_mechanisms().get(str(getattr(mechanism, "mechanism_name", "")))
+    return info is not None and info.is_differentially_private
+
+
 def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
     """Build a mechanism; parameters given as text are converted, unknown ones refused.
 
@@ -57,19 +63,43 @@ def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
         if key not in known:
             allowed = f"one of {', '.join(known)}"
             hint = _who_takes(key) or _did_you_mean(key, list(known))
-            raise InvalidParameterError(f"a parameter of {name}", f"got '{key}'", allowed=allowed, hint=hint)
+            raise InvalidParameterError(
+                f"a parameter of {name}", f"got '{key}'", allowed=allowed, hint=hint, remedy=("mechanism",)
+            )
         converted[key] = _convert(known[key], value)
     return info.build(**converted)
 
 
+def foreign_parameters(name: str, other: str, parameters: Mapping[str, Any]) -> list[str]:
+    """Names among some parameters that were meant for another mechanism: it takes the value and this one does not.
+
+    Examples
+    --------
+    >>> foreign_parameters("anatomy", "mondrian", {"k": 5, "l": 2, "typo": 1})
+    ['k']
+    """
+    return [key for key, value in parameters.items() if _takes(other, key, value) and not _takes(name, key, value)]
+
+
+def _takes(name: str, key: str, value: Any) -> bool:
+    known = {parameter.name: parameter for parameter in mechanism_info(name).parameters}
+    if key not in known:
+        return False
+    try:
+        _convert(known[key], value)
+    except InvalidParameterError:
+        return False
+    return True
+
+
 def _who_takes(parameter: str) -> str:
     takers = [name for name, info in registered_mechanisms().items() if parameter in {p.name for p in info.parameters}]
-    return f"mechanisms with this parameter (-m): {', '.join(takers)}" if takers else ""
+    return f"mechanisms with this parameter: {', '.join(takers)}" if takers else ""
 
 
 def _did_you_mean(name: str, known: list[str]) -> str:
     nearest = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean '{nearest[0]}'?" if nearest else "see 'sfumato mechanisms'"
+    return f"did you mean '{nearest[0]}'?" if nearest else ""
 
 
 def _convert(parameter: Parameter, value: Any) -> Any:
@@ -90,5 +120,5 @@ def _convert(parameter: Parameter, value: Any) -> Any:
         pass
     types = wanted if isinstance(wanted, tuple) else (wanted,)
     allowed = " or ".join(_WORDS[t] for t in types)
-    hint = f"give it entry by entry, as -p {parameter.name}.NAME=VALUE" if dict in types else ""
-    raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=allowed, hint=hint)
+    hint = f"give it entry by entry, as {parameter.name}.NAME=VALUE" if dict in types else ""
+    raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=allowed, hint=hint, remedy=("parameters",))

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
 from sfumato.table.large import LargeTable, Told, open_large
-from sfumato.table.read import ReadOptions, read_table
+from sfumato.table.read import ReadOptions, check_covers, read_table
 
 DEFAULT_MECHANISM = "greedy-containment"
 """What a project that names no mechanism is released with."""
@@ -116,6 +116,27 @@ class Project:
         self._check_source(table.source)
         return table
 
+    def check_data(self, names: Sequence[str], sha256: Callable[[], str]) -> Schema | None:
+        """Refuse data that are not those described, by the names of their columns and their hash, before they are read.
+
+        Parameters
+        ----------
+        sha256 : callable
+            Gives the hash, if the project file states one.
+
+        Returns
+        -------
+        Schema or None
+            The description, if it lists all columns.
+        """
+        listed = Schema.of(self.columns, self.options.missing)
+        is_whole = self.default_role is None
+        with self._explained():
+            check_covers(listed, tuple(names) if is_whole else (), tuple(names), where=str(self.data_path))
+        if self.data_sha256:
+            self._check_source(Source(str(self.data_path), sha256()))
+        return listed if is_whole else None
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Say of which project file a schema is that does not fit."""
@@ -173,7 +194,7 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
     _check_keys(path, "[release]", release, _RELEASE_KEYS)
     if "path" not in data:
         problem = "[data] names no path"
-        raise InputError(problem, path=path, hint="run 'sfumato init DATA'")
+        raise InputError(problem, path=path, hint="describe a data file anew", remedy=("init",))
     return Project(
         path=path,
         sha256=hashlib.sha256(raw).hexdigest(),
@@ -196,7 +217,8 @@ def project_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         problem = "there is no such project file"
-        raise InputError(problem, path=path, hint="make one with 'sfumato init DATA', or name the data file") from None
+        hint = "make one, or name the data file"
+        raise InputError(problem, path=path, hint=hint, remedy=("init",)) from None
     except OSError as exc:
         raise InputError(f"cannot be read ({exc.strerror})", path=path) from None
 

@@ -108,7 +108,9 @@ def staged(
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
         reread = read_released(written, manifest)
         beside = _original_for_audit(release, original)
-        return audit_release(reread, manifest.to_dict(), original=beside, released_sha256=digest, check_roles=True)
+        return audit_release(
+            reread, manifest.to_dict(), original=beside, released_sha256=digest, file=written, check_roles=True
+        )
 
     with staged_files(release, path, original.source, write, audit, force=force, manifest_path=manifest_path) as appear:
         yield appear
@@ -159,22 +161,25 @@ def _as_described(original: Any, release: Release) -> AnyTable:
     """Read a frame that is no table yet with the roles by which the release was made of it."""
     if isinstance(original, Table | BinaryTable):
         return original
-    if not release.description:
+    is_private = release.manifest.is_differentially_private  # its roles were given, and nothing was guessed
+    if not release.description and not is_private:
         raise _no_table("original", original)
     table = read_table(original, options=ReadOptions(mixed_as_text=True))
+    if is_private:
+        return table
     return redescribed(table, [guess.column for guess in release.description])
 
 
 def check_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:
     """Refuse output paths that exist (without ``force``), are the input, are each other, or name no format."""
     if str(target) == "-":
-        hint = "a release is two files, a table and its manifest: name one such as -o release.csv"
-        raise InvalidParameterError("output", "got '-'", allowed="a file", hint=hint)
+        hint = "a release is two files, a table and its manifest: name one such as release.csv"
+        raise InvalidParameterError("output", "got '-'", allowed="a file", hint=hint, remedy=("output",))
     writable_format_of(target)
     for path in (target, manifest_target):
         if source and path.exists() and Path(source.name).exists() and path.samefile(source.name):
             problem = "is the input, which is never written to"
-            raise OutputError(problem, path=path, hint="choose another output path")
+            raise OutputError(problem, path=path, hint="choose another output path", remedy=("output",))
     if target.absolute() == manifest_target.absolute() or target.resolve() == manifest_target.resolve():
         problem = "is named as the table and as the manifest"
         raise OutputError(problem, path=target, hint="choose two paths")

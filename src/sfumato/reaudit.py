@@ -45,6 +45,7 @@ def audit_published(
         original=original,
         released_sha256=released.source.sha256 if released.source else None,
         original_sha256=original.source.sha256 if original is not None and original.source else None,
+        file=table_path,
         check_roles=check_roles,
     )
 

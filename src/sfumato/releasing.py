@@ -9,7 +9,8 @@ from typing import Any
 from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable
-from sfumato.mechanisms import build_mechanism
+from sfumato.mechanisms import build_mechanism, is_differentially_private
+from sfumato.perturbation.features import described_publicly
 from sfumato.project import DEFAULT_MECHANISM
 from sfumato.publishing import make_release
 from sfumato.schema import Role, as_roles
@@ -32,7 +33,8 @@ def release(
     """Make a release of a table and have it audited against the original; nothing is written.
 
     The roles of columns that are not given are guessed as ``sfumato init`` does. ``guesses`` of the result says which,
-    and why; look at them before anything is published.
+    and why; look at them before anything is published. For differential privacy nothing is guessed from the rows: the
+    target and the quasi-identifiers must be given, and no other column is released.
 
     Parameters
     ----------
@@ -78,7 +80,10 @@ def release(
     [('sex', 'quasi-identifier'), ('smokes', 'quasi-identifier')]
     """
     built = _mechanism(mechanism, k, parameters)
-    table, description = _described(data, _given_roles(target, roles))
+    given = _given_roles(target, roles)
+    if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
+        return make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)
+    table, description = _described(data, given)
     return replace(make_release(table, built, progress=progress), description=description)
 
 

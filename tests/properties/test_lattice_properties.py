@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 from unittest.mock import patch
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyNotAchievableError
-from sfumato.recoding import lattice_search, lattice_tables
+from sfumato.recoding import lattice_bounded, lattice_search, lattice_tables
 from sfumato.recoding.lattice import LatticeProblem
 from sfumato.recoding.lattice_checks import Judge, NodeChecker
 from sfumato.recoding.lattice_class_losses import LOSSES
@@ -259,6 +260,44 @@ def test_exact_search_finds_the_best_node_of_all(loss, table, models):
 def test_search_of_large_lattices_finds_the_best_node_of_all_when_it_has_time(loss, table, models):
     with patch.object(lattice_search, "MAX_NODES", 1):
         assert_same_as_naive(table, loss, models)
+
+
+def losses_at(table, loss, models, fractions, seconds=None):
+    """Loss of the search at each limit of suppressed rows, infinite where none is found; its clock counts readings."""
+    problem, found = table.problem(loss, models), []
+    for fraction in fractions:
+        ticks = itertools.count()
+        try:
+            asked = replace(problem, max_suppressed_fraction=fraction)
+            found.append(search_lattice(asked, seconds, clock=lambda ticks=ticks: 1000.0 * next(ticks)).loss)
+        except PrivacyNotAchievableError:
+            found.append(float("inf"))
+    return found
+
+
+FRACTIONS = st.lists(st.sampled_from([0.0, 0.004, 0.015, 0.06, 0.1, 0.2, 0.29, 0.5, 0.77, 0.9999, 1.0]), min_size=2)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(table=tables(), models=st.sampled_from(MODELS), fractions=FRACTIONS)
+def test_a_looser_limit_of_suppressed_rows_never_raises_the_least_loss(loss, table, models, fractions):
+    found = losses_at(table, loss, models, sorted(fractions))
+
+    rounded = [round(lost, 9) for lost in found]
+    assert rounded == sorted(rounded, reverse=True)
+
+
+@pytest.mark.parametrize("few_rows", [0, 32], ids=["ladder", "every number"])
+@pytest.mark.parametrize("loss", LOSSES)
+@given(table=tables(), models=st.sampled_from(MODELS), fractions=FRACTIONS, n_ticks=st.integers(1, 400))
+def test_a_looser_limit_never_raises_the_loss_however_little_work_is_allowed(
+    few_rows, loss, table, models, fractions, n_ticks
+):
+    """The search of large lattices, with a budget of work that is counted in readings of the clock."""
+    with patch.object(lattice_search, "MAX_NODES", 1), patch.object(lattice_bounded, "_FEW_ROWS", few_rows):
+        found = losses_at(table, loss, models, sorted(fractions), seconds=1000.0 * n_ticks)
+
+    assert found == sorted(found, reverse=True)
 
 
 @given(table=tables(), models=st.sampled_from(MODELS), data=st.data())

@@ -254,6 +254,29 @@ def in_frame(rows):
     return described(read_table(frame, options=ReadOptions(mixed_as_text=True)))
 
 
+@settings(max_examples=20)
+@given(pair=neighbours(), mechanism=st.sampled_from(["laplace-dp", ExponentialReleaser(n_features=2)]))
+def test_a_frame_is_released_without_a_guess(pair, mechanism):
+    """In Python too roles that are not given would be guessed from the rows."""
+    roles = dict.fromkeys(FEATURES, "quasi-identifier")
+    more = {"n_features": 2} if isinstance(mechanism, str) else {}
+    frames = [pa.table({name: [row[j] for row in rows] for j, name in enumerate(NAMES)}) for rows in pair[:2]]
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        fixed_outputs(patch)
+        for frame in frames:
+            made = sfumato.release(frame, mechanism, target="y", roles=roles, **more)
+            with TemporaryDirectory() as folder:
+                done = sfumato.publish(made, Path(folder) / "out.csv", original=frame)
+                written = done.table_path.read_bytes(), done.manifest_path.read_bytes()
+            found.append((written, repr(made), made._repr_html_(), made.guesses))
+            with pytest.raises(InvalidParameterError, match="guesses would look at the rows"):
+                sfumato.release(frame, mechanism, target="y", **more)
+
+    assert found[0] == found[1]
+    assert found[0][3] == ()
+
+
 @pytest.mark.parametrize("releaser", [LaplaceReleaser, ExponentialReleaser])
 @pytest.mark.parametrize("has_missing", [True, False])
 def test_rows_that_were_left_out_for_what_they_lack_are_refused(tmp_path, releaser, has_missing):
@@ -315,3 +338,43 @@ def test_kinds_and_orders_that_were_declared_refuse_no_cell(tmp_path):
         ]
     )
     assert code in (0, 8)
+
+
+@settings(max_examples=6)
+@given(pair=neighbours())
+def test_the_report_for_others_is_equal_too(pair):
+    roles = ["--target", "y", "--quasi-identifiers", ",".join(FEATURES)]
+    release = [
+        "release",
+        "in.csv",
+        "-m",
+        "laplace-dp",
+        "-p",
+        "n_features=2",
+        *roles,
+        "--delimiter",
+        ",",
+        "-o",
+        "out.csv",
+    ]
+    report = [
+        "report",
+        "out.csv",
+        "--original",
+        "in.csv",
+        "--delimiter",
+        ",",
+        "--external",
+        "--quick",
+        "-o",
+        "out.html",
+    ]
+    found = []
+    for rows in pair[:2]:
+        data = as_csv(rows)
+        made = seen(release, {"in.csv": data})[3]
+        files = {"in.csv": data} | {name: content.decode() for name, content in made.items()}
+        found.append(seen(report, files))
+
+    assert found[0] == found[1]
+    assert set(found[0][3]) == {"out.html"}

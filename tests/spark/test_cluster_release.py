@@ -14,7 +14,10 @@ import pyarrow.parquet
 import pytest
 
 from manifest_texts import text_of
+from sfumato.audit.checks import Check, Unchecked
+from sfumato.audit.claims import read_claims
 from sfumato.audit.cluster_rows import cells_of_release, grouped_rows
+from sfumato.audit.file_bytes import check_file
 from sfumato.cluster import proposal as proposal_module
 from sfumato.cluster.counting import count_on_cluster
 from sfumato.cluster.proposal import ClusterProposal
@@ -253,13 +256,62 @@ def copied(released, folder, change):
     """Copy a release with other rows, and a manifest whose hash and number of rows fit."""
     _, table_path, manifest_path = released
     (folder / "out.parquet").mkdir()
-    cells = change(pyarrow.parquet.read_table(table_path))
-    pyarrow.parquet.write_table(cells, folder / "out.parquet" / "part-00000.parquet")
+    cells = change(pyarrow.parquet.read_table(table_path)).replace_schema_metadata(None)
+    pyarrow.parquet.write_table(
+        cells, folder / "out.parquet" / "part-00000.parquet", store_schema=False, write_page_checksum=True
+    )
     entries = json.loads(manifest_path.read_text())
     entries["output"] |= {"sha256": folder_sha256(folder / "out.parquet"), "rows": cells.num_rows}
     entries["digest"] = manifest_digest(entries)
     (folder / "out.json").write_text(text_of(entries), encoding="utf-8")
     return folder / "out.parquet", folder / "out.json"
+
+
+def with_metadata(folder):
+    first = folder / "part-00000.parquet"
+    first.write_bytes(first.read_bytes().replace(b'"metadata":{}', b'"metadata":{"person":7}', 1))
+
+
+def with_other_entries(folder):
+    """Let the part of a dictionary that holds texts hold others, where statistics do not show it."""
+    first = folder / "part-00000.parquet"
+    cells = pyarrow.parquet.read_table(first).replace_schema_metadata(None)
+    pyarrow.parquet.write_table(cells, first, store_schema=False, write_page_checksum=True, sorting_columns=None)
+    content = first.read_bytes()
+    length = int.from_bytes(content[-8:-4], "little")
+    first.write_bytes(content[: -8 - length] + b"person 7" + content[-8 - length :])
+
+
+def with_another_name(folder):
+    (folder / "part-00000.parquet").rename(folder / "part-00007.parquet")
+
+
+def with_a_wrong_checksum(folder):
+    (folder / ".part-00000.parquet.crc").write_bytes(b"crc\0\0\0\2\0person 7")
+
+
+def with_one_more_file(folder):
+    (folder / "_metadata").write_bytes(b"person 7")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [with_metadata, with_other_entries, with_another_name, with_a_wrong_checksum, with_one_more_file],
+    ids=lambda change: change.__name__,
+)
+def test_every_byte_of_a_released_folder_is_accounted_for(released, tmp_path, change):
+    """What Spark wrote is accounted for by its structure, its own choices are an exception, and nothing else passes."""
+    _, table_path, manifest_path = released
+    claims = read_claims(json.loads(manifest_path.read_text()))
+    folder = tmp_path / "out.parquet"
+    shutil.copytree(table_path, folder)
+    honest = list(check_file(folder, claims, None))
+    change(folder)
+    changed = list(check_file(folder, claims, None))
+
+    assert [one.passed for one in honest if isinstance(one, Check)] == [True]
+    assert [one.name for one in honest if isinstance(one, Unchecked)] == ["writer"]
+    assert [one.passed for one in changed] == [False]
 
 
 def with_cell(cells, name, row, value):

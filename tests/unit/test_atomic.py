@@ -51,7 +51,7 @@ def test_an_existing_file_is_kept_unless_forced(tmp_path):
     target = tmp_path / "out.toml"
     write_atomically(target, b"first")
 
-    with pytest.raises(OutputError, match=r"exists already.*--force"):
+    with pytest.raises(OutputError, match=r"exists already.*to be replaced"):
         write_atomically(target, b"second")
     assert target.read_bytes() == b"first"
     write_atomically(target, b"second", force=True)

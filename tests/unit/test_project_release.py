@@ -6,8 +6,10 @@ import pytest
 
 import sfumato
 from sfumato.cli.main import run
+from sfumato.cli.release import command, project_with_flags
 from sfumato.describing_project import describe_to_project, write_demo
 from sfumato.errors import InputError, InvalidParameterError, OutputError, PrivacyNotAchievableError
+from sfumato.mechanisms import build_mechanism, registered_mechanisms
 from sfumato.project import load_project
 from sfumato.project_edit import ProjectChanges, edit_project
 from sfumato.project_release import mechanism_of_project, publish_project, release_project
@@ -71,6 +73,50 @@ def test_flags_of_the_command_go_before_the_project(project, tmp_path, capsys):
     assert code == 0, capsys.readouterr().err
     mechanism = json.loads((tmp_path / "out.csv.manifest.json").read_text())["mechanism"]
     assert (mechanism["name"], mechanism["parameters"]["k"]) == ("mondrian", 9)
+
+
+@pytest.mark.parametrize("chosen", registered_mechanisms())
+def test_parameters_of_the_project_s_mechanism_do_not_break_another_one(chosen, project, capsys):
+    """Whatever mechanism the project is about, with all its parameters written down, any other can be chosen."""
+    for own, info in registered_mechanisms().items():
+        written = {p.name: p.default for p in info.parameters if isinstance(p.default, p.type)}
+        edit_project(project, ProjectChanges(mechanism=own, parameters=written))
+        asked = project_with_flags(project, command.make_context("release", ["-m", chosen]).params)
+        built = build_mechanism(chosen, asked.parameters)
+        note = capsys.readouterr().err
+
+        assert asked.mechanism == chosen
+        unused = [name for name in written if name not in asked.parameters]
+        assert (f" for {own}; not used" in note) == bool(unused)
+        assert all(name in note for name in unused)
+        assert own != chosen or not unused
+        assert all(getattr(built, name, value) == value for name, value in asked.parameters.items())
+
+
+def test_anatomy_is_released_though_the_project_has_a_k(project, tmp_path, capsys):
+    assert "k = 5" in project.read_text()
+    code = release_by_command(project, tmp_path / "out.csv", "-m", "anatomy")
+
+    err = capsys.readouterr().err
+    assert code == 0, err
+    assert "note: sfumato.toml sets k for greedy-containment; not used, anatomy does not take it" in err
+
+
+@pytest.mark.parametrize("given", [["-k", "4"], ["-p", "k=4"]])
+def test_a_parameter_on_the_command_line_must_be_the_mechanism_s(project, tmp_path, capsys, given):
+    code = release_by_command(project, tmp_path / "out.csv", "-m", "anatomy", *given)
+
+    assert code == 2
+    assert "a parameter of anatomy must be one of l, sensitive, random_state, got 'k'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["kk", "criterion"])
+def test_a_parameter_that_nobody_takes_is_refused_with_another_mechanism_too(project, tmp_path, capsys, key):
+    project.write_text(project.read_text().replace("k = 5", f'{key} = "typo"'))
+    code = release_by_command(project, tmp_path / "out.csv", "-m", "mondrian")
+
+    assert code == 2
+    assert "must be one of" in capsys.readouterr().err
 
 
 def test_a_plan_for_binary_features_serves_only_mechanisms_that_need_them(project, tmp_path, capsys):

@@ -398,13 +398,14 @@ def test_settings_hide_and_make_the_token():
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.3", "page.example", "localhost.example"])
-def test_reachable_addresses_need_token_and_tls(tmp_path, host):
+def test_reachable_addresses_need_token_tls_and_a_folder(tmp_path, host):
     tls = {"tls_cert": tmp_path / "a", "tls_key": tmp_path / "b"}
-    for changes in ({}, {"token": TOKEN}, tls):
-        with pytest.raises(InvalidParameterError, match="--host"):
+    root = {"root": tmp_path}
+    for changes in ({}, {"token": TOKEN}, tls, {"token": TOKEN, **tls}, {"token": TOKEN, **root}, {**tls, **root}):
+        with pytest.raises(InvalidParameterError, match="host must be"):
             PageSettings(host=host, **changes)
 
-    settings = PageSettings(host=host, token=TOKEN, allowed_hosts=("page.example",), port=9, **tls)
+    settings = PageSettings(host=host, token=TOKEN, allowed_hosts=("page.example",), port=9, **tls, **root)
 
     assert "page.example:9" in settings.authorities
     assert not {"127.0.0.1:9", "localhost:9", "0.0.0.0:9"} & settings.authorities
@@ -435,8 +436,8 @@ def test_bad_settings_are_refused_when_made(changes):
 
 
 def test_every_address_needs_a_name_for_browsers(tmp_path):
-    with pytest.raises(InvalidParameterError, match="--allow-host"):
-        PageSettings(host="0.0.0.0", token=TOKEN, tls_cert=tmp_path / "a", tls_key=tmp_path / "b")
+    with pytest.raises(InvalidParameterError, match="allowed_hosts must be"):
+        PageSettings(host="0.0.0.0", token=TOKEN, tls_cert=tmp_path / "a", tls_key=tmp_path / "b", root=tmp_path)
 
 
 @given(st.integers(1, 10**6), st.sampled_from([("", 1), ("kB", 1000), ("MB", 1000**2), ("GiB", 1024**3)]))

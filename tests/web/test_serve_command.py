@@ -24,7 +24,7 @@ from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError, OutputError
 from sfumato.private_folders import remove_leftovers
 from sfumato.web.page_words import FOLDER_PURPOSE
-from sfumato.web.server import check_tls_files, listening, private_folder, without_text
+from sfumato.web.server import listening, private_folder, tls_context, without_text
 from sfumato.web.settings import PageSettings
 from web.standing_in import until
 
@@ -319,13 +319,30 @@ def test_tls_gives_https_and_a_secure_cookie(start, tmp_path):
     assert server.end(signal.SIGTERM)[0] == 0
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda version: version.name)
+def test_only_tls_1_3_is_spoken(tmp_path, version):
+    certificate, key = make_certificate(tmp_path)
+    theirs = ssl.create_default_context(cafile=str(certificate))
+    theirs.maximum_version = version
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = theirs.wrap_bio(outgoing, incoming, server_hostname="127.0.0.1")
+    server = tls_context(certificate, key).wrap_bio(incoming, outgoing, server_side=True)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+
+    with pytest.raises(ssl.SSLWantReadError if version is ssl.TLSVersion.TLSv1_3 else ssl.SSLError) as caught:
+        server.do_handshake()
+
+    assert version is ssl.TLSVersion.TLSv1_3 or caught.value.reason == "UNSUPPORTED_PROTOCOL"
+
+
 def test_tls_files_are_checked_first(tmp_path):
     certificate, key = make_certificate(tmp_path)
     _, other_key = make_certificate(tmp_path, "other")
     locked_certificate, locked_key = make_certificate(tmp_path, "locked", b"hush")
     (tmp_path / "junk").write_bytes(b"no pem")
 
-    check_tls_files(certificate, key)
+    tls_context(certificate, key)
     for first, second, problem in (
         (tmp_path / "nowhere", key, "cannot be read"),
         (certificate, tmp_path / "nowhere", "cannot be read"),
@@ -336,7 +353,7 @@ def test_tls_files_are_checked_first(tmp_path):
         (locked_certificate, locked_key, "passphrase"),
     ):
         with pytest.raises(InputError, match=problem):
-            check_tls_files(first, second)
+            tls_context(first, second)
 
 
 def test_leftovers_of_the_dead_are_removed_and_nothing_else(tmp_path):
@@ -373,10 +390,16 @@ def test_private_folder_is_gone_after_an_error(tmp_path, monkeypatch):
 
 
 def test_unknown_and_foreign_hosts_are_explained(tmp_path):
-    tls = {"tls_cert": tmp_path / "a", "tls_key": tmp_path / "b", "token": TOKEN}
-    with pytest.raises(OutputError, match="--host"), listening(PageSettings(host="192.0.2.1", **tls)):
+    tls = {"tls_cert": tmp_path / "a", "tls_key": tmp_path / "b", "token": TOKEN, "root": tmp_path}
+    with (
+        pytest.raises(OutputError, match="give an address of this machine"),
+        listening(PageSettings(host="192.0.2.1", **tls)),
+    ):
         pass
-    with pytest.raises(InvalidParameterError, match="--host"), listening(PageSettings(host="no.invalid", **tls)):
+    with (
+        pytest.raises(InvalidParameterError, match="host must be an address"),
+        listening(PageSettings(host="no.invalid", **tls)),
+    ):
         pass
 
 
@@ -435,7 +458,16 @@ def test_defaults_are_this_machine_only(given_settings):
         (["t.csv", "--project", "nowhere/p.toml"], 3, "folder"),
         (["--host", "0.0.0.0"], 2, "--token"),
         (["--host", "10.0.0.3", "--token", TOKEN], 2, "--tls-cert"),
+        (["--host", "10.0.0.3", "--token", TOKEN, "--tls-cert", "a", "--tls-key", "b"], 2, "--root"),
+        (["--root", "nowhere"], 3, "not a folder"),
+        (["--root", "t.csv"], 3, "not a folder"),
+        (
+            ["t.csv", "--root", "inside"],
+            3,
+            "not in the folder that the page is kept to. Hint: name a folder that holds it (--root)",
+        ),
         (["--token", "short"], 2, "20"),
+        (["--token", "aaaaaaaaaaaaaaaaaaaaaaaa"], 2, "openssl rand"),
         (["--tls-cert", "a.crt"], 2, "--tls-key"),
         (["--port", "70000"], 2, "65535"),
         (["--port", "x"], 2, "--port"),
@@ -446,6 +478,7 @@ def test_defaults_are_this_machine_only(given_settings):
 def test_bad_options_end_before_anything_starts(given_settings, tmp_path, monkeypatch, capsys, arguments, code, words):
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text("a\n1\n")
+    Path("inside").mkdir()
 
     assert run(["serve", *arguments]) == code
 

@@ -73,7 +73,9 @@ def _rows_in_database(
     for name in names:
         if table.is_open(name):
             problem = "has too many distinct values to be counted with other columns"
-            raise SchemaError(problem, column=name, hint="give it the role other or identifier, or raise --memory")
+            raise SchemaError(
+                problem, column=name, hint="give it the role other or identifier, or more memory", remedy=("memory",)
+            )
     keys = [f"c{i}" for i in range(len(names))]
     failures: list[Exception] = []
     reader = pa.RecordBatchReader.from_batches(
@@ -86,7 +88,8 @@ def _rows_in_database(
         if failures:
             raise failures[0] from None
         problem = "its rows cannot be counted in the memory given"
-        raise InputError(problem, path=table.source.name, hint="raise --memory, or free space for spilling") from None
+        hint = "give more memory, or free space for spilling"
+        raise InputError(problem, path=table.source.name, hint=hint, remedy=("memory",)) from None
 
 
 @contextmanager

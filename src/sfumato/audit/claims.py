@@ -44,6 +44,8 @@ class ClaimedColumn:
     role: Role
     kind: Kind
     domain: tuple[str, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    """Texts that mean "missing" in this column; ``None`` takes the table's."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ class Claims:
     input_sha256: str | None
     input_rows: int | None
     input_columns: int | None
+    output_name: str | None
+    output_format: str
     output_sha256: str | None
     output_rows: int
     columns: tuple[ClaimedColumn, ...]
@@ -129,6 +133,7 @@ class Claims:
     stated_utility: Mapping[str, Any]
     stated_sections: tuple[str, ...] = ()
     """Names of the parts of the evidence."""
+    versions: Mapping[str, str] = field(default_factory=dict)
     seed: Any = None
     perturbation: ClaimedPerturbation | None = None
 
@@ -169,6 +174,8 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         input_sha256=source.optional_text("sha256") if source else None,
         input_rows=source.count("rows") if source else None,
         input_columns=source.count("columns") if source else None,
+        output_name=output.optional_text("name"),
+        output_format=output.text("format"),
         output_sha256=output.optional_text("sha256"),
         output_rows=output.count("rows"),
         columns=columns,
@@ -184,6 +191,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         stated_risk=_Entry(top.entry("evidence").data.get("risk", {}), "evidence.risk").data,
         stated_utility=_Entry(top.entry("evidence").data.get("utility", {}), "evidence.utility").data,
         stated_sections=tuple(top.entry("evidence").data),
+        versions=top.entry("versions").data,
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
     )
@@ -309,7 +317,11 @@ def is_number(found: object) -> bool:
 def _column(entry: _Entry) -> ClaimedColumn:
     role = entry.one_of("role", tuple(Role))
     kind = entry.one_of("kind", tuple(Kind))
-    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), _domain(entry))
+    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), _domain(entry), _own_missing(entry))
+
+
+def _own_missing(entry: _Entry) -> tuple[str, ...] | None:
+    return entry.texts("missing") if entry.data.get("missing") is not None else None
 
 
 def _domain(entry: _Entry) -> tuple[str, ...] | None:

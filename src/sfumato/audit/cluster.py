@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,11 @@ from sfumato.audit.cluster_rows import Frame, TooManyRowsError, check_whole_rows
 from sfumato.audit.columns import Columns, Declared
 from sfumato.audit.counted_claims import beyond_counts, check_open_kinds, judged_together
 from sfumato.audit.fidelity import check_description, check_rows
-from sfumato.audit.verify import audit_release, open_questions, without_open_questions
+from sfumato.audit.file_bytes import check_file
+from sfumato.audit.spelling import NAME as SPELLING
+from sfumato.audit.spelling import SPELLED, check_spelling
+from sfumato.audit.values import is_text
+from sfumato.audit.verify import audit_release, open_questions, types_of, values_of, without_open_questions
 from sfumato.errors import InputError
 from sfumato.schema import Schema
 from sfumato.table.coding import Table
@@ -63,6 +68,7 @@ def audit_cluster(
     original: RowsOnCluster | None = None,
     released_sha256: str | None = None,
     original_sha256: str | None = None,
+    file: str | Path | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
     """Check a release against its manifest and its original as :func:`audit_release` does, with the rows on a cluster.
@@ -95,6 +101,8 @@ def audit_cluster(
         counted, manifest, released_sha256=released_sha256, original_sha256=original_sha256, check_audited_values=True
     )
     more: list[Check | Unchecked] = [*check_open_kinds(released.outline, claims)]
+    if file is not None:
+        more.extend(_check_bytes(file, released_sha256, released, original, claims))
     if original is not None:
         found = without_open_questions(found)
         more.extend(_check_beside(released, counted, original, claims, check_roles, most_cells))
@@ -104,6 +112,21 @@ def audit_cluster(
         if table is not None:
             table.ensure_unchanged()
     return AuditReport.of([*found.checks, *found.unchecked, *more], found.levels)
+
+
+def _check_bytes(
+    file: str | Path, sha256: str | None, released: RowsOnCluster, original: RowsOnCluster | None, claims: Claims
+) -> Iterator[Check | Unchecked]:
+    """Account for every byte; the driver reads the files, which it sees as the workers do."""
+    yield from check_file(file, claims, sha256)
+    before = None if original is None else types_of(Columns(original.outline))
+    columns = Columns(released.outline)
+    yield from check_spelling(values_of(columns), claims, before)
+    long = [c.name for c in claims.columns if c.kind in SPELLED and c.name in columns and released.is_open(c.name)]
+    texts = [name for name in long if is_text(columns.type_of(name))]
+    if texts:
+        message = f"whether numbers or dates in {listed(texts)}, which has very many values, have one spelling each"
+        yield Unchecked(SPELLING, message, "audit it in blocks on one machine, with a limit of memory")
 
 
 def _refused(said: str) -> AuditReport:

@@ -92,6 +92,13 @@ class Columns:
         self._require(name)
         return self._coded[name]
 
+    def type_of(self, name: str) -> pa.DataType:
+        """Arrow type of a column's values."""
+        if name in self._position:
+            return _ZERO_ONE.type
+        self._require(name)
+        return self._coded[name].values.type
+
     def rows_with_one(self, name: str) -> Rows:
         """Rows in which a 0/1 column is 1, ascending.
 

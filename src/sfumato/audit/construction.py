@@ -33,7 +33,10 @@ _GEOMETRIC, _EXPONENTIAL = "two-sided geometric", "exponential mechanism"
 _NOISE_OF_SELECTION = {"laplace-dp": _GEOMETRIC, "exponential-dp": _EXPONENTIAL}
 _WARNING = "noise as the paper prints it: not differentially private at the epsilon that was asked for"
 _TRUE = ("1", "1.0", "yes", "Yes", "YES", "true", "True", "TRUE")
-_PACKAGES = ("python", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "duckdb", "narwhals", "opendp")
+_PACKAGES = (
+    *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
+    "opendp",
+)
 
 _Form = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
 

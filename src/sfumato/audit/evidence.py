@@ -220,10 +220,8 @@ def check_suppression(claims: Claims) -> Iterator[Check]:
         yield Check("utility: suppressed fraction", passed, message, stated if is_number(stated) else None, found)
     if "max_suppressed_fraction" in claims.parameters:
         limit = claims.parameters["max_suppressed_fraction"]
-        if not is_number(limit) or not 0 <= limit < 1:
-            yield Check(
-                "suppression limit", False, "the mechanism's limit of rows left out is no number from 0 below 1"
-            )
+        if not is_number(limit) or not 0 <= limit <= 1:
+            yield Check("suppression limit", False, "the mechanism's limit of rows left out is no number from 0 to 1")
             return
         passed = claims.suppressed_rows <= Fraction(str(limit)) * max(n_rows, 0)
         message = f"rows left out are {found:.6g} of all, the mechanism's limit is {limit:.6g}"

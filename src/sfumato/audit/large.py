@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,20 @@ from sfumato.audit.claims import Claims, read_claims
 from sfumato.audit.columns import Columns, Declared
 from sfumato.audit.counted_claims import LEAST_DIFFERENT, PATTERNS, beyond_counts, check_open_kinds, judged_together
 from sfumato.audit.fidelity import check_description, check_order, check_rows
+from sfumato.audit.file_bytes import check_file
 from sfumato.audit.large_promises import COMPARED, judged_apart, judged_beside
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.rules import GENERALIZED
+from sfumato.audit.spelling import check_spelling
 from sfumato.audit.values import is_text, meanings_beside
-from sfumato.audit.verify import audit_release, has_all_roles, open_questions, without_open_questions
+from sfumato.audit.verify import (
+    audit_release,
+    has_all_roles,
+    open_questions,
+    types_of,
+    values_of,
+    without_open_questions,
+)
 from sfumato.schema import Role
 from sfumato.table.large import LargeTable, Told
 
@@ -42,6 +52,7 @@ def audit_large(
     original: LargeTable | None = None,
     released_sha256: str | None = None,
     original_sha256: str | None = None,
+    file: str | Path | None = None,
     check_roles: Declared = False,
     told: Told | None = None,
 ) -> AuditReport:
@@ -77,6 +88,10 @@ def audit_large(
     has_roles = has_all_roles(before, check_roles)
     found = judged_beside(found, claims, released, original, memory=memory, has_roles=has_roles, told=told)
     more: list[Check | Unchecked] = [*check_open_kinds(released.outline, claims)]
+    if file is not None:
+        more.extend(check_file(file, claims, released_sha256))
+        types = None if before is None else types_of(before)
+        more.extend(check_spelling(_values(released, claims), claims, types))
     if original is not None:
         more.extend(_check_beside(released, original, claims, check_roles, told))
         more.extend(_check_penalty(released, original, claims))
@@ -86,6 +101,18 @@ def audit_large(
         if table is not None:
             table.ensure_unchanged()
     return AuditReport.of([*found.checks, *found.unchecked, *more], found.levels)
+
+
+def _values(released: LargeTable, claims: Claims) -> dict[str, Iterable[pa.Array]]:
+    """Distinct values of the columns, and the cells of those whose values are not listed."""
+    values: dict[str, Iterable[pa.Array]] = {**values_of(Columns(released.outline))}
+    open_columns = [name for name in claims.names() if _is_long(released, name)]
+    return values | {name: _cells_of(released, name) for name in open_columns}
+
+
+def _cells_of(released: LargeTable, name: str) -> Iterator[pa.Array]:
+    for block in released.blocks([name], as_cells={name}):
+        yield pc.unique(block[name])
 
 
 def large_risk_profile(table: LargeTable, *, memory: int, told: Told | None = None) -> dict[str, Any]:

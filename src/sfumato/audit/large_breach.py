@@ -144,8 +144,8 @@ def _tells(original: LargeTable, name: str, sensitive: str, memory: int) -> bool
         if failures:
             raise failures[0] from None
         problem = "its values cannot be counted in the memory given"
-        hint = "raise --memory, or free space for spilling"
-        raise InputError(problem, path=original.source.name, column=name, hint=hint) from None
+        hint = "give more memory, or free space for spilling"
+        raise InputError(problem, path=original.source.name, column=name, hint=hint, remedy=("memory",)) from None
     return figures_tell(**dict(zip(_NAMES, figures, strict=True)))
 
 

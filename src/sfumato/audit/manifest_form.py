@@ -150,7 +150,7 @@ _PARAMETERS = {
     **_each("max_false_fraction threshold max_seconds time_budget", "number"),
     **_each("max_performance_loss", "number?"),
     **_each("allow_increase refine regroup slicing strict keep_frequent", "truth"),
-    **_each("variant distance attacker learner metric calibration loss", "text"),
+    **_each("variant distance attacker learner metric calibration loss gain_correction", "text"),
     **_each("criterion choose search lists test generalization rule split on_infeasible", "text"),
     **_each("sensitive gain_target", "text?"),
     "targets?": ("text?", ["text"]),
@@ -242,7 +242,7 @@ _EVIDENCE = {
 
 _FILE = {"name": "text?", "sha256": "hash?", "format": "word", "rows": "count"}
 _COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], "missing?": ["text"]}
-_PACKAGES = "python sfumato numpy scipy scikit-learn pyarrow duckdb narwhals opendp"
+_PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
 _MANIFEST = {
     "sfumato_manifest": "version",
     "input": ("null", {**_FILE, "columns": "count"}),

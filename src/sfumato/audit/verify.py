@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from sfumato.audit.beside import Beside
 from sfumato.audit.breach import check_breach_promises, sample_words
@@ -25,6 +28,7 @@ from sfumato.audit.evidence import (
 )
 from sfumato.audit.exactness import NOISE, check_exactness
 from sfumato.audit.fidelity import check_fidelity
+from sfumato.audit.file_bytes import check_file
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
 from sfumato.audit.levels import (
     LEVELS_BESIDE_ORIGINAL,
@@ -33,12 +37,14 @@ from sfumato.audit.levels import (
     measured_level,
     needs_original,
 )
+from sfumato.audit.spelling import check_spelling
 from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING, LDiversity, TCloseness
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
+from sfumato.table.weighted import OpenColumn
 
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
@@ -56,6 +62,7 @@ def audit_release(
     original: AnyTable | None = None,
     released_sha256: str | None = None,
     original_sha256: str | None = None,
+    file: str | Path | None = None,
     check_audited_values: bool = True,
     check_roles: Declared = False,
 ) -> AuditReport:
@@ -67,6 +74,8 @@ def audit_release(
         The parsed JSON. Roles and kinds of the released columns are taken from it.
     released_sha256, original_sha256 : str or None
         Hashes of the files that were read; compared with the manifest's, which must then have one.
+    file : path or None
+        Where the release was read from: every byte there must be accounted for.
     check_audited_values : bool
         Whether the levels found must equal those that the manifest gives as audited.
     check_roles : bool or collection of str
@@ -83,6 +92,10 @@ def audit_release(
     before = Columns(original) if original is not None else None
     found: list[Check | Unchecked] = [check_digest(manifest, claims)]
     found.extend(_check_hashes(claims, released_sha256, original_sha256))
+    if file is not None:
+        types = None if before is None else types_of(before)
+        found.extend(check_file(file, claims, released_sha256))
+        found.extend(check_spelling(values_of(columns), claims, types))
     found.extend(check_shape(released, columns, claims))
     found.append(_check_promises_exist(claims))
     found.extend(_check_bucket_promises(claims))
@@ -166,6 +179,17 @@ def _judge_noise(
     elif is_synthetic(manifest):
         said = "whether the released counts are too exact for the stated noise, which needs the original"
         yield Unchecked(NOISE, said, GIVE_ORIGINAL)
+
+
+def values_of(columns: Columns) -> dict[str, list[pa.Array]]:
+    """Distinct values of the columns that list them; a feature has no spelling."""
+    coded = [name for name in columns.names if columns.feature(name) is None]
+    return {name: [columns.coded(name).values] for name in coded if not isinstance(columns.coded(name), OpenColumn)}
+
+
+def types_of(columns: Columns) -> dict[str, pa.DataType]:
+    """Arrow types of the columns; a feature holds whole numbers."""
+    return {name: columns.type_of(name) for name in columns.names}
 
 
 def _check_hashes(claims: Claims, released: str | None, original: str | None) -> Iterator[Check]:

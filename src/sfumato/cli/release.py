@@ -17,7 +17,6 @@ from sfumato.cli.options import (
     read_options,
     reading_options,
     role_options,
-    with_given_roles,
 )
 from sfumato.schema import PROJECT_NAME
 
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
     from sfumato.contract import Progress, Release
     from sfumato.manifest import AnyTable
     from sfumato.project import Project
-    from sfumato.schema import Role
     from sfumato.table.coding import Source
     from sfumato.table.describe import ColumnGuess
-    from sfumato.table.read import ReadOptions
 
 HIERARCHIES = "hierarchies"
 
@@ -83,6 +80,9 @@ def command(
 
     A parameter that is a table is given entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are
     looked up in the working folder, those that a project file names in the folder of that file.
+
+    For differential privacy (laplace-dp, exponential-dp) nothing is guessed from the rows: --target and
+    --quasi-identifiers must be given, other columns are never released, and incomplete rows stay.
 
     With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
     release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.
@@ -149,6 +149,7 @@ def checked_output(output: Path | None, source: Source | None, *, force: bool) -
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     from sfumato.mechanisms import build_mechanism, mechanism_info
+    from sfumato.perturbation.features import described_publicly
     from sfumato.project import DEFAULT_MECHANISM
     from sfumato.publishing import make_release
     from sfumato.table.read import read_table
@@ -157,7 +158,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     name = settings["mechanism"] or DEFAULT_MECHANISM
     guesses: list[ColumnGuess] = []
     if mechanism_info(name).is_differentially_private:
-        table = _described_publicly(data, options, roles)
+        table = described_publicly(data, options, roles)
     else:
         table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
     mechanism = build_mechanism(name, merged_parameters({}, settings))
@@ -167,28 +168,6 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
         return make_release(table, mechanism, progress=progress), table
 
     return Order(name, output, table.source, make, tuple(guesses))
-
-
-def _described_publicly(data: str, options: ReadOptions, roles: dict[str, Role]) -> AnyTable:
-    """Read a file for differential privacy, under which no role may be guessed from the rows.
-
-    Columns that are not named are never released.
-    """
-    from sfumato.errors import InvalidParameterError
-    from sfumato.perturbation.features import public_options
-    from sfumato.schema import Role
-    from sfumato.table.read import read_table
-
-    options = public_options(data, options)
-    lacking = [role for role in (Role.TARGET, Role.QUASI_IDENTIFIER) if role not in roles.values()]
-    if lacking:
-        raise InvalidParameterError(
-            "roles",
-            f"got no {' and no '.join(lacking)}",
-            allowed="given for differential privacy: guesses would look at the rows",
-            hint="name the class with --target and the features with --quasi-identifiers; others are not released",
-        )
-    return with_given_roles(read_table(data, options=options), roles)
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
@@ -204,9 +183,14 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
 
 
 def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
-    """Read a project file; mechanism, parameters and output that are given as flags win."""
+    """Read a project file; mechanism, parameters and output that are given as flags win.
+
+    Parameters in the file are about the mechanism that the file names. Where a flag names another one, those that it
+    does not take are left out, which is said.
+    """
     from sfumato.errors import InvalidParameterError
-    from sfumato.project import load_project
+    from sfumato.mechanisms import foreign_parameters
+    from sfumato.project import DEFAULT_MECHANISM, load_project
     from sfumato.project_release import mechanism_of_project
     from sfumato.table.read import ReadOptions
 
@@ -215,6 +199,12 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
     written = load_project(path)
     name, declared = mechanism_of_project(replace(written, mechanism=settings["mechanism"] or written.mechanism))
+    foreign = foreign_parameters(name, written.mechanism or DEFAULT_MECHANISM, declared)
+    if foreign:
+        own = written.mechanism or DEFAULT_MECHANISM
+        said = f"{written.path.name} sets {', '.join(foreign)} for {own}; not used, {name} does not take it"
+        click.echo(f"note: {said}", err=True)
+        declared = {key: value for key, value in declared.items() if key not in foreign}
     output = Path(settings["output"]) if settings["output"] else written.output
     parameters = merged_parameters(declared, settings)  # the plan for binary features is among them
     return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output)

@@ -16,7 +16,10 @@ _PACKAGES = ("starlette", "uvicorn", "python_multipart")
 @click.option("--project", metavar="FILE", help="Project file to use; made if it is not there. Default: sfumato.toml.")
 @click.option("--port", type=int, default=0, help="Port to listen on. Default: a free one.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; any other needs the next 3."
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; any other needs the next 4."
+)
+@click.option(
+    "--root", metavar="FOLDER", help="Folder whose files the page may use. Default: all that this account may use."
 )
 @click.option("--token", envvar="SFUMATO_TOKEN", help="Secret of the address. Default: random. Also: SFUMATO_TOKEN.")
 @click.option("--tls-cert", metavar="FILE", help="Certificate chain (PEM); the page is then served over https.")
@@ -29,6 +32,7 @@ def command(
     project: str | None,
     port: int,
     host: str,
+    root: str | None,
     token: str | None,
     tls_cert: str | None,
     tls_key: str | None,
@@ -46,7 +50,7 @@ def command(
       sfumato serve
       sfumato serve admissions.csv
       sfumato serve --project sfumato.toml --port 8050 --no-browser
-      SFUMATO_TOKEN=… sfumato serve --host 10.0.0.3 --tls-cert page.crt --tls-key page.key --allow-host page.example
+      SFUMATO_TOKEN=… sfumato serve --host 10.0.0.3 --root /srv/tables --tls-cert page.crt --tls-key page.key
     """
     _check_extra()
     from sfumato.web.settings import PageSettings, size_in_bytes
@@ -62,6 +66,7 @@ def command(
         data=_existing(data) if data is not None else None,
         project=_project(project, has_data=data is not None) if project is not None else None,
         open_browser=not no_browser,
+        root=Path(root).absolute() if root is not None else None,
     )
     from sfumato.web.server import serve
 

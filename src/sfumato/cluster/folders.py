@@ -141,7 +141,9 @@ def _is_about(target: Path, inputs: Sequence[Path]) -> bool:
 def _check_replaceable(folder: Path, *, force: bool) -> None:
     if not force:
         problem = "exists already"
-        raise OutputError(problem, path=folder, hint="use --force (in Python force=True) to replace it")
+        raise OutputError(
+            problem, path=folder, hint="move it away, or say that it is to be replaced", remedy=("force",)
+        )
     with explained_writing(folder):
         is_known = all(path.is_file() and _is_of_spark(path.name) for path in folder.iterdir())
     if not is_known:

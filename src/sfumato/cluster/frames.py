@@ -106,6 +106,12 @@ def parquet_frame(session: Session, stored: StoredParquet) -> Frame:
     return numbered.select(*(cell.alias(name) for cell, name in zip(cells, columns.names, strict=True)))
 
 
+def check_types(columns: pa.Schema, place: str) -> None:
+    """Refuse columns of a type that Spark does not know; no session is needed."""
+    for field in columns:
+        _read_as(field, place)
+
+
 def _read_as(field: pa.Field, place: str) -> pa.DataType:
     """Type as which Spark gives back the very values of a column."""
     own = field.type.value_type if pa.types.is_dictionary(field.type) else field.type

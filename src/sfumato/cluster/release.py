@@ -72,7 +72,7 @@ def publish_on_cluster(
         manifest = proposal.release.with_manifest(output=output).manifest
         released = _open_released(original.session, folder.rows, manifest, memory)
         written = proposal.release.with_manifest(output=output | {"sha256": _sha256(released)})
-        report = _audited(released, written.manifest, memory, original)
+        report = _audited(released, written.manifest, folder.rows, memory, original)
         report.raise_if_failed()
         with explained_writing(manifest_target):
             manifest_file.file.write(written.manifest.to_json().encode())
@@ -122,6 +122,7 @@ def audit_cluster_file(
             most_cells=memory.most_cells(len(released.schema)),
             original=original,
             released_sha256=_sha256(released),
+            file=path,
             original_sha256=_sha256(original),
             check_roles=check_roles,
         )
@@ -143,7 +144,9 @@ def _write(proposal: ClusterProposal, folder: PendingFolder) -> None:
     folder.complete()
 
 
-def _audited(released: ClusterTable, manifest: Manifest, memory: Memory, original: ClusterTable) -> AuditReport:
+def _audited(
+    released: ClusterTable, manifest: Manifest, folder: Path, memory: Memory, original: ClusterTable
+) -> AuditReport:
     with watching(original.session), exact_settings(original.session):
         return audit_cluster(
             released,
@@ -151,6 +154,7 @@ def _audited(released: ClusterTable, manifest: Manifest, memory: Memory, origina
             most_cells=memory.most_cells(len(released.schema)),
             original=original,
             released_sha256=manifest.output["sha256"],
+            file=folder,
             check_roles=True,
         )
 

@@ -193,7 +193,7 @@ def _no_java(log: IO[bytes]) -> ClusterError:
     log.seek(0)
     if _OLD_JAVA in log.read(2**20):
         return ClusterError("this Java is too old for Spark", hint="install Java 17 or newer, or set JAVA_HOME to it")
-    hint = "try 'java -version'; Spark 4 needs Java 17 or newer and about 1 GB of memory"
+    hint = "start java by itself to see why; Spark 4 needs Java 17 or newer and about 1 GB of memory"
     return ClusterError("Java does not start", hint=hint)
 
 

@@ -7,23 +7,34 @@ never rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.cluster.frames import Frame, Lookup, Session, exact_settings, looked_up, numbered_columns, parquet_frame
+from sfumato.cluster.frames import (
+    Frame,
+    Lookup,
+    Session,
+    check_types,
+    exact_settings,
+    looked_up,
+    numbered_columns,
+    parquet_frame,
+)
 from sfumato.cluster.open_columns import clean_cell, kind_of_open, says_of_cells
 from sfumato.cluster.watching import watching
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
 from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.bytes import open_stored
 from sfumato.table.cells import CellRules, ColumnCoder, check_names, plain_array
 from sfumato.table.coding import Source, Table, plain_type
 from sfumato.table.outlined import OutlinedTable
-from sfumato.table.parquet_folder import StoredParquet, refuse_more_than_parts
+from sfumato.table.parquet_folder import StoredParquet, is_folder, refuse_more_than_parts
 from sfumato.table.read import DEFAULT_OPTIONS, ReadOptions, check_covers
 from sfumato.table.weighted import OpenColumn, WeightedColumn
 
@@ -97,6 +108,46 @@ class ClusterTable(OutlinedTable):
         """Refuse a file whose bytes are others than when it was opened; nothing is known of a DataFrame."""
         if self._hashed is not None:
             self._hashed.ensure_unchanged()
+
+
+def check_cluster_file(
+    path: str | os.PathLike[str], options: ReadOptions = DEFAULT_OPTIONS, *, named: Collection[str] = ()
+) -> tuple[int, tuple[str, ...]]:
+    """Refuse what the ends of the files alone say that a cluster will refuse, before Java is started.
+
+    Parameters
+    ----------
+    named : collection of str
+        Columns that somebody gives a role.
+
+    Returns
+    -------
+    n_rows : int
+    names : tuple of str
+        Names of the columns.
+
+    Raises
+    ------
+    InputError, ColumnNotFoundError, InvalidParameterError
+        As :func:`open_cluster` does.
+    """
+    _check_options(options)
+    if not is_folder(path):
+        with open_stored(path, in_blocks=True):
+            pass
+    stored = StoredParquet(Path(path), sha256="")
+    columns = stored.check_columns()
+    check_types(columns, str(path))
+    stored.check_unpacking(in_blocks=True)
+    names = tuple(check_names(columns.names, place=str(path)))
+    for name in named:
+        if name not in names:
+            raise ColumnNotFoundError(name, names, where=str(path))
+    n_rows = stored.n_rows()
+    if not n_rows:
+        problem = "holds no data rows"
+        raise InputError(problem, path=str(path))
+    return n_rows, names
 
 
 def open_cluster(
@@ -269,6 +320,5 @@ def _check_options(options: ReadOptions) -> None:
         raise InvalidParameterError("DATA read by a cluster", "got another format", allowed="Parquet", hint=hint)
     if options.complete_rows_only:
         hint = "leave incomplete rows out of the file beforehand"
-        raise InvalidParameterError(
-            "--drop-incomplete", "got a cluster too", allowed="used without a cluster", hint=hint
-        )
+        allowed = "left out for a table on a cluster"
+        raise InvalidParameterError("complete_rows_only", "got it", allowed=allowed, hint=hint)

@@ -71,8 +71,8 @@ def _was_interrupted(error: BaseException) -> bool:
 
 
 def _java_ended(master: str | None) -> ClusterError:
-    hint = "perhaps the memory was used up; give the driver more with --memory"
-    return ClusterError("the Java process of the driver has ended", master=master, hint=hint)
+    hint = "perhaps the memory was used up; give the driver more"
+    return ClusterError("the Java process of the driver has ended", master=master, hint=hint, remedy=("memory",))
 
 
 def _in_our_words(error: BaseException, master: str | None) -> ClusterError | InputError:
@@ -90,8 +90,9 @@ def _in_our_words(error: BaseException, master: str | None) -> ClusterError | In
         hint = "moments in nanoseconds and times of day are such; write them in microseconds or as texts"
         return InputError("a column is of a type that Spark does not know", hint=hint)
     if _TOO_LARGE.search(text):
-        hint = "take fewer columns or coarser values, or give more memory (--memory; spark.executor.memory)"
-        return ClusterError("the memory of the cluster or of its driver is not enough", master=master, hint=hint)
+        problem = "the memory of the cluster or of its driver is not enough"
+        hint = "take fewer columns or coarser values, or give more memory (to workers by spark.executor.memory)"
+        return ClusterError(problem, master=master, hint=hint, remedy=("memory",))
     kind = _kind(error)
     hint = "the logs of the Spark workers tell more, and the settings in spark-defaults.conf may not fit together"
     return ClusterError(f"Spark could not finish the work ({kind})", master=master, hint=hint)

@@ -155,8 +155,8 @@ def party_config_text(
     session = "spring"
     ca = "authority.crt"
     key = "a.key"
-    # schema = "schema.json"  # stands in for --schema
-    # output = "release.csv"  # stands in for --output
+    # schema = "schema.json"  # if the command does not name it
+    # output = "release.csv"  # if the command does not name it
     timeout = 60  # seconds for one round
     start_timeout = 300  # seconds to wait for parties that are not up yet
     # [listen]  # where to listen, if not where the others find this party
@@ -175,8 +175,8 @@ def party_config_text(
         f"session = {toml_text(session)}",
         f"ca = {toml_text(ca.as_posix())}",
         f"key = {toml_text(key.as_posix())}",
-        '# schema = "schema.json"  # stands in for --schema',
-        '# output = "release.csv"  # stands in for --output',
+        '# schema = "schema.json"  # if the command does not name it',
+        '# output = "release.csv"  # if the command does not name it',
         f"timeout = {timeout:g}  # seconds for one round",
         f"start_timeout = {start_timeout:g}  # seconds to wait for parties that are not up yet",
         "# [listen]  # where to listen, if not where the others find this party",
@@ -189,11 +189,11 @@ def party_config_text(
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    hint = "'sfumato collaborate keys' writes one for every party"
     try:
         return tomllib.loads(path.read_bytes().decode())
     except FileNotFoundError:
-        raise InputError("there is no such party file", path=path, hint=hint) from None
+        hint = "make one for every party"
+        raise InputError("there is no such party file", path=path, hint=hint, remedy=("party_files",)) from None
     except UnicodeDecodeError:
         raise InputError("is not UTF-8 text", path=path) from None
     except (tomllib.TOMLDecodeError, RecursionError) as exc:

@@ -113,8 +113,9 @@ def in_shared_roles(table: AnyTable, schema: SharedSchema, roles: Mapping[str, R
             raise InvalidParameterError(f"the role of '{name}'", "got another", allowed="that of the shared schema")
     for name in plain.schema.names():
         if name not in shared and name not in given:
-            hint = "--identifiers and --sensitive keep it back, --other releases it as it is"
-            raise SchemaError("is not in the shared schema and has no role", column=name, hint=hint)
+            problem = "is not in the shared schema and has no role"
+            hint = "give it one: identifier and sensitive keep it back, other releases it as it is"
+            raise SchemaError(problem, column=name, hint=hint, remedy=("roles",))
     return plain.with_schema(plain.schema.with_roles(given | shared))
 
 

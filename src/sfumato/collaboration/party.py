@@ -156,7 +156,8 @@ def take_part(
     if target is not None:
         check_targets(target, manifest_path_for(target), rows.source, force=force)
     elif not plan.dry_run:
-        raise InvalidParameterError("output", "got none", allowed="given", hint="a file name such as -o release.csv")
+        hint = "name a file such as release.csv"
+        raise InvalidParameterError("output", "got none", allowed="given", hint=hint, remedy=("output",))
     record = transcript or Transcript()
     _check_paths(config, rows, target, record.path)
     choose = _chooser(schema, own_counts, plan, config.timeout)

@@ -25,8 +25,8 @@ def too_many_cells(names: Sequence[str], most: int, place: str) -> TooManyCellsE
         f"the columns {listed} have more than {most:,} distinct combinations, "
         "which is all that fits in the memory given"
     )
-    hint = "take fewer quasi-identifiers, coarser values in the file, or more --memory"
-    return TooManyCellsError(problem, path=place, hint=hint)
+    hint = "take fewer quasi-identifiers, coarser values in the file, or more memory"
+    return TooManyCellsError(problem, path=place, hint=hint, remedy=("memory",))
 
 
 def refuse_open(outline: Table, names: Sequence[str]) -> None:

@@ -102,7 +102,7 @@ def display_of_manifest(manifest: Manifest, kind: str | None = None, *, path: st
     """
     known = registered_displays()
     if kind is not None and kind not in known:
-        raise InvalidParameterError("--kind", f"got '{kind}'", allowed=f"one of {', '.join(known)}")
+        raise InvalidParameterError("kind", f"got '{kind}'", allowed=f"one of {', '.join(known)}")
     wanted = known if kind is None else {kind: known[kind]}
     drawable = [entry for entry in wanted.values() if entry.can_draw(manifest)]
     if not drawable:
@@ -111,7 +111,7 @@ def display_of_manifest(manifest: Manifest, kind: str | None = None, *, path: st
         raise ManifestError(problem, path=path, hint=f"pictures there are: {listed}")
     if len(drawable) > 1:
         names = ", ".join(entry.name for entry in drawable)
-        raise InvalidParameterError("--kind", "got none", allowed=f"one of {names}, as the manifest has all of them")
+        raise InvalidParameterError("kind", "got none", allowed=f"one of {names}, as the manifest has all of them")
     return drawable[0].from_manifest(manifest)
 
 

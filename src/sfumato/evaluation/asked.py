@@ -76,7 +76,7 @@ class AskedGuarantee:
             number = float("nan")
         if name not in _PROMISES or not math.isfinite(number):
             allowed = f"NAME=NUMBER with a name of {', '.join(_PROMISES)}"
-            raise InvalidParameterError("--guarantee", f"got '{text}'", allowed=allowed)
+            raise InvalidParameterError("guarantee", f"got '{text}'", allowed=allowed)
         return cls(name, number)
 
     def __str__(self) -> str:

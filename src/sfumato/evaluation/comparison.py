@@ -154,7 +154,7 @@ class Comparison:
             notes.append(f"utility was measured on {most:,} of {n_rows:,} rows; release and risk are of all rows")
         if any(TIME_LIMITS & set(one.point.parameters) for one in self.points):
             notes.append(
-                "searches had a time limit, which --json and -o show; with more time they may find better ones"
+                "searches had a time limit, which is among their parameters; with more time they may find better ones"
             )
         if any(one.is_done and one.result["risk"]["headline"]["marketer"] is None for one in self.points):
             notes.append("rows that were drawn anew are nobody's: their risk of re-identification is taken as 0")

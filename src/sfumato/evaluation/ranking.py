@@ -161,7 +161,8 @@ def refusal(points: Sequence[RankedPoint], asked: Sequence[AskedGuarantee]) -> P
     if unmeasured:
         guarantee = f"{listed(asked) or 'any release'} on the training rows of every fold"
         kept = f"{', '.join(unmeasured[:_SHOWN])} can be released, but the utility was not measured"
-        return PrivacyNotAchievableError(guarantee, best_level=None, hint=f"{kept}; more --folds have more rows each")
+        hint = f"{kept}; more folds have more rows each"
+        return PrivacyNotAchievableError(guarantee, best_level=None, hint=hint, remedy=("n_folds",))
     alone = [f"{one} by {next(p.point.label for p in points if p.promises(one))}" for one in asked]
     hint = f"each is promised alone: {'; '.join(alone)}; name a point with all of them in [compare.grid]"
     problem = "no point of the grid promises"
@@ -194,6 +195,7 @@ def _missed(points: Sequence[RankedPoint], wanted: AskedGuarantee, *, is_asked: 
         best_level=best,
         hint="; ".join(hints),
         problem="cannot be met:" if is_refused else "no point of the grid promises",
+        remedy=("timeout",) if any(one.result["status"] == Status.TIMED_OUT for one in points) else (),
     )
 
 
@@ -210,7 +212,7 @@ def _reached(one: RankedPoint, wanted: AskedGuarantee) -> float | None:
 def _what_went_wrong(points: Sequence[RankedPoint]) -> str:
     counts = {status: sum(one.result["status"] == status for one in points) for status in Status}
     shown = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
-    return f"of {counted(len(points), 'point')}: {shown}; look at their reasons, or give more time with --timeout"
+    return f"of {counted(len(points), 'point')}: {shown}; look at their reasons, or give more time"
 
 
 def counted(n: int, what: str) -> str:

@@ -132,7 +132,7 @@ class RunFolder:
         """Make the folder, or refuse what cannot be one."""
         if self.path.exists() and not self.path.is_dir():
             problem = "is a file, not a folder"
-            raise OutputError(problem, path=self.path, hint="name another folder with --run-folder")
+            raise OutputError(problem, path=self.path, hint="name another folder", remedy=("run_folder",))
         with explained_writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
 

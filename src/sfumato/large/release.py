@@ -53,9 +53,10 @@ def check_able(mechanism: object) -> Propose:
     for able, way in _WAYS:
         if isinstance(mechanism, able):
             return way
-    hint = "choose another one with -m, or leave --memory out"
+    hint = "choose another one, or hold the table in memory"
     allowed = f"one that needs no more than counts ({', '.join(able_mechanisms())})"
-    raise InvalidParameterError("a mechanism with --memory", "got another", allowed=allowed, hint=hint)
+    name, remedy = "a mechanism for a table that is read in blocks", ("mechanism",)
+    raise InvalidParameterError(name, "got another", allowed=allowed, hint=hint, remedy=remedy)
 
 
 def propose(original: LargeTable, mechanism: object, memory: Memory, *, progress: Progress | None = None) -> Proposal:
@@ -113,6 +114,7 @@ def staged_large(
             memory=memory.n_bytes,
             original=original,
             released_sha256=digest,
+            file=written,
             check_roles=True,
             told=told,
         )
@@ -130,7 +132,7 @@ def check_output_format(path: str | Path) -> None:
     """Refuse an output of a format that is not written row by row."""
     if writable_format_of(path) not in BLOCK_FORMATS:
         allowed = f"a file of one of the formats that are written row by row ({', '.join(BLOCK_FORMATS)})"
-        raise InvalidParameterError("output with --memory", "got another", allowed=allowed)
+        raise InvalidParameterError("output of a table that is read in blocks", "got another", allowed=allowed)
 
 
 def audit_large_file(
@@ -152,6 +154,7 @@ def audit_large_file(
         memory=memory.n_bytes,
         original=original,
         released_sha256=released.source.sha256,
+        file=path,
         original_sha256=original.source.sha256 if original is not None else None,
         check_roles=check_roles,
         told=told,

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln, xlogy
+
+Numbers = NDArray[np.float64]
+_MANY = 30.0
+"""Rows expected of a value in a class from which on the expansion for large counts is used."""
+_DEVIATIONS = 12.0
+"""Counts further from their mean than so many standard deviations have no part in it."""
 
 
 def entropy_bits(counts: ArrayLike) -> float:
@@ -57,3 +64,59 @@ def mutual_information_bits(contingency: ArrayLike) -> float:
     """
     counts = np.asarray(contingency, dtype=np.float64)
     return max(0.0, entropy_bits(counts.sum(axis=0)) - conditional_entropy_bits(counts))
+
+
+def expected_information_bits(contingency: ArrayLike) -> float:
+    r"""Mean mutual information, in bits, of independent value and class with the counts of a table's margins.
+
+    What :func:`mutual_information_bits` gives on average when the classes are dealt to the rows at random: the larger,
+    the more values there are. For :math:`a_i` rows with value i and :math:`b_j` of class j among n, the count of both
+    is hypergeometric, and :math:`E = \sum_{ij} E[\frac{n_{ij}}{n} \log_2 \frac{n \, n_{ij}}{a_i b_j}]`
+    (Vinh, Epps, Bailey: JMLR 11, 2010). Where every row has a value of its own it is the entropy of the class.
+
+    Notes
+    -----
+    Summed over the counts that can occur where :math:`a_i b_j / n` is below 30; else by the first term of the expansion
+    for large counts, :math:`(1 - a_i/n)(1 - b_j/n) / (2 n \ln 2)` (Miller, Madow), which is then right to a
+    percent.
+
+    Examples
+    --------
+    >>> round(expected_information_bits([[1, 0], [1, 0], [0, 1], [0, 1]]), 9)
+    1.0
+    >>> round(expected_information_bits([[2, 0], [0, 2]]), 4)
+    0.3333
+    """
+    counts = np.asarray(contingency, dtype=np.float64)
+    n_rows = counts.sum()
+    if not n_rows:
+        return 0.0
+    of_values, of_classes = counts.sum(axis=1), counts.sum(axis=0)
+    of_classes = of_classes[of_classes > 0]
+    sizes, n_values = np.unique(of_values[of_values > 0], return_counts=True)
+    a, b = (part.ravel() for part in np.meshgrid(sizes, of_classes, indexing="ij"))
+    is_many = a * b >= _MANY * n_rows
+    bits = np.zeros(len(a))
+    bits[is_many] = ((1 - a / n_rows) * (1 - b / n_rows))[is_many] / (2 * n_rows * np.log(2))
+    bits[~is_many] = _expected_cell_bits(a[~is_many], b[~is_many], float(n_rows))
+    return float(np.maximum(bits.reshape(len(sizes), -1).sum(axis=1) @ n_values, 0.0))
+
+
+def _expected_cell_bits(a: Numbers, b: Numbers, n: float) -> Numbers:
+    """Mean of (m / n) log2(n m / (a b)) over hypergeometric counts m of a value with a rows in a class with b."""
+    mean = a * b / n
+    spread = _DEVIATIONS * np.sqrt(mean) + _DEVIATIONS**2
+    low = np.maximum(np.maximum(np.floor(mean - spread), a + b - n), 1.0)
+    high = np.minimum(np.ceil(mean + spread), np.minimum(a, b))
+    lengths = np.maximum(high - low + 1, 0).astype(np.intp)
+    cell = np.repeat(np.arange(len(a)), lengths)
+    m = low[cell] + (np.arange(len(cell)) - np.repeat(np.cumsum(lengths) - lengths, lengths))
+    a_of, b_of = a[cell], b[cell]
+    ways = _log_ways(b_of, m) + _log_ways(n - b_of, a_of - m) - _log_ways(np.full(len(cell), n), a_of)
+    bits = np.exp(ways) * (xlogy(m, m) + m * np.log(n / (a_of * b_of))) / (n * np.log(2))
+    return np.bincount(cell, weights=bits, minlength=len(a)).astype(np.float64)
+
+
+def _log_ways(n: Numbers, m: Numbers) -> Numbers:
+    """Logarithm of the number of ways to choose m of n."""
+    return np.asarray(gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,10 @@ from sfumato.schema import Column, Kind, Role
 from sfumato.table.binarize import BinarizePlan, binarize
 from sfumato.table.binary import ONE_OF, BinaryTable, Feature
 from sfumato.table.coding import CodedColumn, Table, is_number_type, reads_as_number
+from sfumato.table.describe import redescribed
 from sfumato.table.feature_rules import TRUE_TEXTS, AsIs, Assignment, CutPoints, Drop, OneOf, cell_texts
 from sfumato.table.formats import format_of
-from sfumato.table.read import ReadOptions
+from sfumato.table.read import ReadOptions, read_table
 
 _SPARSE = "libsvm"
 _MIDNIGHT = re.compile(r"(?<=\d)[ T]00:00(:00(\.0+)?)?$", re.ASCII)
@@ -35,7 +36,34 @@ def as_plan(given: BinarizePlan | Mapping[str, Any] | None) -> BinarizePlan | No
     return given if given is None or isinstance(given, BinarizePlan) else BinarizePlan.from_dict(given)
 
 
-def public_options(path: str | Path, options: ReadOptions) -> ReadOptions:
+def described_publicly(data: Any, options: ReadOptions, roles: Mapping[str, Role]) -> AnyTable:
+    """Read a table with the roles that are given and no other: none may be guessed from the rows.
+
+    Columns that are not named are never released.
+
+    Raises
+    ------
+    InvalidParameterError
+        If no target or no feature is named, or the data cannot be read without a look at the rows.
+    """
+    options = public_options(data, options)
+    lacking = [role for role in (Role.TARGET, Role.QUASI_IDENTIFIER) if role not in roles.values()]
+    if lacking:
+        raise InvalidParameterError(
+            "roles",
+            f"got no {' and no '.join(lacking)}",
+            allowed="given for differential privacy: guesses would look at the rows",
+            hint="name the class as target and the features as quasi-identifiers; other columns are not released",
+            remedy=("target", "quasi_identifiers"),
+        )
+    table = read_table(data, options=options)
+    described = _beside(table).schema
+    for name in roles:
+        described[name]
+    return redescribed(table, [replace(c, role=roles.get(c.name, Role.OTHER)) for c in described])
+
+
+def public_options(data: Any, options: ReadOptions) -> ReadOptions:
     """Complete the way a file is read so that no cell of it is an error; refuse what cannot be read like that.
 
     Raises
@@ -45,7 +73,8 @@ def public_options(path: str | Path, options: ReadOptions) -> ReadOptions:
     """
     if options.complete_rows_only:
         raise _drops_rows()
-    if (options.format or format_of(path).removesuffix(".gz")) == _SPARSE:
+    by_name = format_of(data).removesuffix(".gz") if isinstance(data, str | PathLike) else None
+    if (options.format or by_name) == _SPARSE:
         raise _sparse()
     return replace(options, mixed_as_text=True)
 

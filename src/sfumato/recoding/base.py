@@ -191,7 +191,7 @@ class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
     def _checked(self, table: AnyTable) -> Table:
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose features have no ranges or sets to be coarsened into"
-            raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
+            raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
         check_group_size(self.k, table.n_rows)
         table.schema.check_quasi_identifiers("to coarsen")
         return table

@@ -143,7 +143,7 @@ def checked_table(table: AnyTable, sensitive: str | None) -> tuple[Table, str]:
     """
     if not isinstance(table, Table):
         problem = "is a sparse 0/1 table, whose features have no sensitive column beside them"
-        raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
+        raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
     table.schema.check_quasi_identifiers("from which to part the sensitive value")
     named = list(dict.fromkeys([*([sensitive] if sensitive else []), *table.schema.names(Role.SENSITIVE)]))
     if len(named) != 1:

@@ -147,8 +147,8 @@ def _check_covered(rows: NDArray[np.intp], column: CodedColumn, name: str) -> No
         f"its hierarchy does not cover {int(uncovered.sum()):,} of {len(rows):,} values "
         f"({n_rows:,} of {column.n_rows:,} rows)"
     )
-    hint = "add a row for each ('sfumato hierarchy check' counts them), or build one with 'sfumato hierarchy build'"
-    raise SchemaError(problem, column=name, hint=hint)
+    hint = "add a row for each, or build a hierarchy that covers them"
+    raise SchemaError(problem, column=name, hint=hint, remedy=("hierarchies",))
 
 
 def _with_missing(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,11 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.recoding.base import check_truth_value
-from sfumato.recoding.global_recoding import GlobalRecoder, recoder_parameters
+from sfumato.recoding.global_recoding import MAX_SECONDS_HELP, GlobalRecoder, recoder_parameters
 from sfumato.recoding.lattice_class_losses import CLASS_LOSSES, LOSSES
 from sfumato.recoding.level_recoding import LevelRecoding
 from sfumato.recoding.privacy_goal import sensitive_numbers
-from sfumato.recoding.weights import information_gains, weights_by_gain
+from sfumato.recoding.weights import CORRECTIONS, information_gains, weights_by_gain
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.weighted import CountedTable
@@ -40,6 +40,10 @@ class GainRecoder(GlobalRecoder):
     ----------
     k, max_suppressed_fraction, l, variant, c, t, distance, sensitive, loss, hierarchies, regroup, max_seconds
         See :class:`sfumato.recoding.global_recoding.GlobalRecoder`.
+    gain_correction : {"independence", "none"}, default="independence"
+        What is subtracted from a column's gain, so that many values alone give no gain: the mean gain of independent
+        columns with the same counts, or nothing, as in the paper. Numbers and dates are cut by description length
+        either way.
     gain_target : str or None
         Column that the gain is about; ``None`` takes the target. (The paper's printed gains are about sex, though its
         task is salary.)
@@ -51,7 +55,8 @@ class GainRecoder(GlobalRecoder):
     Attributes
     ----------
     gains_ : dict
-        Information gain of each quasi-identifier in bits, H(C) - H(C|X).
+        Information gain of each quasi-identifier in bits, H(C) - H(C|X), see
+        :func:`sfumato.recoding.weights.information_gains`.
 
     References
     ----------
@@ -84,6 +89,7 @@ class GainRecoder(GlobalRecoder):
         gain_target: str | None = None,
         slicing: bool = False,
         threshold: float = 0.02,
+        gain_correction: Literal["independence", "none"] = "independence",
     ) -> None:
         super().__init__(
             k=k,
@@ -102,6 +108,7 @@ class GainRecoder(GlobalRecoder):
         self.gain_target = gain_target
         self.slicing = slicing
         self.threshold = threshold
+        self.gain_correction = gain_correction
 
     def columns(self, table: Table) -> tuple[str, ...]:
         """All quasi-identifiers, or those of low gain where the paper's slicing is asked for."""
@@ -165,7 +172,7 @@ class GainRecoder(GlobalRecoder):
         if about is None:
             problem = "information gain is about a target, and the table has none"
             raise SchemaError(problem, hint="give one column the role target, or name it with gain_target")
-        return information_gains(table, table.schema.names(Role.QUASI_IDENTIFIER), about)
+        return information_gains(table, table.schema.names(Role.QUASI_IDENTIFIER), about, self.gain_correction)
 
 
 def _least_different_values(
@@ -198,10 +205,13 @@ MECHANISMS = (
             Parameter("loss", str, "loss", "what is minimized, weighted by gain", LOSSES),
             Parameter("hierarchies", dict, None, "files by column (default: the project's, else built)"),
             Parameter("regroup", bool, True, "recode suppressed rows once more among themselves"),
-            Parameter("max_seconds", float, 60.0, "after this time the best found so far is taken"),
+            Parameter("max_seconds", float, 60.0, MAX_SECONDS_HELP),
             Parameter("gain_target", str, None, "column that the gain is about (default: the target)"),
             Parameter("slicing", bool, False, "the paper's way: leave useful columns UNPROTECTED as they are"),
             Parameter("threshold", float, 0.02, "gain in bits from which a column is left as it is, where slicing"),
+            Parameter(
+                "gain_correction", str, "independence", "of gains for many values; none: the paper's", CORRECTIONS
+            ),
         ),
         compared=Compared(combinations({"k": [3, 5, 10, 20]}), most_columns=100, time_limit="max_seconds"),
     ),

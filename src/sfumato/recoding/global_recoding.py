@@ -20,12 +20,13 @@ from sfumato.recoding.base import check_choices, check_group_size, check_truth_v
 from sfumato.recoding.covering import Covered, covered
 from sfumato.recoding.frames import described_frame
 from sfumato.recoding.hierarchy_sources import hierarchies_of
-from sfumato.recoding.lattice import LatticeProblem
+from sfumato.recoding.lattice import LatticeProblem, check_suppression_limit
 from sfumato.recoding.lattice_class_losses import LOSSES, TARGET_LOSSES
 from sfumato.recoding.lattice_search import LatticeResult, search_lattice
 from sfumato.recoding.level_recoding import LevelRecoding, penalty_of
 from sfumato.recoding.privacy_goal import PrivacyGoal
 from sfumato.recoding.regrouping import regroup
+from sfumato.recoding.time_limit import TimeLimit
 from sfumato.recoding.weights import column_weights
 from sfumato.schema import Role, Schema
 from sfumato.table.binary import BinaryTable
@@ -36,6 +37,8 @@ VARIANTS = ("distinct", "entropy", "recursive")
 DISTANCES = ("equal", "ordered")
 SEARCH_SHARE = 0.8
 """Share of the time for the levels; the rest is for suppressed rows, which gain more by it."""
+LEAST_SECONDS = 0.5
+"""Seconds that a search gets, if the limit is not less, where preparation took nearly all the time."""
 
 
 class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
@@ -49,7 +52,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
     k : int, default=5
         Rows of a class.
     max_suppressed_fraction : float, default=0.015
-        Largest share of the rows that may be suppressed, at least 0 and below 1.
+        Largest share of the rows that may be suppressed, from 0 to 1; one row at least is released.
     l, variant, c
         l-diversity of every sensitive column: ``distinct``, ``entropy`` or ``recursive`` with ``c``; ``None``: none.
     t, distance
@@ -67,7 +70,10 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
     regroup : bool, default=True
         Whether suppressed rows are recoded once more among themselves.
     max_seconds : float, default=60
-        After this time the best found so far is taken.
+        After this time the best found so far is taken. It covers all of :meth:`recode`: hierarchies built, gains,
+        counting, the search and the rounds that regroup. Building and counting, one pass over each column and one over
+        the rows, are done in any case, and the search gets half a second at least (the limit, if that is less); then no
+        step begins when time is up. Reading the table, writing the release and the audit come on top.
 
     Attributes
     ----------
@@ -152,6 +158,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
     def recode(self, table: AnyTable, *, progress: Progress | None = None) -> LevelRecoding:
         """Search the levels and recode the rows."""
         table = self._checked(table)
+        limit = TimeLimit(self.max_seconds)
         names, goal = self.columns(table), self.goal(table)
         sources = hierarchies_of(table, names, self.hierarchies)
         fitted = [
@@ -164,8 +171,9 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         if progress:
             progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
         share = SEARCH_SHARE if self.regroup and self.t is None else 1.0
-        found = search_lattice(problem, self.max_seconds * share)
-        levels, setting_of_cell = self._settings(problem, found)
+        least = min(LEAST_SECONDS, self.max_seconds)
+        found = search_lattice(problem, max(limit.part(share).left, least))
+        levels, setting_of_cell = self._settings(problem, found, limit)
         setting_of_row = setting_of_cell[cells.find(table.codes(cells.columns))]
         self.search_, self.loss_ = found, found.loss
         self.levels_ = dict(zip(names, found.levels, strict=True))
@@ -250,15 +258,20 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
             "levels": self.levels_,
             self.loss: self.loss_,
             "is_proven_optimal": self.search_.proven,
-            "least_possible_loss": self.search_.bound,
+            **self._stated_bound(),
             "suppressed_fraction": suppressed_fraction(recoding.n_suppressed, table.n_rows),
             "mean_share_of_values_left_open": recoding.certainty_penalty,
         }
 
+    def _stated_bound(self) -> dict[str, float]:
+        """Least loss possible, where that tells something about the loss found."""
+        bound = self.search_.telling_bound
+        return {} if bound is None else {"least_possible_loss": bound}
+
     def _checked(self, table: AnyTable) -> Table:
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose features have no hierarchies"
-            raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
+            raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
         check_group_size(self.k, table.n_rows)
         check_choices(self, variant=VARIANTS, distance=DISTANCES, loss=LOSSES)
         check_truth_value("regroup", self.regroup)
@@ -266,6 +279,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
             given = getattr(self, name)
             if isinstance(given, bool) or not isinstance(given, Real):
                 raise InvalidParameterError(name, f"got {given!r}", allowed="a number")
+        check_suppression_limit(float(self.max_suppressed_fraction))
         if self.hierarchies is not None and not isinstance(self.hierarchies, Mapping):
             got = f"got a {type(self.hierarchies).__name__}"
             raise InvalidParameterError("hierarchies", got, allowed="hierarchies or paths by column")
@@ -300,10 +314,12 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
             target=cells.codes[:, place[target]] if target else None,
         ), cells
 
-    def _settings(self, problem: LatticeProblem, found: LatticeResult) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _settings(
+        self, problem: LatticeProblem, found: LatticeResult, limit: TimeLimit
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Level combinations and which one each cell is released at, -1 where it is suppressed."""
         if self.regroup and found.n_suppressed and self.t is None:
-            again = regroup(problem, found, self.max_seconds - found.seconds)
+            again = regroup(problem, found, limit.left)
             return np.array(again.levels), again.rounds
         return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
 
@@ -315,11 +331,14 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+MAX_SECONDS_HELP = "time for hierarchies, counting and search; then the best found so far is taken"
+
+
 def recoder_parameters() -> tuple[Parameter, ...]:
     """Parameters that recoders over hierarchies share."""
     return (
         Parameter("k", int, 5, "rows of a class"),
-        Parameter("max_suppressed_fraction", float, 0.015, "largest share of rows that may be left out"),
+        Parameter("max_suppressed_fraction", float, 0.015, "largest share of rows that may be left out, from 0 to 1"),
         Parameter("l", float, None, "l-diversity of the sensitive columns in every class"),
         Parameter("variant", str, "distinct", "kind of l-diversity", VARIANTS),
         Parameter("c", float, None, "of recursive (c, l)-diversity"),
@@ -341,7 +360,7 @@ MECHANISMS = (
             Parameter("weights", (str, dict), "equal", "of columns in the loss: equal, gain, or by name"),
             Parameter("hierarchies", dict, None, "files by column (default: the project's, else built)"),
             Parameter("regroup", bool, True, "recode suppressed rows once more among themselves"),
-            Parameter("max_seconds", float, 60.0, "after this time the best found so far is taken"),
+            Parameter("max_seconds", float, 60.0, MAX_SECONDS_HELP),
         ),
         compared=Compared(combinations({"k": [5, 10]}), most_columns=100, time_limit="max_seconds"),
     ),

@@ -67,8 +67,8 @@ def automatic_hierarchy(
 def hierarchy_for(table: Table, name: str, *, target: str | None = None) -> Hierarchy:
     """Build an automatic hierarchy for a column of a table, in view of a target column if one is named.
 
-    A target of more than 50 values counts as 16 classes of neighbouring values with about equally many rows. A column
-    without any value gets the hierarchy of missing alone.
+    A column without any value gets the hierarchy of missing alone. For targets of many values see
+    :func:`counts_by_class`.
     """
     described, column = table.schema[name], table[name]
     texts, counts = distinct_texts(column)
@@ -76,12 +76,19 @@ def hierarchy_for(table: Table, name: str, *, target: str | None = None) -> Hier
         return Hierarchy.from_rows([("", ROOT)])
     counted = None
     if target is not None:
-        classes = _classes(table[target])
-        of_values = contingency(table, name, target)
-        by_class = np.zeros((column.n_distinct, int(classes.max(initial=0)) + 1), dtype=np.int64)
-        np.add.at(by_class.T, classes, of_values.T)
-        counted = _summed(by_class, _trimmed(column))
+        counted = _summed(counts_by_class(table, name, target), _trimmed(column))
     return automatic_hierarchy(texts, counts, described.kind, contingency=counted, order=described.domain)
+
+
+def counts_by_class(table: Table, name: str, target: str) -> Counts:
+    """Rows of each value of a column in each class of a target.
+
+    A target of more than 50 values counts as 16 classes of neighbouring values with about equally many rows.
+    """
+    classes = _classes(table[target])
+    by_class = np.zeros((table[name].n_distinct, int(classes.max(initial=0)) + 1), dtype=np.int64)
+    np.add.at(by_class.T, classes, contingency(table, name, target).T)
+    return by_class
 
 
 def distinct_texts(column: CodedColumn) -> tuple[list[str], Counts]:

@@ -27,7 +27,7 @@ from sfumato.table.text import check_text
 Rows = list[list[str]]
 
 _MAX_FAULTS = 20
-_SAVE_AS_UTF8 = "save it as UTF-8; to look at it first, 'sfumato hierarchy show' has --encoding"
+_SAVE_AS_UTF8 = "save it as UTF-8"
 
 
 def read_hierarchy(path: str | os.PathLike[str], *, delimiter: str = ";", encoding: str | None = None) -> Hierarchy:
@@ -85,7 +85,7 @@ def _read_rows(path: str | os.PathLike[str], delimiter: str, encoding: str | Non
         raise InvalidParameterError("delimiter", problem, allowed="a semicolon, comma, tab or bar")
     rows, lines = [], []
     with open_stored(path) as stored:
-        text = check_text(stored, encoding, hint=_SAVE_AS_UTF8)
+        text = check_text(stored, encoding, hint=_SAVE_AS_UTF8, remedy=("hierarchy_encoding",))
         for record in split_records(text.lines(), delimiter):
             _check_closed(record, text.name)
             cells = [cell.strip() for cell in record.cells]

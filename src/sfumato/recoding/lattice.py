@@ -44,7 +44,7 @@ class LatticeProblem:
     k : int
         Rows that a class needs.
     max_suppressed_fraction : float
-        Largest share of the rows, in [0, 1), whose classes may be left out.
+        Largest share of the rows, in [0, 1], whose classes may be left out. One row at least stays, even with 1.
     models : tuple of ClassModel
         What every class must satisfy besides its size.
     loss : str
@@ -72,10 +72,7 @@ class LatticeProblem:
     def __post_init__(self) -> None:
         if self.k < 1:
             raise InvalidParameterError("k", f"got {self.k}", allowed="at least 1")
-        if not 0 <= self.max_suppressed_fraction < 1:
-            problem, allowed = f"got {self.max_suppressed_fraction!r}", "at least 0 and below 1"
-            hint = "it is a fraction, not a percentage; 1.5 % is 0.015"
-            raise InvalidParameterError("max_suppressed_fraction", problem, allowed=allowed, hint=hint)
+        check_suppression_limit(self.max_suppressed_fraction)
         wrong = [m for m in self.models if not 0 <= m.column < len(self.sensitive)]
         if wrong:
             allowed = f"the place of one of the {len(self.sensitive)} sensitive columns"
@@ -99,8 +96,8 @@ class LatticeProblem:
 
     @cached_property
     def max_suppressed(self) -> int:
-        """Most rows that may be left out; the fraction is taken as the decimal number it is written as."""
-        return math.floor(Fraction(str(float(self.max_suppressed_fraction))) * self.n_rows)
+        """Most rows that may be left out, never all; the fraction is taken as the decimal number it is written as."""
+        return min(math.floor(Fraction(str(float(self.max_suppressed_fraction))) * self.n_rows), self.n_rows - 1)
 
     @property
     def n_columns(self) -> int:
@@ -134,3 +131,10 @@ class LatticeProblem:
 def bincount(codes: NDArray[np.integer], counts: Counts, n: int) -> Counts:
     """Add up the counts of each code, in whole numbers."""
     return np.asarray(np.bincount(codes, weights=counts, minlength=n)).astype(np.int64)
+
+
+def check_suppression_limit(fraction: float) -> None:
+    """Refuse a share of rows that is none."""
+    if not 0 <= fraction <= 1:
+        hint = "it is a fraction, not a percentage; 1.5 % is 0.015"
+        raise InvalidParameterError("max_suppressed_fraction", f"got {fraction!r}", allowed="from 0 to 1", hint=hint)

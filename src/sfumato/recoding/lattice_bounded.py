@@ -6,22 +6,29 @@ small integer program (a hitting set over the steps "column j at level l or high
 solution is checked next: if it fails, it is lifted to as high a failing node as there is, which raises the bound; if it
 satisfies the goal, it is a good answer. The search ends when the bound reaches the best loss, or when time is up. (The
 scheme is that of implicit hitting sets: Chandrasekaran et al. 2011.)
+
+**A looser limit of suppressed rows never gives a worse answer.** The search goes up a ladder of limits, from 0 to the
+one asked for. Each rung has its share of the time, the same whatever is asked for, and begins at the best node of the
+rung before. So the search for a limit is the beginning of the search for any looser one: what the first finds, the
+second has found as well. A limit between two rungs gets the answer of the rung below it. The price is time: a strict
+limit uses a part of it only.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from sfumato.recoding.lattice import Levels
+from sfumato.recoding.lattice import LatticeProblem, Levels
 from sfumato.recoding.lattice_checks import DECIMALS, SLACK, CheckedNode, NodeChecker
-from sfumato.recoding.lattice_moves import better_neighbours, divided_way_up, raised
+from sfumato.recoding.lattice_moves import StepCosts, better_neighbours, divided_way_up, raised
+from sfumato.recoding.time_limit import OutOfTime
 
 _LIFTS_PER_NODE = 2
 _ROUGH_GAP = 0.03
@@ -30,6 +37,57 @@ _INFEASIBLE = 2
 """Status of SciPy's ``milp`` when no solution exists."""
 _TOLERANCE = 1e-6
 """HiGHS's absolute tolerance; subtracted from its bounds."""
+_WORTHWHILE = 1.25
+"""How many times the best loss a node found otherwise may lose to be worth a search nearby."""
+
+LADDER = (
+    (0.0, 0.04),
+    (0.005, 0.07),
+    (0.01, 0.10),
+    (0.015, 0.40),
+    (0.02, 0.42),
+    (0.03, 0.45),
+    (0.05, 0.50),
+    (0.1, 0.56),
+    (0.2, 0.73),
+    (0.3, 0.76),
+    (0.5, 0.83),
+    (1.0, 1.00),
+)
+"""Limits of suppressed rows that are searched one after the other, and the share of the time by which each ends.
+
+The limits people ask for: the default of 1.5 % gets most.
+"""
+_DESCENTS = 0.5
+"""Share of the time by which the first rungs' ways to a good node end; they are worth more than what follows."""
+_FEW_ROWS = 32
+"""Tables of so few rows have a rung for every number of suppressed rows."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """Limit of suppressed rows, and the share of the time by which its search ends."""
+
+    max_suppressed: int
+    share: float
+
+
+def rungs_below(problem: LatticeProblem) -> list[Rung]:
+    """Rungs of the ladder up to the limit of a problem; what they are depends on its number of rows alone.
+
+    Examples
+    --------
+    >>> maps, shares = ((np.array([0, 1]), np.array([0, 0])),), ((np.full(2, 0.5), np.ones(1)),)
+    >>> codes, counts = np.array([[0], [1]]), np.array([500, 500])
+    >>> problem = LatticeProblem(codes, counts, maps, shares, k=5, max_suppressed_fraction=0.008)
+    >>> [rung.max_suppressed for rung in rungs_below(problem)]
+    [0, 5]
+    """
+    n_rows = problem.n_rows
+    share_of = {min(int(Fraction(str(fraction)) * n_rows), n_rows - 1): share for fraction, share in LADDER}
+    if n_rows <= _FEW_ROWS:
+        share_of = {n: (n + 1) / n_rows for n in range(n_rows)}
+    return [Rung(n, share) for n, share in share_of.items() if n <= problem.max_suppressed]
 
 
 class BoundedSearch:
@@ -39,11 +97,11 @@ class BoundedSearch:
         self._checker = checker
         self._shape = checker.problem.shape
         self._terms = checker.loss.terms()
+        self.costs = StepCosts(self._terms)
         self._program = _Program(self._terms)
         self._failing: NDArray[np.int64] = np.zeros((0, len(self._shape)), dtype=np.int64)
         self._random = np.random.default_rng(random_state)
-        self._deadline = float("inf")
-        self._least_sum = sum(float(term[0]) for term in self._terms)
+        self._lowest_sum = self._least_sum = self.costs.total((0,) * len(self._shape))
         self._bound_of_cells = 0.0
         self.is_finished = False
 
@@ -52,16 +110,45 @@ class BoundedSearch:
         """No node that could still win loses less."""
         return max(float(self._checker.loss.of_sum(np.asarray(self._least_sum))), self._bound_of_cells)
 
-    def run(self, deadline: float) -> None:
-        """Search until the best node is proven, or until a moment of the monotonic clock."""
-        self._deadline = deadline
+    def run(self) -> None:
+        """Search until the best node is proven, or until the checker's time is up."""
+        whole, asked = self._checker.time_limit, self._checker.problem.max_suppressed
+        for rung in rungs_below(self._checker.problem):
+            self._begin(rung.max_suppressed)
+            try:
+                self._checker.time_limit = whole.part(max(rung.share, _DESCENTS))
+                self._descend()
+                self._checker.time_limit = whole.part(rung.share)
+                self._explore()
+            except OutOfTime:
+                if whole.is_over:
+                    break
+        if self._checker.max_suppressed != asked:
+            self._begin(asked)
+
+    def _begin(self, max_suppressed: int) -> None:
+        """Judge what was found so far by a rung's limit: fewer nodes fail, and nothing is proven any more."""
+        self._checker.allow(max_suppressed)
+        self._failing = self._failing[:0]
+        self._least_sum, self.is_finished = self._lowest_sum, False
+        for found in self._checker.checked:
+            self._note(found)
+
+    def _descend(self) -> None:
+        """Look for better nodes near the lowest one of a way up, and near the best one known."""
         bottom = (0,) * len(self._shape)
         self._bound_of_cells = self._take(bottom).bound
+        lowest = None
         for levels in divided_way_up(bottom, self._checker, self):
-            self._take(levels)
-        self._take(self._checker.problem.top)
+            found = self._take(levels)
+            lowest = found if found.satisfies else lowest
+        self._improve_if_worthwhile(lowest)
         self._improve(self._checker.best)
-        while not self.is_finished and self._has_time():
+
+    def _explore(self) -> None:
+        """Raise the bound and look elsewhere, until the best node is proven."""
+        while not self.is_finished:
+            self._checker.time_limit.check()
             if not self._raise_bound():
                 return
 
@@ -72,27 +159,24 @@ class BoundedSearch:
         best = self._checker.best
         if best is None:
             return True
-        bound = float(self._checker.loss.of_sum(np.asarray(self.sum_of_terms(levels))))
+        bound = float(self._checker.loss.of_sum(np.asarray(self.costs.total(levels))))
         return (round(bound - SLACK, DECIMALS), sum(levels), levels) < best.rank
-
-    def sum_of_terms(self, levels: Levels) -> float:
-        """Sum that the bound of a node's loss is made of."""
-        return float(sum(term[level] for term, level in zip(self._terms, levels, strict=True)))
-
-    def _has_time(self) -> bool:
-        return time.monotonic() < self._deadline
 
     def _improve(self, start: CheckedNode | None) -> None:
         for levels in better_neighbours(start, self._checker, self):
             self._take(levels)
-            if not self._has_time():
-                return
+
+    def _improve_if_worthwhile(self, start: CheckedNode | None) -> None:
+        best = self._checker.best
+        if start is not None and best is not None and start.loss <= _WORTHWHILE * best.loss:
+            self._improve(start)
 
     def _raise_bound(self) -> bool:
         """Solve the program, dive from its solution, then dive and disturb as long as that took; false when stuck."""
-        began = time.monotonic()
+        limit = self._checker.time_limit
+        left = limit.left
         gap = 0.0 if self._is_near() else _ROUGH_GAP
-        solution = self._program.solve(self._failing, (self._deadline - began) / 2, gap)
+        solution = self._program.solve(self._failing, left / 2, gap)
         if solution.is_empty:
             self.is_finished = True
             return True
@@ -105,19 +189,21 @@ class BoundedSearch:
             return False
         if solution.levels is not None:
             self._dive(solution.levels)
-        solved = time.monotonic()
-        while self._has_time() and time.monotonic() - solved < solved - began:
+        solved = limit.left
+        while solved - limit.left < left - solved:
+            limit.check()
             self._dive((0,) * len(self._shape))
-        dived = time.monotonic()
-        while self._has_time() and time.monotonic() - dived < solved - began:
+        dived = limit.left
+        while dived - limit.left < left - solved:
+            limit.check()
             self._disturb()
         return True
 
     def _is_near(self) -> bool:
         """Whether the bound is so near to the best node that the program must be solved exactly."""
         best = self._checker.best
-        lowest = sum(float(term[0]) for term in self._terms)
-        return best is None or self._least_sum - lowest >= _NEAR * (self.sum_of_terms(best.levels) - lowest)
+        lowest = self._lowest_sum
+        return best is None or self._least_sum - lowest >= _NEAR * (self.costs.total(best.levels) - lowest)
 
     def _disturb(self) -> None:
         """Lower a few columns of the best node, repair it by raising others, and look for better nodes nearby."""
@@ -137,7 +223,7 @@ class BoundedSearch:
                 self._improve(found)
                 return
             usable = [j for j, n in enumerate(self._shape) if levels[j] + 1 < n and j not in lowered]
-            if not usable or not self._has_time():
+            if not usable:
                 return
             levels = raised(levels, max(usable, key=lambda j: self._relief(found, j)))
 
@@ -150,12 +236,11 @@ class BoundedSearch:
     def _dive(self, start: Levels) -> None:
         """Go up from a node, past one failing node after the other, to one that does not fail or can no longer win."""
         levels = self._escaped(start)
-        while levels is not None and self._has_time() and (levels == start or self.is_open(levels)):
+        while levels is not None and (levels == start or self.is_open(levels)):
             found = self._take(levels)
             if not found.rules_out_below:
                 self._program.excluded[levels] = None
-                if found.satisfies:
-                    self._improve(found)
+                self._improve_if_worthwhile(found)
                 break
             for _ in range(_LIFTS_PER_NODE):
                 self._take(self._lifted(levels))
@@ -165,6 +250,7 @@ class BoundedSearch:
         """Raise a node until it is below no failing one, by steps that pass many of them for little."""
         at = np.array(levels)
         while len(above := self._failing[(self._failing >= at).all(axis=1)]):
+            self._checker.time_limit.check()
             best_ratio, step = -1.0, None
             luck = 0.5 + self._random.random(len(levels))
             for column, term in enumerate(self._terms):
@@ -188,7 +274,7 @@ class BoundedSearch:
             if self._fails(to_top):
                 levels = to_top
                 continue
-            while levels[column] + 1 < highest and self._has_time() and self._fails(raised(levels, column)):
+            while levels[column] + 1 < highest and self._fails(raised(levels, column)):
                 levels = raised(levels, column)
         return levels
 
@@ -200,10 +286,13 @@ class BoundedSearch:
 
     def _take(self, levels: Levels) -> CheckedNode:
         found = self._checker.check(levels)
-        if found.rules_out_below and not self._is_ruled_out(levels):
-            above = ~(self._failing <= np.array(levels)).all(axis=1)
-            self._failing = np.vstack([self._failing[above], [levels]])
+        self._note(found)
         return found
+
+    def _note(self, found: CheckedNode) -> None:
+        if found.rules_out_below and not self._is_ruled_out(found.levels):
+            above = ~(self._failing <= np.array(found.levels)).all(axis=1)
+            self._failing = np.vstack([self._failing[above], [found.levels]])
 
 
 @dataclass(frozen=True)

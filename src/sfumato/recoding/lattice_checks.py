@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from sfumato.recoding.lattice import LatticeProblem, Levels
 from sfumato.recoding.lattice_class_losses import TARGET_LOSSES, loss_of
 from sfumato.recoding.lattice_models import Flags, ValueCounts
 from sfumato.recoding.lattice_tables import ClassTable, Combinations, RollUp
+from sfumato.recoding.time_limit import TimeLimit
 
 DECIMALS = 10
 """Losses are compared after rounding to so many decimals."""
@@ -113,42 +115,95 @@ class CheckedNode:
         return round(self.loss, DECIMALS), sum(self.levels), self.levels
 
 
-class NodeChecker:
-    """Checks nodes, each once, and remembers the best one."""
+@dataclass(frozen=True)
+class _Measured:
+    """What the classes of a node tell; the loss is infinite where more rows are suppressed than were allowed then."""
 
-    def __init__(self, problem: LatticeProblem) -> None:
+    n_suppressed: int
+    n_surely_suppressed: int
+    loss: float
+    bound: float
+
+
+class NodeChecker:
+    """Checks nodes, each once, and remembers the best one.
+
+    Parameters
+    ----------
+    problem : LatticeProblem
+    time_limit : TimeLimit or None
+        Asked before a node is looked at that was not looked at before; may be exchanged between checks.
+    """
+
+    def __init__(self, problem: LatticeProblem, time_limit: TimeLimit | None = None) -> None:
         self.problem = problem
+        self.time_limit = time_limit or TimeLimit()
         self.roll_up = RollUp(problem, with_target=problem.loss in TARGET_LOSSES)
         self.judge = Judge(problem, self.roll_up.combinations)
         self.loss = loss_of(problem, self.roll_up)
         self.best: CheckedNode | None = None
+        self.max_suppressed = problem.max_suppressed
+        self._n_checked = 0
+        self._measured: dict[Levels, _Measured] = {}
         self._checked: dict[Levels, CheckedNode] = {}
 
     @property
     def n_checked(self) -> int:
         """Nodes whose classes were looked at."""
-        return len(self._checked)
+        return self._n_checked
+
+    @property
+    def checked(self) -> Iterable[CheckedNode]:
+        """All nodes looked at, in that order."""
+        return self._checked.values()
 
     def is_checked(self, levels: Levels) -> bool:
         """Whether a node's classes were looked at."""
         return levels in self._checked
 
+    def allow(self, max_suppressed: int) -> None:
+        """Judge by another limit of suppressed rows, the nodes looked at so far included.
+
+        A node that satisfies the goal only now counts as not looked at: its loss is not known, and to take the losses
+        of all nodes in case the limit is raised would cost more than to look at a few of them again.
+        """
+        known, self._measured = self._measured, {}
+        self.max_suppressed, self.best, self._checked = max_suppressed, None, {}
+        for levels, measured in known.items():
+            if measured.n_suppressed > max_suppressed or np.isfinite(measured.loss):
+                self._measured[levels] = measured
+                self._enter(levels, measured)
+
     def check(self, levels: Levels) -> CheckedNode:
-        """Suppress the violating classes of a node, and take its loss when that leaves rows enough."""
-        if levels in self._checked:
-            return self._checked[levels]
-        problem = self.problem
+        """Suppress the violating classes of a node, and take its loss when that leaves rows enough.
+
+        Raises
+        ------
+        OutOfTime
+            If time is up and the node was not looked at before.
+        """
+        if levels not in self._checked:
+            self.time_limit.check()
+            self._measured[levels] = measured = self._measure(levels)
+            self._n_checked += 1
+            self._enter(levels, measured)
+        return self._checked[levels]
+
+    def _measure(self, levels: Levels) -> _Measured:
         table = self.roll_up.table(levels)
         verdict = self.judge.judge(table)
-        satisfies = verdict.n_suppressed <= problem.max_suppressed
-        ruled_out = verdict.n_surely_suppressed > problem.max_suppressed
-        if problem.max_suppressed == 0:
-            ruled_out = not satisfies
-        loss = self.loss.value(table, verdict.kept) if satisfies else float("inf")
+        is_allowed = verdict.n_suppressed <= self.max_suppressed
+        loss = self.loss.value(table, verdict.kept) if is_allowed else float("inf")
         bound = 0.0 if self.loss.is_bounded_by_columns else self.loss.bound(table)
-        lost, surely_lost = verdict.n_suppressed, verdict.n_surely_suppressed
-        found = CheckedNode(levels, lost, surely_lost, satisfies, ruled_out, loss, bound)
+        return _Measured(verdict.n_suppressed, verdict.n_surely_suppressed, loss, bound)
+
+    def _enter(self, levels: Levels, measured: _Measured) -> None:
+        lost, surely_lost = measured.n_suppressed, measured.n_surely_suppressed
+        satisfies = lost <= self.max_suppressed
+        # without suppression every condition is monotone, see sfumato.recoding.lattice_models
+        ruled_out = not satisfies if self.max_suppressed == 0 else surely_lost > self.max_suppressed
+        loss = measured.loss if satisfies else float("inf")
+        found = CheckedNode(levels, lost, surely_lost, satisfies, ruled_out, loss, measured.bound)
         self._checked[levels] = found
         if satisfies and (self.best is None or found.rank < self.best.rank):
             self.best = found
-        return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,7 +9,8 @@ from numpy.typing import NDArray
 
 from sfumato.recoding.lattice import Levels
 from sfumato.recoding.lattice_checks import DECIMALS, SLACK, CheckedNode, NodeChecker
-from sfumato.recoding.lattice_moves import better_neighbours, divided_way_up, raised
+from sfumato.recoding.lattice_moves import StepCosts, better_neighbours, divided_way_up, raised
+from sfumato.recoding.time_limit import OutOfTime
 
 MAX_NODES = 4_000_000
 """Most nodes that an exact search holds numbers for."""
@@ -19,6 +19,9 @@ _N_WAYS_UP = 3
 _BLOCK = 4096
 _FAR = 2.0
 """A node with so many times the suppressed rows allowed is worth a look at the node above it."""
+_STRICTER = 0.25
+_LEAST_LOOSE = 0.05
+"""Where more of the rows than this may be suppressed, ways up also look for nodes that suppress far fewer."""
 
 
 class ExactSearch:
@@ -34,11 +37,14 @@ class ExactSearch:
         self._shape = checker.problem.shape
         self._open = np.ones(self._shape, dtype=np.bool_)
         self._flat_open = self._open.reshape(-1)  # a view
+        self.costs = StepCosts(checker.loss.terms())
         sums = _outer_sum(checker.loss.terms())
         self._sums = sums.reshape(-1)
         self._bounds = np.ascontiguousarray(checker.loss.of_sum(sums))
         self._heights = _outer_sum([np.arange(n, dtype=np.int32) for n in self._shape]).reshape(-1)
         self.is_finished = False
+        if checker.best is not None:
+            self._close_losers((slice(None),) * len(self._shape))
 
     @property
     def bound(self) -> float:
@@ -46,22 +52,19 @@ class ExactSearch:
         open_bounds = self._bounds[self._open]
         return float(open_bounds.min()) if len(open_bounds) else float("inf")
 
-    def run(self, deadline: float | None = None) -> None:
-        """Search until the best node is proven, or until a moment of the monotonic clock."""
-        for levels in self._plan():
-            if self.is_open(levels):
-                self._check(levels)
-            if deadline is not None and time.monotonic() > deadline:
-                return
+    def run(self) -> None:
+        """Search until the best node is proven, or until the checker's time is up."""
+        try:
+            for levels in self._plan():
+                if self.is_open(levels):
+                    self._check(levels)
+        except OutOfTime:
+            return
         self.is_finished = True
 
     def is_open(self, levels: Levels) -> bool:
         """Whether a node could still win."""
         return bool(self._open[levels])
-
-    def sum_of_terms(self, levels: Levels) -> float:
-        """Sum that the bound of a node's loss is made of."""
-        return float(self._sums[self._index(levels)])
 
     def _plan(self) -> Iterator[Levels]:
         """Nodes to check next; what a check found is known when the next one is asked for."""
@@ -75,8 +78,17 @@ class ExactSearch:
             for node in self._open_nodes(order):
                 yield from divided_way_up(node, self._checker, self)
                 break
+        yield from self._ways_up_that_suppress_less()
         yield from better_neighbours(self._checker.best, self._checker, self)
         yield from self._border(np.lexsort((self._heights, self._rounded_bounds())))
+
+    def _ways_up_that_suppress_less(self) -> Iterator[Levels]:
+        """Nodes on ways up that keep ever stricter limits: where much may be suppressed, the first ways find little."""
+        allowed = self._checker.max_suppressed
+        least = _LEAST_LOOSE * self._checker.problem.n_rows
+        while allowed > least:
+            allowed = int(allowed * _STRICTER)
+            yield from divided_way_up((0,) * len(self._shape), self._checker, self, allowed)
 
     def _open_nodes(self, order: NDArray[np.intp]) -> Iterator[Levels]:
         """Nodes that could still win, in an order."""
@@ -104,7 +116,7 @@ class ExactSearch:
     def _check(self, levels: Levels) -> None:
         """Check a node and, while a monotone condition is missed by far, ever higher ones that rule out more."""
         found = self._take(levels)
-        while found.rules_out_below and found.n_suppressed > _FAR * self._checker.problem.max_suppressed:
+        while found.rules_out_below and found.n_suppressed > _FAR * self._checker.max_suppressed:
             following = self._successor_with_most_open_below(found.levels)
             if following is None:
                 return

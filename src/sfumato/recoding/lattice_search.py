@@ -11,7 +11,6 @@ node that fails a monotone condition rules out all nodes below it, and one that 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
@@ -19,9 +18,14 @@ from sfumato.recoding.lattice import LatticeProblem, Levels, Places
 from sfumato.recoding.lattice_bounded import BoundedSearch
 from sfumato.recoding.lattice_checks import NodeChecker
 from sfumato.recoding.lattice_exact import MAX_NODES, ExactSearch
+from sfumato.recoding.time_limit import Clock, TimeLimit
 
 MINUTE = 60.0
 """Seconds that the search of a very large lattice gets unless told otherwise."""
+NODES_A_SECOND = 2_000_000
+"""Nodes of a lattice that the exact search can prepare for, given a second."""
+TELLING_SHARE = 0.5
+"""Share of the loss found from which on a bound tells something: the optimum is at most so much better."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +46,7 @@ class LatticeResult:
     proven : bool
         Whether no other node can be better.
     bound : float
-        No node loses less than this; the loss itself when proven.
+        No node loses less than this; the loss itself when proven. Often far below what any node loses.
     seconds : float
     """
 
@@ -55,16 +59,27 @@ class LatticeResult:
     bound: float
     seconds: float
 
+    @property
+    def telling_bound(self) -> float | None:
+        """The bound where it tells something: where it is at least half of the loss; else ``None``."""
+        return self.bound if self.proven or self.bound >= TELLING_SHARE * self.loss else None
+
     def __repr__(self) -> str:
-        proof = "the optimum" if self.proven else f"at least {self.bound:.6g}"
+        bound = self.telling_bound
+        proof = "the optimum" if self.proven else "optimum unknown" if bound is None else f"at least {bound:.6g}"
         return (
             f"LatticeResult(levels={list(self.levels)}, loss={self.loss:.6g} ({proof}), "
             f"{self.n_suppressed:,} rows suppressed, {self.n_checked:,} nodes checked)"
         )
 
 
-def search_lattice(problem: LatticeProblem, max_seconds: float | None = None) -> LatticeResult:
+def search_lattice(
+    problem: LatticeProblem, max_seconds: float | None = None, *, clock: Clock | None = None
+) -> LatticeResult:
     """Find the least lossy node whose violating classes hold few enough rows.
+
+    The highest node is looked at in any case, so that there is an answer however little time there is; after that no
+    step begins when time is up. A step is the look at one node: one pass over the distinct rows.
 
     Parameters
     ----------
@@ -72,6 +87,8 @@ def search_lattice(problem: LatticeProblem, max_seconds: float | None = None) ->
     max_seconds : float or None
         Stop then, and return the best node found with a bound on what any node loses. ``None``: search exactly, except
         on lattices of more than four million nodes, which get a minute.
+    clock : callable or None
+        Clock that the seconds are of; ``None`` takes :func:`time.monotonic`.
 
     Raises
     ------
@@ -91,23 +108,21 @@ def search_lattice(problem: LatticeProblem, max_seconds: float | None = None) ->
     """
     if max_seconds is not None and not max_seconds > 0:
         raise InvalidParameterError("max_seconds", f"got {max_seconds!r}", allowed="above 0")
-    began = time.monotonic()
+    most_nodes = MAX_NODES if max_seconds is None else min(MAX_NODES, max_seconds * NODES_A_SECOND)
+    is_small = problem.n_nodes <= most_nodes
+    limit = TimeLimit(MINUTE if max_seconds is None and not is_small else max_seconds, clock)
     checker = NodeChecker(problem)
-    search: ExactSearch | BoundedSearch
-    if problem.n_nodes <= MAX_NODES:
-        search = ExactSearch(checker)
-        search.run(None if max_seconds is None else began + max_seconds)
-    else:
-        search = BoundedSearch(checker)
-        search.run(began + (MINUTE if max_seconds is None else max_seconds))
+    checker.check(problem.top)
+    checker.time_limit = limit
+    search = ExactSearch(checker) if is_small else BoundedSearch(checker)
+    search.run()
     best = checker.best
     if best is None:
         raise _not_achievable(checker, search.is_finished)
     classes = _released_classes(checker, best.levels)
     bound = best.loss if search.is_finished else min(best.loss, search.bound)
-    seconds = time.monotonic() - began
     return LatticeResult(
-        best.levels, best.loss, best.n_suppressed, classes, checker.n_checked, search.is_finished, bound, seconds
+        best.levels, best.loss, best.n_suppressed, classes, checker.n_checked, search.is_finished, bound, limit.elapsed
     )
 
 
@@ -121,7 +136,7 @@ def _released_classes(checker: NodeChecker, levels: Levels) -> Places:
 def _not_achievable(checker: NodeChecker, is_finished: bool) -> PrivacyNotAchievableError:
     problem = checker.problem
     found = checker.judge.worst_levels(checker.roll_up.table(problem.top))
-    goal, level, _ = next(missed for missed in found if not missed[2])
+    goal, level, _ = next((missed for missed in found if not missed[2]), found[0])
     hint = "lower the goal, allow more suppressed rows, or give hierarchies that end in one label"
     if not is_finished:
         hint = "the search was out of time; give it more, or " + hint

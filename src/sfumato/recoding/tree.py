@@ -251,8 +251,10 @@ class ErrorRiskTree(Recoder):
     def _check_needs_no_rows(self) -> None:
         if self.generalization == "tiered":
             allowed = "uniform for tables larger than memory; tiered cells share rows one by one"
-            hint = "choose generalization=uniform (-p generalization=uniform), or hold the table in memory"
-            raise InvalidParameterError("generalization", "got 'tiered'", allowed=allowed, hint=hint)
+            hint = "choose generalization=uniform, or hold the table in memory"
+            raise InvalidParameterError(
+                "generalization", "got 'tiered'", allowed=allowed, hint=hint, remedy=("parameters",)
+            )
 
     def _check_parameters(self) -> None:
         check_choices(self, generalization=GENERALIZATIONS, rule=RULES, criterion=CRITERIA)

@@ -62,7 +62,7 @@ def _about_classes(manifest: Manifest) -> Iterator[str]:
     if {"kk-anonymity", "k-anonymity"} & kinds and any(r.get("rule") == "generalized" for r in manifest.recodings):
         yield (
             "not promised: that other columns stay unknown where all rows of a group agree on them; "
-            "'sfumato attack' counts of whom they are learned"
+            "an attack on the release counts of whom they are learned"
         )
     if "breach-bound" in kinds:
         attackers = (

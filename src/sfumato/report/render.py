@@ -40,7 +40,8 @@ def write_report(
     original : Table or BinaryTable or None
         With it utility and risk are measured.
     external : bool
-        Whether to write the version for others, which tells less.
+        Whether to write the version for others, which tells less; of a differentially private release nothing that
+        depends on the original.
     force : bool
         Whether a file that exists is replaced.
     more
@@ -55,6 +56,9 @@ def write_report(
     """
     target = Path(path)
     check_writable(target, force=force)
+    if external and release.manifest.is_differentially_private:
+        # Nothing for others may depend on the rows: neither the original nor what was found beside it is looked at.
+        original, more = None, {name: given for name, given in more.items() if name not in ("audit", "asked")}
     summary = summarize(release, original, progress=progress, **more)
     html = report_html(for_others(summary) if external else summary, release.manifest)
     write_atomically(target, html.encode(), force=force)

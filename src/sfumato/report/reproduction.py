@@ -144,6 +144,18 @@ def _flags(mechanism: str, settings: Mapping[str, Any], asked: Asked) -> list[st
     return flags
 
 
+def audit_command(name: str) -> str:
+    """Write the line by which a recipient audits a release of this name."""
+    return shlex.join(["sfumato", "audit", name, "--manifest", f"{name}.manifest.json"])
+
+
+def project_commands(project: str, table: str, report: str, *, quick: bool) -> tuple[str, str]:
+    """Write the lines by which a project's release and its report are made."""
+    release = ["sfumato", "release", "--project", project, "-o", table]
+    reporting = ["sfumato", "report", table, "--project", project, "-o", report, *(["--quick"] if quick else [])]
+    return shlex.join(release), shlex.join(reporting)
+
+
 def _fits_options(value: Any) -> bool:
     entries = value.values() if isinstance(value, Mapping) else [value]
     return all(isinstance(entry, str | int | float) for entry in entries)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,13 +14,13 @@ from sfumato.mechanisms import registered_mechanisms
 from sfumato.report.columns import column_changes
 from sfumato.report.gaps import not_promised
 from sfumato.report.measured import NOT_MEASURED, risk_left, utility_kept
-from sfumato.report.reproduction import Asked, command_for, mechanism_of
+from sfumato.report.reproduction import Asked, audit_command, command_for, mechanism_of
 from sfumato.report.sections import risk_section, utility_section
 from sfumato.report.words import ASSUMPTIONS, guarantee_in_words, number_in_words, share_in_words
 from sfumato.schema import Role
 
 SUMMARY_VERSION = 1
-QUICK = "skipped on request, to save time (--quick)"
+QUICK = "skipped on request, to save time"
 
 _LONGEST_VALUE = 300
 _PERTURBED = {
@@ -225,7 +224,7 @@ def _utility_in_short(utility: Mapping[str, Any]) -> str:
 
 def _audit_command(manifest: Manifest) -> str | None:
     name = manifest.output.get("name")
-    return shlex.join(["sfumato", "audit", name, "--manifest", f"{name}.manifest.json"]) if name else None
+    return audit_command(name) if name else None
 
 
 def _hashes(manifest: Manifest) -> list[dict[str, Any]]:

@@ -233,7 +233,7 @@ class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  
         """
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose columns have no roles for an attacker to learn from"
-            raise SchemaError(problem, hint="use a mechanism that selects features: see 'sfumato mechanisms'")
+            raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
         return self._release(table, None, progress)
 
     def sampled_pairs(self, schema: Schema) -> tuple[tuple[str, ...], str]:

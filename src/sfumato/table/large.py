@@ -257,16 +257,19 @@ def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
         raise InvalidParameterError("DATA read in blocks", "got standard input", allowed=allowed)
     name = format_to_read(path, options)
     if name not in FORMATS:
-        hint = "leave --memory out, or convert the file"
-        raise InvalidParameterError("DATA read in blocks", "got another format", allowed=allowed, hint=hint)
+        hint = "convert the file, or hold it in memory: set no limit"
+        raise InvalidParameterError(
+            "DATA read in blocks", "got another format", allowed=allowed, hint=hint, remedy=("memory",)
+        )
     _refuse_dropping(options)
     return name
 
 
 def _refuse_dropping(options: ReadOptions) -> None:
     if options.complete_rows_only:
-        hint = "leave --memory out, or leave incomplete rows out of the file beforehand"
-        raise InvalidParameterError("--drop-incomplete", "got --memory too", allowed="used without --memory", hint=hint)
+        hint = "leave incomplete rows out of the file beforehand, or hold it in memory: set no limit"
+        allowed, problem = "left out for a table that is read in blocks", "got it"
+        raise InvalidParameterError("complete_rows_only", problem, allowed=allowed, hint=hint, remedy=("memory",))
 
 
 def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions) -> RawBlocks:

@@ -146,5 +146,8 @@ def write_parquet(table: Table, file: BinaryIO) -> None:
 
 
 def open_parquet(file: BinaryIO, schema: pa.Schema) -> pyarrow.parquet.ParquetWriter:
-    """Open a file for tables of a schema; ``ROWS_OF_A_GROUP`` rows at a time give the bytes of all at once."""
-    return pyarrow.parquet.ParquetWriter(file, schema, write_page_checksum=True)
+    """Open a file for tables of a schema; ``ROWS_OF_A_GROUP`` rows at a time give the bytes of all at once.
+
+    Arrow's own copy of the schema is left out: it is metadata that the columns do not need.
+    """
+    return pyarrow.parquet.ParquetWriter(file, schema, write_page_checksum=True, store_schema=False)

@@ -77,6 +77,7 @@ def check_text(
     encoding: str | None,
     *,
     hint: str = _NAME_ENCODING,
+    remedy: tuple[str, ...] = ("encoding",),
     is_declared: bool = False,
     skipped_lines: int = 0,
 ) -> Text:
@@ -86,8 +87,8 @@ def check_text(
     ----------
     encoding : str or None
         ``None`` takes what a byte order mark says, else UTF-8; nothing is ever guessed.
-    hint : str
-        What to do about a text in another encoding.
+    hint, remedy
+        What to do about a text in another encoding, see :class:`sfumato.errors.SfumatoError`.
     is_declared : bool
         Whether somebody named the format, so that a text that looks like another kind of text is believed to be it.
     skipped_lines : int
@@ -98,7 +99,7 @@ def check_text(
     refuse_foreign_bytes(head, stored.name, is_declared=is_declared)
     chosen = _known_encoding(encoding) if encoding is not None else _encoding_by_mark(head)
     checks = _TextChecks(stored.name)
-    for chunk in _utf8(chunks, chosen, stored.name, hint):
+    for chunk in _utf8(chunks, chosen, stored.name, hint, remedy):
         checks.take(chunk)
     if checks.n_bytes == 0:
         problem = "is empty"
@@ -129,7 +130,9 @@ def _refuse_other_formats(head: bytes, name: str) -> None:
             raise InputError(problem, path=name, hint=f"read it as {format_name}", remedy=("format",))
 
 
-def _utf8(chunks: Iterable[bytes], encoding: str, name: str, hint: str = _NAME_ENCODING) -> Iterator[bytes]:
+def _utf8(
+    chunks: Iterable[bytes], encoding: str, name: str, hint: str = _NAME_ENCODING, remedy: tuple[str, ...] = ()
+) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)()
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
     counter = LineCounter()
@@ -139,19 +142,20 @@ def _utf8(chunks: Iterable[bytes], encoding: str, name: str, hint: str = _NAME_E
             text = decoder.decode(chunk, final=not chunk)
             piece = chunk if is_utf8 else text.encode()
         except UnicodeError as error:
-            raise _wrong_encoding(error, encoding, name, counter, hint) from None
+            line = _line_of(error, counter)
+            raise InputError(f"is not {encoding} text", path=name, line=line, hint=hint, remedy=remedy) from None
         piece = piece.removeprefix(mark)
         mark = mark if not piece else b""
         counter.take(piece)
         yield piece
 
 
-def _wrong_encoding(error: UnicodeError, encoding: str, name: str, counter: LineCounter, hint: str) -> InputError:
+def _line_of(error: UnicodeError, counter: LineCounter) -> int:
+    """Find the line on which a text cannot be decoded, after those that were counted."""
     if isinstance(error, UnicodeDecodeError):
         with suppress(UnicodeError, LookupError):
             counter.take(error.object[: error.start].decode(error.encoding, errors="ignore").encode())
-    remedy = ("encoding",) if hint == _NAME_ENCODING else ()
-    return InputError(f"is not {encoding} text", path=name, line=counter.n_breaks + 1, hint=hint, remedy=remedy)
+    return counter.n_breaks + 1
 
 
 class LineCounter:

@@ -15,6 +15,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from sfumato.errors import SfumatoError
+from sfumato.web.door import Door
 from sfumato.web.jobs import TaskError
 from sfumato.web.rendering import STEPS, UNPROCESSABLE, is_htmx, page_response, problem_response
 from sfumato.web.security import PageSecurity
@@ -31,18 +32,20 @@ _WORDS = {
 }
 
 
-def create_app(settings: PageSettings, folder: Path) -> Starlette:
+def create_app(settings: PageSettings, folder: Path, door: Door | None = None) -> Starlette:
     """Build the application of one server.
 
     Parameters
     ----------
     folder : Path
         Private folder, which exists; it is removed when the application ends.
+    door : Door or None
+        Is told which connections have shown the token.
     """
     routes = [route for view in _VIEWS for route in view.ROUTES]
     app = Starlette(
         routes=[*routes, Mount("/static", StaticFiles(directory=_STATIC), name="static")],
-        middleware=[Middleware(PageSecurity, settings=settings, bug_page=_bug)],
+        middleware=[Middleware(PageSecurity, settings=settings, bug_page=_bug, door=door)],
         exception_handlers={HTTPException: _refused, TaskError: _problem, SfumatoError: _problem},
         lifespan=_lifespan,
     )

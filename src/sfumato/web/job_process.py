@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 from sfumato.child_processes import stand_alone
 from sfumato.errors import on_one_line
 from sfumato.private_folders import write_private
+from sfumato.web.confinement import confine_this_process
 from sfumato.web.job_errors import TaskError
 from sfumato.web.tasks import task_named
 
@@ -98,7 +99,9 @@ def _short(text: str) -> str:
     return on_one_line(str(text)[:_LONGEST_LINE])
 
 
-def run_task(package: str, task: str, folder: str, arguments: str, events: Connection) -> None:
+def run_task(
+    package: str, task: str, folder: str, arguments: str, confined_to: Sequence[str], events: Connection
+) -> None:
     """Run a task to its end and leave, without the interpreter's last steps: native threads can break those."""
     stand_alone()
     gc.freeze()  # what was imported before the fork stays shared memory
@@ -112,7 +115,10 @@ def run_task(package: str, task: str, folder: str, arguments: str, events: Conne
     tell = Tell(send)
     ended: dict[str, Any] = {"ended": "done"}
     try:
-        result = task_named(task, package)(Path(folder), tell, **json.loads(arguments))
+        run = task_named(task, package)
+        if confined_to:
+            confine_this_process([Path(name) for name in confined_to])
+        result = run(Path(folder), tell, **json.loads(arguments))
         write_private(Path(folder) / RESULT_NAME, json.dumps(result))
     except BaseException as exc:
         ended = {"ended": "failed", "error": TaskError.of(exc).facts()}

@@ -82,10 +82,14 @@ class TaskProcess:
         Private folder of the task, which exists.
     package : str
         Where the task's module stands.
+    confined_to : sequence of str
+        Folders whose files it may use; all if empty.
     """
 
-    def __init__(self, task: str, arguments: Mapping[str, Any], folder: Path, package: str) -> None:
-        self._given = (package, task, str(folder), json.dumps(arguments))
+    def __init__(
+        self, task: str, arguments: Mapping[str, Any], folder: Path, package: str, confined_to: Sequence[str] = ()
+    ) -> None:
+        self._given = (package, task, str(folder), json.dumps(arguments), tuple(confined_to))
         self._process: BaseProcess | None = None
         self._is_unwanted = False
         self._lock = threading.Lock()

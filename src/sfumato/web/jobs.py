@@ -45,11 +45,14 @@ class Jobs:
         Private folder; finished jobs that stand in it are shown again.
     package : str
         Package of the tasks' modules.
+    root : Path or None
+        Folder that tasks are confined to, besides the private one; ``None`` leaves them all files.
     """
 
-    def __init__(self, folder: Path, package: str = PACKAGE) -> None:
+    def __init__(self, folder: Path, package: str = PACKAGE, root: Path | None = None) -> None:
         self._folder = folder
         self._package = package
+        self._confined_to = [str(root), str(folder.parent)] if root is not None else []
         self._lock = threading.Lock()
         self._calls: set[TaskProcess] = set()
         self._is_closed = self._is_warm = False
@@ -78,7 +81,7 @@ class Jobs:
         """
         self._check_open()
         folder = self._folder / f"{_CALL}{secrets.token_hex(8)}"
-        process = TaskProcess(task, arguments, folder, self._package)
+        process = TaskProcess(task, arguments, folder, self._package, self._confined_to)
         run = partial(self._run_call, process, folder, seconds)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, run)
@@ -111,7 +114,7 @@ class Jobs:
         folder = self._folder / job_id
         make_private_folder(folder)
         job = Job(job_id, task, title, folder)
-        process = TaskProcess(task, arguments, folder, self._package)
+        process = TaskProcess(task, arguments, folder, self._package, self._confined_to)
         with self._lock:
             self._jobs[job_id] = job
         job.run(process)

@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.foreign import refuse_address
+from sfumato.web.confinement import check_inside
 from sfumato.web.jobs import TaskError
 
 FORMATS = ("csv", "tsv", "parquet", "excel", "arff", "libsvm")
@@ -27,13 +28,18 @@ FIELDS = (
 )
 
 
-def paths_of(fields: Mapping[str, str]) -> tuple[Path | None, Path]:
-    """Find data and project file; a project file may be named in the place of the data."""
+def paths_of(fields: Mapping[str, str], root: Path | None = None) -> tuple[Path | None, Path]:
+    """Find data and project file; a project file may be named in the place of the data.
+
+    Both must be in the folder that the page may use, if there is one.
+    """
     if not fields["path"]:
         message = "no file was named"
         raise TaskError(message, hint="give the path of a data file or of a project file on this machine")
     try:
         refuse_address(fields["path"])
+        check_inside(root, fields["path"])
+        check_inside(root, fields["project"])
     except InputError as error:
         raise TaskError.of(error) from None
     path = _path(fields["path"])

@@ -1,4 +1,4 @@
-"""Texts of the library in the words of the page: its fields and steps in the place of the command line's options."""
+"""Errors of the library in the words of the page: the fields and steps by which what a hint speaks of is given."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 FOLDER_PURPOSE = "page"
 """Part of the name of a server's private folder, see :class:`sfumato.private_folders.PrivateFolder`."""
 
-_FIELDS_OF_OPEN = {
-    "--missing": "Texts that mean missing",
-}
 _FIELDS = {
     "delimiter": "Delimiter",
     "encoding": "Encoding",
@@ -26,27 +23,15 @@ _FIELDS = {
     "skip_rows": "Rows above the header",
 }
 """Fields of the step Open by the parameters that errors name, see :class:`sfumato.errors.SfumatoError`."""
-_HINTS = {"target": "choose it on the step Columns", "update": "use the changed file if the change is meant"}
-"""Whole hints by the parameters that errors name, where the page has another way."""
-_REMEDIES = {
-    " (--quick)": "",
-    "; to look at it first, 'sfumato hierarchy show' has --encoding": "",
-    " ('sfumato hierarchy check' counts them), or build one with 'sfumato hierarchy build'": ", or build one there",
-    ": see 'sfumato mechanisms'": ", such as one of those on the step Goal",
-    "see 'sfumato mechanisms'": "choose one on the step Goal",
-    " (-m):": ":",
-    "; 'sfumato attack' counts of whom they are learned": "",
-    "make one with 'sfumato init DATA', or name the data file": "open the data file on the step Open, which makes one",
-    "run 'sfumato init DATA'": "open the data file on the step Open with another project file",
-    ", which --json and -o show": "",
-    ", or give more time with --timeout": "",
-    "; more --folds have more rows each": "; folds of more rows need a larger table",
-    "name another folder with --run-folder": "rename it, or move it elsewhere",
-    "use --force (in Python force=True) to replace it": "move it elsewhere, or name another output",
-    "use --force to replace it": "start again",
-    "choose another output path": "name another output under [release] in the project file",
-    "name one such as -o release.csv": 'name one, such as output = "release.csv"',
+_HINTS = {
+    "force": "move it elsewhere, or name another output",
+    "init": "open the data file on the step Open, with a project file that does not exist yet",
+    "output": 'name another output under [release] in the project file, such as output = "release.csv"',
+    "run_folder": "rename it, or move it elsewhere",
+    "target": "choose it on the step Columns",
+    "update": "use the changed file if the change is meant",
 }
+"""Whole hints by the parameters that errors name, where the page has another way."""
 _OUTPUT = re.compile(r"\boutput must be\b(?! given)")
 _PLACE = re.compile(
     rf"(?:{re.escape(tempfile.gettempdir())}|(?:/[^\s/'\"]+)*){re.escape(os.sep)}sfumato-{FOLDER_PURPOSE}-"
@@ -72,18 +57,12 @@ def error_in_page_words(error: SfumatoError) -> str:
 
 
 def in_page_words(text: str) -> str:
-    """Say a message as the page can: by its own fields and steps, and without the server's private folder.
+    """Say a message without the server's private folder, and where an output is named.
 
     Examples
     --------
-    >>> in_page_words("name what means missing with --missing")
-    'name what means missing with “Texts that mean missing” (under How to read it)'
     >>> in_page_words("/tmp/sfumato-page-17-ab/data/0f/people.csv, column 'age': holds texts.")
     "people.csv, column 'age': holds texts."
     """
-    for words, remedy in _REMEDIES.items():
-        text = text.replace(words, remedy)
-    for flag, label in _FIELDS_OF_OPEN.items():
-        text = re.sub(rf"{flag}\b(?!-)", f"“{label}” (under How to read it)", text)
     text = _OUTPUT.sub("output in the project file, under [release], must be", text)
     return _PLACE.sub("", text)

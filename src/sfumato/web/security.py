@@ -8,10 +8,13 @@ the size of what is sent.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
 import re
+import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from html import escape
 from urllib.parse import parse_qsl, quote, urlencode
@@ -22,6 +25,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.errors import bug_in_words
+from sfumato.web.door import Door
 from sfumato.web.settings import PageSettings
 
 CONTENT_SECURITY_POLICY = (
@@ -44,6 +48,11 @@ LARGEST_FORM = 1_000_000
 """Bytes that a request may send, but for uploads, whose views have limits of their own."""
 _UPLOADS = re.compile("/open/upload|/columns/[0-9]+/hierarchy", re.ASCII)
 
+_FIRST_DELAY, _LONGEST_DELAY, _MOST_DOUBLINGS = 0.25, 8.0, 10  # less than the door gives to strangers
+_SECONDS_TO_FORGET = 600.0
+_MOST_ADDRESSES = 4096
+_LOGGED_EACH = 20
+
 _log = logging.getLogger("sfumato.web")
 
 BugPage = Callable[[Request, Exception], Awaitable[Response]]
@@ -62,9 +71,20 @@ class PageSecurity:
         With the port that was really bound.
     bug_page : callable, optional
         Makes the answer to an unexpected error; by default a line of text.
+    door : Door or None
+        Is told which connections have shown the token or the cookie.
+    wrong_tokens : WrongTokens or None
+        Slows and logs those that have shown another.
     """
 
-    def __init__(self, app: ASGIApp, settings: PageSettings, bug_page: BugPage | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: PageSettings,
+        bug_page: BugPage | None = None,
+        door: Door | None = None,
+        wrong_tokens: WrongTokens | None = None,
+    ) -> None:
         self._app = app
         self._settings = settings
         self._authorities = settings.authorities
@@ -72,6 +92,8 @@ class PageSecurity:
         self._cookie_value = hmac.new(settings.token.encode(), b"sfumato page cookie", hashlib.sha256).hexdigest()
         self._ticket = settings.ticket
         self._bug_page = bug_page
+        self._door = door or Door()
+        self._wrong_tokens = wrong_tokens or WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
@@ -95,6 +117,8 @@ class PageSecurity:
         request = Request(scope, receive)
         try:
             refusal = self._refusal(request)
+            if refusal is _NO_TOKEN and self._shows_secret(request):
+                await self._wrong_tokens.slow(request.client.host if request.client else "")
             allowed = receive if _is_upload(request) else _limited(receive)
             await (self._app if refusal is None else refusal)(scope, allowed, send_guarded)
         except ClientDisconnect:
@@ -120,6 +144,7 @@ class PageSecurity:
             return self._first_visit(request)
         if not _are_equal(request.cookies.get(self._cookie_name, ""), self._cookie_value):
             return _NO_TOKEN
+        self._door.admit(request.client)
         if request.method in UNSAFE_METHODS and not self._is_own_site(request.headers):
             return _words(403, "This request came from another site. Go back to the page and try again.")
         length = request.headers.get("content-length", "")
@@ -131,6 +156,7 @@ class PageSecurity:
         """Turn the token in the address into a cookie, so that it stays in no history and no Referer."""
         if not self._is_admitted(request):
             return _NO_TOKEN
+        self._door.admit(request.client)
         rest = [(name, value) for name, value in parse_qsl(request.url.query, True) if name != "token"]
         target = "/" + quote(request.scope["path"].lstrip("/")) + ("?" + urlencode(rest) if rest else "")
         is_linked = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
@@ -138,6 +164,10 @@ class PageSecurity:
         secure = self._settings.is_tls
         answer.set_cookie(self._cookie_name, self._cookie_value, secure=secure, httponly=True, samesite="strict")
         return answer
+
+    def _shows_secret(self, request: Request) -> bool:
+        """Whether a request brings a token or a cookie of ours, right or wrong."""
+        return "token" in request.query_params or self._cookie_name in request.cookies
 
     def _is_admitted(self, request: Request) -> bool:
         """Whether the address holds the token, or the ticket for the first time."""
@@ -167,6 +197,37 @@ class PageSecurity:
             except Exception as second:
                 _log.error("%s", bug_in_words(second))
         return _words(500, "This is a bug in sfumato. Its place is in the terminal where sfumato serve runs.")
+
+
+class WrongTokens:
+    """Answers wrong tokens and cookies the later, the more of them came from an address; right ones are not held up.
+
+    Parameters
+    ----------
+    sleep, clock : callable
+        For tests.
+    """
+
+    def __init__(
+        self,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sleep = sleep
+        self._clock = clock
+        self._seen: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    async def slow(self, address: str) -> None:
+        """Note a wrong token of an address, log it, and wait before it is answered."""
+        n_before, last = self._seen.pop(address, (0, 0.0))
+        now = self._clock()
+        n_wrong = 1 if now - last > _SECONDS_TO_FORGET else n_before + 1
+        self._seen[address] = n_wrong, now
+        if len(self._seen) > _MOST_ADDRESSES:
+            self._seen.popitem(last=False)
+        if n_wrong <= _LOGGED_EACH or n_wrong % _LOGGED_EACH == 0:
+            _log.warning("wrong token from %s (%s so far)", address, f"{n_wrong:,}")
+        await self._sleep(min(_FIRST_DELAY * 2.0 ** min(n_wrong - 1, _MOST_DOUBLINGS), _LONGEST_DELAY))
 
 
 class _TooLargeError(Exception):

@@ -23,11 +23,12 @@ import uvicorn
 
 from sfumato.errors import InputError, InvalidParameterError, OutputError, bug_in_words
 from sfumato.private_folders import PrivateFolder
+from sfumato.web.door import Connection, Door, accept
 from sfumato.web.page_words import FOLDER_PURPOSE
 from sfumato.web.settings import PageSettings, bracketed
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_MOST_CONNECTIONS = 512
+_BACKLOG = 512
 _SECONDS_TO_FINISH = 1
 
 
@@ -46,11 +47,12 @@ def serve(settings: PageSettings) -> None:
     InputError
         When the TLS files cannot be used.
     """
+    context = None
     if settings.tls_cert is not None and settings.tls_key is not None:
-        check_tls_files(settings.tls_cert, settings.tls_key)
+        context = tls_context(settings.tls_cert, settings.tls_key)
     with listening(settings) as listener, _until_stopped() as stop, private_folder() as folder:
         settings = replace(settings, port=listener.getsockname()[1])
-        _run(settings, listener, folder, stop)
+        _run(settings, listener, folder, stop, context)
 
 
 class Stop:
@@ -66,28 +68,28 @@ class Stop:
         self.server.should_exit = True
 
 
-def _run(settings: PageSettings, listener: socket.socket, folder: Path, stop: Stop) -> None:
+def _run(
+    settings: PageSettings, listener: socket.socket, folder: Path, stop: Stop, context: ssl.SSLContext | None
+) -> None:
     from sfumato.web.app import create_app
 
-    app = create_app(settings, folder)
+    door = Door()
+    app = create_app(settings, folder, door)
     page = app.state.page
     try:
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=Connection,
             ws="none",
             loop="asyncio",
             log_level="warning",
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=_SECONDS_TO_FINISH,
-            ssl_certfile=settings.tls_cert,
-            ssl_keyfile=settings.tls_key,
         )
         _keep_data_out_of_logs()
-        stop.server = _Server(config)
+        stop.server = _Server(config, door, context)
         announce(settings)
         stop.server.run(sockets=[listener])
     finally:
@@ -110,7 +112,33 @@ def without_text(record: logging.LogRecord) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which leaves the signals to :class:`Stop` and so ends without one."""
+    """uvicorn's server, whose connections come in through the :class:`Door`.
+
+    It leaves the signals to :class:`Stop` and so ends without one.
+    """
+
+    def __init__(self, config: uvicorn.Config, door: Door, context: ssl.SSLContext | None) -> None:
+        super().__init__(config)
+        self._door = door
+        self._context = context
+        self._accepting: list[asyncio.Task[None]] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections."""
+        await super().startup(sockets=[])
+        self._accepting = [
+            asyncio.create_task(accept(listener, self._door, self._connection, self._context))
+            for listener in sockets or []
+        ]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, and see the others off."""
+        for task in self._accepting:
+            task.cancel()
+        await super().shutdown(sockets=sockets)
+
+    def _connection(self) -> Connection:
+        return Connection(self.config, self.server_state, self.lifespan.state, asyncio.get_running_loop())
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -142,38 +170,39 @@ def listening(settings: PageSettings) -> Iterator[socket.socket]:
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError:
-        raise InvalidParameterError("--host", "which is not known here", allowed="an address of this machine") from None
+        raise InvalidParameterError("host", "which is not known here", allowed="an address of this machine") from None
     with socket.socket(family, kind, protocol) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(address)
-            listener.listen(_MOST_CONNECTIONS)
+            listener.listen(_BACKLOG)
         except OSError as exc:
             _refuse_port(exc, place)
         yield listener
 
 
 def _refuse_port(error: OSError, place: str) -> NoReturn:
-    hint = "choose another with --port, or leave --port out to get a free one"
+    hint, remedy = "choose another, or none to get a free one", ("port",)
     if error.errno == errno.EADDRINUSE:
         problem = "the port is used by another program"
     elif error.errno in (errno.EACCES, errno.EPERM):
         problem = "no permission to use this port"
     else:
-        problem, hint = "cannot be listened on", "give an address of this machine with --host"
-    raise OutputError(problem, path=place, hint=hint) from None
+        problem, hint, remedy = "cannot be listened on", "give an address of this machine", ("host",)
+    raise OutputError(problem, path=place, hint=hint, remedy=remedy) from None
 
 
-def check_tls_files(certificate: Path, key: Path) -> None:
-    """Refuse TLS files that are absent, unreadable, no pair, or locked by a passphrase."""
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Make ready to speak TLS 1.3, and refuse files that are absent, unreadable, no pair, or locked by a passphrase."""
     for path in (certificate, key):
         try:
             path.read_bytes()
         except (OSError, ValueError):
             problem = "cannot be read"
-            raise InputError(problem, path=path, hint="give PEM files with --tls-cert and --tls-key") from None
+            raise InputError(problem, path=path, hint="give PEM files", remedy=("tls_cert", "tls_key")) from None
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.load_cert_chain(certificate, key, password=_no_passphrase)
     except _PassphraseNeededError:
         problem = "is locked by a passphrase"
@@ -181,6 +210,7 @@ def check_tls_files(certificate: Path, key: Path) -> None:
     except (ssl.SSLError, ValueError):
         problem = "is not a certificate that fits the key"
         raise InputError(problem, path=certificate, hint="give PEM files that belong together") from None
+    return context
 
 
 class _PassphraseNeededError(Exception):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 import secrets
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InputError, InvalidParameterError
+from sfumato.web.confinement import is_inside
 
 SHORTEST_TOKEN = 20
+FEWEST_BITS = 64.0
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?\.?", re.ASCII)
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -39,6 +43,9 @@ class PageSettings:
         Table and project file to begin with.
     open_browser : bool
         Whether to open a browser at the start.
+    root : Path or None
+        Folder whose files the page may use, resolved; ``None`` leaves it all files that this account may use. Needed
+        where others can reach the page.
     ticket : str
         Stands for the token once, for the browser that the server opens: other users of the machine can see the
         address in the list of processes.
@@ -64,34 +71,38 @@ class PageSettings:
     data: Path | None = None
     project: Path | None = None
     open_browser: bool = True
+    root: Path | None = None
     ticket: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
     def __post_init__(self) -> None:
-        _check_host(self.host, "--host")
+        _check_host(self.host, "host")
         for name in self.allowed_hosts:
-            _check_host(name, "--allow-host")
+            _check_host(name, "allowed_hosts")
         if not 0 <= self.port <= 65535:
-            raise InvalidParameterError("--port", f"got {self.port}", allowed="from 0 to 65535")
+            raise InvalidParameterError("port", f"got {self.port}", allowed="from 0 to 65535")
         if self.upload_limit < 1:
-            raise InvalidParameterError("--upload-limit", "got less", allowed="at least 1 byte")
+            raise InvalidParameterError("upload_limit", "got less", allowed="at least 1 byte")
         if (self.tls_cert is None) != (self.tls_key is None):
-            raise InvalidParameterError("--tls-cert", "got one without the other", allowed="given with --tls-key")
+            hint, remedy = "give both or none", ("tls_cert", "tls_key")
+            problem, allowed = "got one without the other", "given with tls_key"
+            raise InvalidParameterError("tls_cert", problem, allowed=allowed, hint=hint, remedy=remedy)
         _check_token(self.token)
+        if self.root is not None:
+            object.__setattr__(self, "root", _checked_root(self.root, self.data, self.project))
         if not is_loopback(self.host):
             self._check_open_to_others()
         if not self.token:
             object.__setattr__(self, "token", secrets.token_urlsafe(32))
 
     def _check_open_to_others(self) -> None:
-        if not self.token or not self.is_tls:
-            raise InvalidParameterError(
-                "--host",
-                "as others can reach this one",
-                allowed="an address of this machine only (127.0.0.1), or come with --token, --tls-cert and --tls-key",
-            )
+        if not self.token or not self.is_tls or self.root is None:
+            allowed = "an address of this machine only (127.0.0.1), or come with a folder, a token and TLS files"
+            hint, remedy = "give all of them", ("root", "token", "tls_cert", "tls_key")
+            problem = "as others can reach this one"
+            raise InvalidParameterError("host", problem, allowed=allowed, hint=hint, remedy=remedy)
         if _is_wildcard(self.host) and not self.allowed_hosts:
             raise InvalidParameterError(
-                "--allow-host", "as --host stands for every address", allowed="the name that browsers will use"
+                "allowed_hosts", "as host stands for every address", allowed="the name that browsers will use"
             )
 
     @property
@@ -147,7 +158,7 @@ def size_in_bytes(text: str) -> int:
     """
     found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([a-z]*)\s*", text.lower(), re.ASCII)
     if found is None or found[2] not in _UNITS:
-        raise InvalidParameterError("--upload-limit", "got something else", allowed="a size such as 2GB or 500MB")
+        raise InvalidParameterError("upload_limit", "got something else", allowed="a size such as 2GB or 500MB")
     return int(float(found[1]) * _UNITS[found[2]])
 
 
@@ -156,14 +167,46 @@ def _check_host(host: str, name: str) -> None:
         raise InvalidParameterError(name, "got something else", allowed="a host name or an IP address, without a port")
 
 
+def _checked_root(root: Path, *given: Path | None) -> Path:
+    """Resolve the folder, and refuse one that is none, or that the table to begin with is not in."""
+    if not root.is_dir():
+        raise InputError("is not a folder", path=root, hint="name a folder that exists", remedy=("root",))
+    for path in given:
+        if path is not None and not is_inside(root, path):
+            hint = "name a folder that holds it"
+            raise InputError("is not in the folder that the page is kept to", path=path, hint=hint, remedy=("root",))
+    return root.resolve()
+
+
 def _check_token(token: str) -> None:
-    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise InvalidParameterError(
-            "--token",
-            "got something else",
-            allowed=f"at least {SHORTEST_TOKEN} printable ASCII characters",
-            hint="leave --token out on this machine: a random one is made",
-        )
+    if not token:
+        return
+    hint = "give none on this machine: a random one is made; for others let a program draw 32 random bytes"
+    remedy = ("token",)
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
+        allowed = f"at least {SHORTEST_TOKEN} printable ASCII characters"
+        raise InvalidParameterError("token", "got something else", allowed=allowed, hint=hint, remedy=remedy)
+    if guessing_bits(token) < FEWEST_BITS:
+        allowed = "hard to guess: random, without repetition and runs"
+        raise InvalidParameterError("token", "got a weak one", allowed=allowed, hint=hint, remedy=remedy)
+
+
+def guessing_bits(token: str) -> float:
+    """Bits that a token has at most, without what repeats and what counts up or down.
+
+    Examples
+    --------
+    >>> round(guessing_bits("abcabcabcabcabcabcabcabc")), round(guessing_bits("0123456789012345678901"))
+    (2, 3)
+    >>> round(guessing_bits("9b1f0c2ad7e64358"))
+    60
+    """
+    period = (token + token).find(token, 1)
+    once = token[:period]
+    steps = [ord(second) - ord(first) for first, second in pairwise(once)]
+    # A letter counts if it is not reached by the same small step as the one before.
+    fresh = [abs(step) > 1 or step != before for before, step in pairwise([0, *steps])]
+    return (1 + sum(fresh)) * math.log2(max(len(set(once)), 1))
 
 
 def _is_wildcard(host: str) -> bool:

@@ -74,7 +74,7 @@ class Page:
     def __init__(self, settings: PageSettings, folder: Path) -> None:
         self.settings = settings
         self.folder = folder
-        self.jobs = Jobs(folder / "jobs")
+        self.jobs = Jobs(folder / "jobs", root=settings.root)
         self.state = PageState(folder / _STATE_NAME)
         self._lock = threading.RLock()
         self._starting: set[str] = set()

@@ -33,7 +33,7 @@ class UploadTooLarge(InputError):  # noqa: N818 # named after HTTP's status
     status_code = 413
 
     def __init__(self, limit: int) -> None:
-        hint = "start the page with a higher --upload-limit, or open the file by its path"
+        hint = "start the page with a higher limit for uploads, or open the file by its path"
         super().__init__(f"the file is larger than this server takes ({limit:,} bytes)", hint=hint)
 
 

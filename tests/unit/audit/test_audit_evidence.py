@@ -138,12 +138,19 @@ def test_another_share_of_rows_left_out_fails(wrong):
     assert found == ["utility: suppressed fraction" if is_number else "form of the manifest"]
 
 
-@pytest.mark.parametrize("limit", [0, 0.029, 1, 1.5, -0.1, "abc", None, True])
+@pytest.mark.parametrize("limit", [0, 0.029, 1.01, 1.5, -0.1, "abc", None, True])
 def test_more_rows_left_out_than_the_limit_allows_fails(limit):
     found = failed_with(recoded(), lambda m: m["mechanism"]["parameters"].update(max_suppressed_fraction=limit))
 
     is_number = isinstance(limit, int | float) and limit is not True
     assert found == ["suppression limit" if is_number else "form of the manifest"]
+
+
+@pytest.mark.parametrize("limit", [0.5, 0.9999, 1, 1.0])
+def test_a_limit_of_all_rows_is_a_limit(limit):
+    found = failed_with(recoded(), lambda m: m["mechanism"]["parameters"].update(max_suppressed_fraction=limit))
+
+    assert found == []
 
 
 @pytest.mark.parametrize(("n_suppressed", "expected"), [(29, []), (30, ["suppression limit"])])

@@ -68,7 +68,7 @@ def test_the_lines_in_the_report_do_what_they_say(folder, capsys):
     assert remade.to_dict() == manifest.to_dict()
     for digest in (manifest.input["sha256"], manifest.output["sha256"]):
         assert digest in text
-    assert "--quick" in text
+    assert "skipped on request" in text
 
 
 def test_with_a_project_classifiers_are_trained(folder, capsys):

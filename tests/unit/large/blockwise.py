@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import pyarrow.parquet
 
+from sfumato.audit import file_bytes, parquet_bytes
 from sfumato.counting import blocks
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.table import delimited_blocks, distinct, parquet, write
@@ -21,6 +22,8 @@ def small_blocks():
         (blocks, "_FEWEST_PENDING", 3),
         (write, "ROWS_OF_A_GROUP", 7),
         (parquet, "ROWS_OF_A_GROUP", 7),
+        (parquet_bytes, "ROWS_OF_A_GROUP", 7),
+        (file_bytes, "BLOCK_BYTES", 97),
     ):
         stack.enter_context(patch.object(module, name, value))
     return stack

@@ -336,7 +336,7 @@ def test_counts_that_fit_nowhere_are_refused(tmp_path):
     """With what can be done."""
     pyarrow.parquet.write_table(original_cells(), tmp_path / "a.parquet")
     large = open_large(tmp_path / "a.parquet", memory=PLENTY)
-    with pytest.raises(InputError, match="raise --memory"):
+    with pytest.raises(InputError, match="give more memory"):
         counted_rows(large, ["town", "age"], 3_000)
 
 

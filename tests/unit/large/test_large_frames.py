@@ -369,7 +369,7 @@ def test_what_gives_its_rows_only_once_is_refused():
         open_large(reader, memory=PLENTY)
     with pytest.raises(InvalidParameterError, match="object of type list"):
         open_large([1], memory=PLENTY)
-    with pytest.raises(InvalidParameterError, match="--drop-incomplete"):
+    with pytest.raises(InvalidParameterError, match="complete_rows_only"):
         open_large(random_cells(3), memory=PLENTY, options=ReadOptions(complete_rows_only=True))
 
 

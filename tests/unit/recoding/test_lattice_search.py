@@ -1,6 +1,9 @@
 """Search of a lattice of hierarchy levels: ARX's optima, order among equals, limits and errors."""
 
 import csv
+import gzip
+import itertools
+from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -11,6 +14,7 @@ from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.recoding import lattice_search, regrouping
 from sfumato.recoding.hierarchy import Hierarchy
 from sfumato.recoding.lattice import LatticeProblem
+from sfumato.recoding.lattice_bounded import BoundedSearch
 from sfumato.recoding.lattice_checks import NodeChecker
 from sfumato.recoding.lattice_models import CloseClasses, DiverseClasses
 from sfumato.recoding.lattice_search import search_lattice
@@ -154,9 +158,8 @@ def test_a_diversity_out_of_reach_names_the_level_of_the_highest_node():
 
 def test_a_search_out_of_time_gives_a_bound_below_the_optimum(shared_data):
     problem = adult(shared_data, EIGHT, k=5, max_suppressed_fraction=0.015)
-    clock = iter(np.arange(0.0, 1e6, 1.0))
-    with patch.object(lattice_search.time, "monotonic", lambda: next(clock)):
-        result = search_lattice(problem, max_seconds=20.0)
+    ticks = itertools.count()
+    result = search_lattice(problem, max_seconds=20.0, clock=lambda: float(next(ticks)))
 
     assert not result.proven
     assert 0 <= result.bound <= 0.34441460899 <= result.loss + 1e-9
@@ -210,7 +213,7 @@ def test_kept_tables_change_no_classes(shared_data):
     ("name", "goal"),
     [
         ("k", {"k": 0}),
-        ("max_suppressed_fraction", {"max_suppressed_fraction": 1.0}),
+        ("max_suppressed_fraction", {"max_suppressed_fraction": 1.01}),
         ("max_suppressed_fraction", {"max_suppressed_fraction": -0.1}),
         ("column", {"models": (DiverseClasses(2),)}),
         ("level_maps", {"level_maps": ()}),
@@ -294,6 +297,164 @@ def test_regrouping_shares_one_time_limit_among_all_its_searches(seconds_a_searc
     assert given == limits
     assert result.levels == (first.levels,)
     assert result.n_suppressed == first.n_suppressed == 4
+
+
+def out_after(n_calls):
+    """Clock that stands still for some readings, and then is far beyond any limit."""
+    readings = itertools.count()
+    return lambda: 0.0 if next(readings) < n_calls else 1e9
+
+
+def wide_problem(n_columns, n_rows=60, **goal):
+    """Many columns of eight values each, in four levels."""
+    rng = np.random.default_rng(n_columns)
+    maps = (np.arange(8), np.arange(8) // 2, np.arange(8) // 4, np.zeros(8, dtype=np.intp))
+    shares = tuple(np.bincount(m) / 8 for m in maps)
+    codes = rng.integers(0, 8, size=(n_rows, n_columns)).astype(np.int32)
+    counts = np.ones(n_rows, dtype=np.int64)
+    return LatticeProblem(codes, counts, (maps,) * n_columns, (shares,) * n_columns, k=3, **goal)
+
+
+TIMED = {
+    "exact": (4_000_000, lambda: wide_problem(4, max_suppressed_fraction=0.1)),
+    "bounded": (1, lambda: wide_problem(4, max_suppressed_fraction=0.1)),
+    "bounded, all rows": (1, lambda: wide_problem(4, max_suppressed_fraction=1.0)),
+    "wide": (1, lambda: wide_problem(40, max_suppressed_fraction=0.3)),
+    "diversity": (
+        1,
+        lambda: replace(
+            wide_problem(3, max_suppressed_fraction=0.2),
+            models=(DiverseClasses(2, "entropy"),),
+            sensitive=(np.arange(60) % 3,),
+        ),
+    ),
+    "classes": (1, lambda: wide_problem(3, max_suppressed_fraction=0.2, loss="discernibility")),
+}
+
+
+@pytest.mark.parametrize("case", TIMED)
+def test_time_that_runs_out_at_any_moment_leaves_a_valid_answer(case):
+    """The clock jumps after 1, 2, 3, … readings: each a search that stops somewhere else."""
+    most_nodes, make = TIMED[case]
+    problem = make()
+    losses = []
+    with patch.object(lattice_search, "MAX_NODES", most_nodes):
+        for n_calls in [*range(1, 150), *range(150, 3000, 97)]:
+            result = search_lattice(problem, max_seconds=60.0, clock=out_after(n_calls))
+            released = result.classes >= 0
+            sizes = np.bincount(result.classes[released], weights=problem.counts[released])
+
+            assert result.n_suppressed == int(problem.counts[~released].sum()) <= problem.max_suppressed
+            assert sizes[sizes > 0].min() >= 3
+            assert result.bound <= result.loss
+            losses.append(result.loss)
+            if result.proven:
+                break
+
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("most_nodes", [1, 4_000_000], ids=["bounded", "exact"])
+def test_a_goal_out_of_reach_is_said_however_little_time_there_is(most_nodes):
+    problem = replace(
+        wide_problem(3), models=(DiverseClasses(3),), sensitive=(np.arange(60) % 2,), max_suppressed_fraction=1.0
+    )
+    with patch.object(lattice_search, "MAX_NODES", most_nodes):
+        for n_calls in range(1, 60):
+            with pytest.raises(PrivacyNotAchievableError, match="distinct 3-diversity"):
+                search_lattice(problem, max_seconds=60.0, clock=out_after(n_calls))
+
+
+@pytest.mark.parametrize("n_columns", [30, 100, 300])
+def test_the_clock_is_asked_before_every_step_at_any_width(n_columns):
+    """Between two readings no more than one node is looked at, and few are considered; after time is up none."""
+    problem = wide_problem(n_columns, max_suppressed_fraction=0.2)
+    work = Counter()
+    most = Counter()
+    readings = itertools.count()
+
+    def clock():
+        for name, n in work.items():
+            most[name] = max(most[name], n)
+        work.clear()
+        return 0.0 if next(readings) < 4000 else 1e9
+
+    def counted(name, function):
+        def call(*args, **more):
+            work[name] += 1
+            return function(*args, **more)
+
+        return call
+
+    with (
+        patch.object(RollUp, "table", counted("tables", RollUp.table)),
+        patch.object(BoundedSearch, "is_open", counted("considered", BoundedSearch.is_open)),
+    ):
+        search_lattice(problem, max_seconds=60.0, clock=clock)
+
+    assert next(readings) > 4000
+    assert most["tables"] == 1
+    assert most["considered"] <= 2
+
+
+def checks_clock(n_checks):
+    """Clock that goes by the nodes looked at, and a context in which it runs."""
+    made = itertools.count()
+    now = [0]
+    plain = NodeChecker._measure
+
+    def measure(self, levels):
+        now[0] = 1000 * next(made)  # far above what the integer programs take
+        return plain(self, levels)
+
+    return patch.object(NodeChecker, "_measure", measure), lambda: float(now[0]), 1000.0 * n_checks
+
+
+@pytest.mark.parametrize("name", ["creditcard", "mach2019"])
+def test_a_looser_limit_gives_no_worse_answer_on_wide_tables(shared_data, name):
+    problem, losses = wide_table(shared_data / "arx-wide", name), []
+    for fraction in (0.0, 0.015, 0.1, 0.2, 0.9999, 1.0):
+        counting, clock, seconds = checks_clock(200)
+        with counting:
+            found = search_lattice(replace(problem, max_suppressed_fraction=fraction), seconds, clock=clock)
+        losses.append(found.loss)
+
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < 0.75
+
+
+def wide_table(folder, name):
+    """Table of ARX's own benchmark of wide tables, with its hierarchies."""
+    with gzip.open(folder / f"{name}.csv.gz", "rt") as lines:
+        header, *rows = csv.reader(lines, delimiter=";")
+    hierarchies = []
+    for column in header:
+        with gzip.open(folder / "hierarchies" / f"{name}.{column}.csv.gz", "rt") as lines:
+            hierarchies.append(Hierarchy.from_rows(list(csv.reader(lines, delimiter=";"))))
+    numbers = [{value: i for i, value in enumerate(h.values)} for h in hierarchies]
+    coded = [[number[cell] for number, cell in zip(numbers, row, strict=True)] for row in rows]
+    cells, counts = np.unique(np.array(coded, dtype=np.int32), axis=0, return_counts=True)
+    maps = tuple(tuple(h.codes) for h in hierarchies)
+    shares = tuple(tuple(h.shares(level) for level in range(h.n_levels)) for h in hierarchies)
+    return LatticeProblem(cells, counts, maps, shares, k=5)
+
+
+@pytest.mark.parametrize(("bound", "is_told"), [(0.02, False), (0.29, False), (0.31, True), (0.6, True)])
+def test_a_bound_that_says_nothing_is_not_told(bound, is_told):
+    result = replace(search_lattice(ages([1, 2, 3, 4], k=2)), loss=0.6, proven=False, bound=bound)
+
+    assert (result.telling_bound is not None) == is_told
+    assert (f"at least {bound:.6g}" in repr(result)) == is_told
+    assert ("optimum unknown" in repr(result)) != is_told
+
+
+def test_all_rows_may_be_suppressed_but_one():
+    problem = ages([1, 2, 3, 4], max_suppressed_fraction=1.0)
+
+    assert problem.max_suppressed == 9
+    with pytest.raises(PrivacyNotAchievableError, match="at most 9 of 10 rows"):
+        search_lattice(replace(problem, models=(DiverseClasses(2),), sensitive=(np.zeros(4, dtype=np.int64),)))
 
 
 def test_regrouping_without_time_left_changes_nothing():

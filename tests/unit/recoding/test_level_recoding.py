@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.recoding import global_recoding
+from sfumato.recoding import global_recoding, time_limit
 from sfumato.recoding.covering import covered
 from sfumato.recoding.global_recoding import GlobalRecoder
 from sfumato.recoding.hierarchy import Hierarchy
 from sfumato.recoding.hierarchy_builders import calendar_levels
 from sfumato.recoding.hierarchy_intervals import intervals_at
+from sfumato.recoding.lattice_search import search_lattice
 from sfumato.recoding.level_recoding import LevelRecoding
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
@@ -110,8 +111,18 @@ def test_regrouping_gets_the_time_that_the_search_left(max_seconds):
     cells = [str(age) for age in (21, 21, 25, 25, *[31] * 30, *[38] * 30)]
     recoder = GlobalRecoder(k=3, max_suppressed_fraction=0.1, hierarchies={"x": AGES}, max_seconds=max_seconds)
 
-    with patch.object(global_recoding, "regroup", wraps=global_recoding.regroup) as regroup:
+    now = [0.0]
+
+    def searched(problem, seconds):
+        now[0] += 5.0
+        return search_lattice(problem, seconds)
+
+    with (
+        patch.object(time_limit.time, "monotonic", lambda: now[0]),
+        patch.object(global_recoding, "search_lattice", searched),
+        patch.object(global_recoding, "regroup", wraps=global_recoding.regroup) as regroup,
+    ):
         recoder.fit(table_of(cells, Column("x", kind=Kind.NUMERIC)))
 
-    assert [call.args[2] for call in regroup.call_args_list] == [max_seconds - recoder.search_.seconds]
+    assert [call.args[2] for call in regroup.call_args_list] == [max_seconds - 5.0]
     assert recoder.n_suppressed_ == 0

@@ -56,7 +56,7 @@ def test_what_is_not_measured_is_said():
 
     assert "original was not given" in summarize(release)["utility"]["not_measured"]
     assert "original was not given" in summarize(release)["risk"]["not_measured"]
-    assert "--quick" in summary_of("mondrian")["utility"]["not_measured"]
+    assert "skipped on request" in summary_of("mondrian")["utility"]["not_measured"]
     assert any("not measured" in sentence for sentence in summary_of("mondrian")["in_short"])
 
 

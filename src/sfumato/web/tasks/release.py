@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 import shutil
 import zipfile
 from collections.abc import Mapping
@@ -31,7 +30,7 @@ from sfumato.publishing import Published, check_targets, manifest_path_for, publ
 from sfumato.reaudit import audit_published, read_released
 from sfumato.report.pictures import displays_of
 from sfumato.report.render import report_html
-from sfumato.report.reproduction import Asked
+from sfumato.report.reproduction import Asked, project_commands
 from sfumato.report.summarize import summarize
 from sfumato.table.coding import Source
 from sfumato.web.column_store import STORE_NAME, write_columns
@@ -237,11 +236,10 @@ def _again(project: Project, output: str, manifest: Manifest, *, quick: bool) ->
     limits = [p.name for p in info.parameters if any(word in p.name for word in _LIMITS)] if info else []
     is_timed = bool(limits) and not _is_proven(manifest)
     is_noisy = (manifest.perturbation or {}).get("kind") == "synthetic"
+    command, report_command = project_commands(file, table, report, quick=quick)
     return {
-        "command": shlex.join(["sfumato", "release", "--project", file, "-o", table]),
-        "report_command": shlex.join(
-            ["sfumato", "report", table, "--project", file, "-o", report, *(["--quick"] if quick else [])]
-        ),
+        "command": command,
+        "report_command": report_command,
         "python": f"from sfumato import publish_project\n\npublish_project({name!r}, {output!r})\n",
         "notes": [note for note, is_so in ((_NOISE, is_noisy), (_TIMED, is_timed)) if is_so],
     }
@@ -260,8 +258,8 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def _in_words_of_the_page(error: OutputError) -> OutputError:
-    """Say the remedy as the page offers it: there is no option --force on it."""
-    problem, is_option, _ = str(error).removeprefix(f"{error.path}: ").partition(". Hint: use --force")
-    if not is_option:
+    """Say the remedy as the page offers it."""
+    if "force" not in error.remedy:
         return error
+    problem = error.message.removeprefix(f"{error.path}: ").removesuffix(".")
     return OutputError(problem, path=Path(error.path).name, hint="tick 'Replace files that exist' to replace it")

@@ -94,5 +94,5 @@ def _has(line: Mapping[str, Any], kinds: _Kinds) -> bool:
 
 
 def _not_a_transcript(source: Path) -> InputError:
-    hint = "'sfumato collaborate party --transcript FILE' writes one"
+    hint = "a party of a collaboration writes one"
     return InputError("is not a transcript of a session", path=source, hint=hint)

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sfumato.errors import InputError
+from sfumato.web.confinement import check_inside
 from sfumato.web.jobs import Job, TaskError
 from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response, redirect
 from sfumato.web.sessions import known_of
@@ -100,7 +102,10 @@ async def transcript(request: Request) -> Response:
         problem = _FieldError("transcript", "path", "Name a file.")
         return _page(request, problem=problem, status=UNPROCESSABLE)
     try:
+        _check_inside(page_of(request), "transcript", {"path": path}, "path")
         found = await page_of(request).jobs.call("transcripts.read", path=path)
+    except _FieldError as outside:
+        return _page(request, problem=outside, path=path, status=UNPROCESSABLE)
     except TaskError as exc:
         problem = _FieldError("transcript", "path", exc.message)
         return _page(request, problem=problem, path=path, status=UNPROCESSABLE)
@@ -179,6 +184,7 @@ def _take_part(page: Page, values: Mapping[str, str]) -> Job:
     uses_file = values["rows"] == "file" or project is None
     if uses_file and not values["data"]:
         raise _FieldError(form, "data", "Name the file with this party's rows.")
+    _check_inside(page, form, values, "config", "data", "schema", "output", "transcript")
     return page.jobs.start(
         "collaborate.take_part",
         title="Session with other parties",
@@ -201,6 +207,7 @@ def _open_project(page: Page) -> str:
 def _simulate(page: Page, values: Mapping[str, str]) -> Job:
     form, project = "simulate", _open_project(page)
     parties = int(_number(form, "parties", values, whole=True))
+    _check_inside(page, form, values, "output_dir")
     return page.jobs.start(
         "collaborate.simulate",
         title=f"Simulation of {parties} parties",
@@ -212,6 +219,15 @@ def _simulate(page: Page, values: Mapping[str, str]) -> Job:
         output_dir=values["output_dir"],
         force=bool(values["force"]),
     )
+
+
+def _check_inside(page: Page, form: str, values: Mapping[str, str], *fields: str) -> None:
+    """Refuse paths that lead out of the folder that the page may use."""
+    for field in fields:
+        try:
+            check_inside(page.settings.root, values[field])
+        except InputError as error:
+            raise _FieldError(form, field, str(error)) from None
 
 
 def _plan(form: str, values: Mapping[str, str]) -> dict[str, Any]:

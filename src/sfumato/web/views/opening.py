@@ -83,7 +83,7 @@ async def open_table(request: Request) -> Response:
         elif how == "demo":
             await asyncio.to_thread(_start_demo, page)
         else:
-            data, project = paths_of(fields)
+            data, project = paths_of(fields, page.settings.root)
             start = partial(start_opening, data=data, project=project, reading=reading_of(fields), fields=fields)
             await asyncio.to_thread(start, page)
     except TaskError as error:

@@ -1,0 +1,62 @@
+"""How long a search may take: one clock, asked at every step, that ends the step under way's caller when time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+Clock = Callable[[], float]
+
+
+class OutOfTime(Exception):  # noqa: N818  # no error: what a search found so far is its answer
+    """Time is up; the best found so far counts."""
+
+
+class TimeLimit:
+    """A moment of a clock after which no further step begins.
+
+    Parameters
+    ----------
+    seconds : float or None
+        ``None``: no limit.
+    clock : callable or None
+        Gives the seconds of a clock that never goes back; ``None`` takes :func:`time.monotonic`.
+
+    Examples
+    --------
+    >>> seconds = iter(range(10))
+    >>> limit = TimeLimit(2, clock=lambda: next(seconds))
+    >>> limit.is_over, limit.is_over, limit.is_over
+    (False, True, True)
+    """
+
+    def __init__(self, seconds: float | None = None, clock: Clock | None = None) -> None:
+        self._clock = clock or time.monotonic
+        self._began = self._clock()
+        self._seconds = float("inf") if seconds is None else float(seconds)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the limit was set."""
+        return self._clock() - self._began
+
+    @property
+    def left(self) -> float:
+        """Seconds left, below 0 when time is up."""
+        return self._seconds - self.elapsed
+
+    @property
+    def is_over(self) -> bool:
+        """Whether time is up."""
+        return self.left <= 0
+
+    def part(self, share: float) -> TimeLimit:
+        """Limit that ends when a share of the whole time, counted from the beginning, has passed."""
+        own = TimeLimit.__new__(TimeLimit)
+        own._clock, own._began, own._seconds = self._clock, self._began, self._seconds * share
+        return own
+
+    def check(self) -> None:
+        """Raise :class:`OutOfTime` when time is up."""
+        if self.is_over:
+            raise OutOfTime
