@@ -64,7 +64,6 @@ class ClaimedRecoding:
     kind: Kind = Kind.CATEGORICAL
     domain: tuple[str, ...] | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    levels: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -277,12 +276,6 @@ class _Entry:
             raise self._refuse(key, "a whole number from 0")
         return found
 
-    def counts(self, key: str) -> tuple[int, ...]:
-        found = self._list(key)
-        if not all(isinstance(item, int) and not isinstance(item, bool) for item in found):
-            raise self._refuse(key, "a list of whole numbers")
-        return tuple(found)
-
     def texts_by_name(self, key: str) -> dict[str, tuple[str, ...]]:
         named = self.entry(key)
         return {name: named.texts(name) for name in named.data}
@@ -335,8 +328,7 @@ def _recoding(entry: _Entry) -> ClaimedRecoding:
     above, upto = entry.number("above"), entry.number("upto")
     labels = entry.entry("labels") if "labels" in entry.data else None
     listed = {label: labels.texts(label) for label in labels.data} if labels else {}
-    levels = entry.counts("levels") if "levels" in entry.data else ()
-    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry), listed, levels)
+    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry), listed)
 
 
 def _promise(entry: _Entry) -> Promise:

@@ -121,16 +121,6 @@ def check_counts(released: AnyTable, claims: Claims) -> Iterator[Check]:
             shown = "nothing" if found is None else f"{found:.6g}"
             said = f"{label}: the manifest gives {stated[name]:.6g}, found {shown}"
             yield Check(f"utility: {label}", passed, said if is_number(stated[name]) else f"{label}: no number")
-    if "levels" in stated:
-        levels = {name: set(recoding.levels) for name, recoding in claims.recodings.items()}
-        found_levels = {name: _as_set(level) for name, level in stated["levels"].items()}
-        passed = found_levels == levels
-        said = "are those of the recodings" if passed else "are not those of the recodings"
-        yield Check("utility: levels", passed, f"levels of hierarchies in the evidence {said}")
-
-
-def _as_set(level: object) -> set[object]:
-    return set(level) if isinstance(level, list | tuple) else {level}
 
 
 def _n_quasi(columns: Columns, claims: Claims) -> float:
@@ -170,7 +160,7 @@ COUNTED_ANEW: Mapping[str, Callable[[Columns, Claims], float | None]] = {
 
 def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
     """Name the figures that the publisher states and no check computes again."""
-    known = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS, *COUNTED_ANEW, "levels", "suppressed_fraction"}
+    known = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS, *COUNTED_ANEW, "suppressed_fraction"}
     known |= {"global_certainty_penalty"} if has_original else set()
     parts = (claims.stated_utility, claims.stated_risk)
     names = [name for part in parts for name, value in part.items() if name not in known and not _is_text(value)]
