@@ -1,7 +1,12 @@
 """One party of three misbehaves, as a real process: it is named, the others leave with code 6, nobody publishes."""
 
 import json
+import os
+import selectors
 import shutil
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,15 +20,19 @@ from unit.collaboration.groups import Group, Nursery
 
 BAD = "cid"
 HONEST = ("ann", "bob")
+MAY_BE_PUBLISHED = "The others may have published; this party did not."
 
 STAGES = (
     "hello",
     "hello/echo",
     "seeds",
+    "counts/64/commit",
     "counts/64/seeds-sum",
     "counts/64/echo",
+    "removal order/61/commit",
     "removal order/61/seeds-sum",
     "removal order/61/echo",
+    "not yet/61/commit",
     "not yet/61/seeds-sum",
     "not yet/61/echo",
     READY,
@@ -61,9 +70,10 @@ def assert_named(outcomes, group, stage, problem="", *, by=HONEST):
     for name in HONEST:
         assert outcomes[name].code == 6, (name, outcomes[name].said)
     last_lines = {name: outcomes[name].said.splitlines()[-1] for name in HONEST}
+    end = MAY_BE_PUBLISHED if stage == ALL_READY else "Nothing was released."
     for name in by:
         assert f"party '{BAD}', stage '{stage}': " in last_lines[name], last_lines
-        assert "Nothing was released" in last_lines[name]
+        assert end in last_lines[name]
     assert any(problem in line for line in last_lines.values()), last_lines
     assert outcomes[BAD].code != 0
     assert group.releases() == set()
@@ -140,7 +150,7 @@ def test_a_party_that_stays_connected_and_silent_is_named(nursery, group):
 
     outcomes = run(nursery, group, "falls_silent_at", "removal order")
 
-    assert_named(outcomes, group, "removal order/61/seeds-sum", "sent nothing within the time limit")
+    assert_named(outcomes, group, "removal order/61/commit", "sent nothing within the time limit")
 
 
 @pytest.mark.parametrize("stage", ["hello", "seeds", "counts/64/seeds-sum", "counts/64/echo"])
@@ -166,13 +176,17 @@ def test_bytes_that_are_no_message_are_named(nursery, group, stage):
 
 
 @pytest.mark.parametrize(
-    ("stage", "found_at"),
-    [("counts/64/seeds-sum", "counts/64/echo"), ("hello", "hello/echo")],
+    ("stage", "found_at", "problem"),
+    [
+        ("counts/64/commit", "counts/64/seeds-sum", "something else than it had committed to"),
+        ("counts/64/seeds-sum", "counts/64/seeds-sum", "something else than it had committed to"),
+        ("hello", "hello/echo", "told different parties different things"),
+    ],
 )
-def test_a_party_that_tells_others_different_things_is_named(nursery, group, stage, found_at):
+def test_a_party_that_tells_others_different_things_is_named(nursery, group, stage, found_at, problem):
     outcomes = run(nursery, group, "equivocates_at", stage, "bob")
 
-    assert_named(outcomes, group, found_at, "told different parties different things")
+    assert_named(outcomes, group, found_at, problem)
 
 
 @pytest.mark.parametrize(("stage", "problem"), [("hello", "not sent in this session"), ("seeds", "another session")])
@@ -195,11 +209,116 @@ def test_a_body_of_one_gigabyte_is_refused_before_it_is_read(nursery, group):
     assert max(outcomes[name].megabytes for name in HONEST) < 500
 
 
+def bloated(nursery, group, command, stage, problem):
+    outcomes = nursery.run(group, {name: command(name) for name in group.names}, {BAD: ["sends_megabytes_at", stage]})
+    for name in HONEST:
+        assert outcomes[name].code == 6, outcomes[name].said
+        assert f"party '{BAD}', stage '{stage}': " in outcomes[name].said.splitlines()[-1]
+    assert problem in outcomes["ann"].said + outcomes["bob"].said
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_message_of_megabytes_is_read_in_no_stage_of_a_session(nursery, group, stage):
+    bloated(nursery, group, group.command, stage, "bytes; at most 65,")
+
+
+SCHEMA_STAGES = (
+    "hello",
+    "hello/echo",
+    "columns",
+    "columns/echo",
+    "seeds",
+    "union 1/61/commit",
+    "union 1/61/seeds-sum",
+    "union 1/61/echo",
+    "union 1: anything left/61/seeds-sum",
+    "shared schema",
+)
+
+
+@pytest.mark.parametrize("stage", SCHEMA_STAGES)
+def test_nor_in_any_stage_of_an_agreement_on_a_schema(nursery, group, stage):
+    def command(name):
+        given = ["--config", str(group.config(name)), "--data", str(group.data(name)), "--target", "ill", "--yes"]
+        return ["collaborate", "schema", *given, "-o", str(group.folder / f"{name}-agreed.json"), "--force"]
+
+    bloated(nursery, group, command, stage, "sent a message above the size limit (a message of 2,")
+
+
 def test_a_party_twice_as_slow_is_waited_for(nursery, group):
     outcomes = run(nursery, group, "is_slow", 0.02)
 
     assert [outcome.code for outcome in outcomes.values()] == [0, 0, 0]
     assert group.releases() == set(group.names)
+
+
+class Stranger:
+    """Somebody without a key who keeps hundreds of half-open connections to every party, and opens more when cut."""
+
+    def __init__(self, ports, n_each=300):
+        self._selector = selectors.DefaultSelector()
+        self._missing = dict.fromkeys(ports, n_each)
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._bother)
+        self.n_opened = 0
+        self.is_in_full_swing = threading.Event()
+
+    def _bother(self):
+        while not self._is_over.is_set():
+            for port, n_missing in self._missing.items():
+                for _ in range(n_missing):
+                    self._open(port)
+            for key, _ in self._selector.select(0.01):
+                self._selector.unregister(key.fileobj)
+                key.fileobj.close()
+                self._missing[key.data] += 1
+        for key in list(self._selector.get_map().values()):
+            key.fileobj.close()
+        self._selector.close()
+
+    def _open(self, port):
+        connection = socket.socket()
+        try:
+            connection.connect(("127.0.0.1", port))
+        except OSError:  # nobody listens, yet or any more
+            connection.close()
+            return
+        self._missing[port] -= 1
+        self.n_opened += 1
+        if self.n_opened > 3 * 300:
+            self.is_in_full_swing.set()
+        self._selector.register(connection, selectors.EVENT_READ, port)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._thread.join()
+
+
+def test_a_stranger_with_half_open_connections_stops_nothing(nursery, group, tmp_path):
+    """The last party comes when the stranger has opened hundreds of connections to the others."""
+    for name in group.names:
+        group.write_config(name, start_timeout=60.0, timeout=60.0)
+    os.mkfifo(tmp_path / "fifo")
+    few_files = {name: ["has_few_files", 128] for name in HONEST} | {
+        BAD: ["has_few_files", 128, str(tmp_path / "fifo")]
+    }
+    commands = {name: group.command(name) for name in group.names}
+
+    with Stranger([peer.port for peer in group.peers]) as stranger, ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: stranger.is_in_full_swing.wait(60) and (tmp_path / "fifo").write_bytes(b"come"))
+        outcomes = nursery.run(group, commands, few_files, time_limit=120.0)
+
+    assert [outcome.code for outcome in outcomes.values()] == [0, 0, 0], outcomes
+    assert group.releases() == set(group.names)
+    for outcome in outcomes.values():
+        assert "Traceback" not in outcome.said
+        assert len(outcome.said.splitlines()) < 100
+    for name in HONEST:
+        assert 1 <= outcomes[name].said.count("turned away") <= 8
 
 
 class TestCertificates:
@@ -260,8 +379,8 @@ class TestCertificates:
     ("options", "problem"),
     [
         (["--sharing", "shares"], "the mode differs"),
-        (["--weights", "1,2"], "the parameters differ"),
-        (["--dry-run"], "the parameters differ"),
+        (["--weights", "1,2"], "another value of the parameter 'weights'"),
+        (["--dry-run"], "another value of the parameter 'dry_run'"),
     ],
 )
 def test_a_party_with_other_settings_is_named(nursery, group, options, problem):

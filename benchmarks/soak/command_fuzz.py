@@ -61,7 +61,7 @@ LINES = {
         "release people.csv -m global-recoding -k 2 --dry-run --target ill --hierarchy city={file}",
     ),
     "party.toml": (
-        "collaborate schema --config {file} --data people.csv --target ill -o out.json --force",
+        "collaborate schema --config {file} --data people.csv --target ill -o out.json --yes --force",
         "collaborate party --config {file} --data people.csv --schema shared.json -o out.csv --force",
     ),
     "shared schema": (

@@ -25,8 +25,16 @@ IN_MEMORY, REAL = 185, 20
 HONEST, BAD = ("ann", "bob"), "cid"
 FAULTS = ("none", "dies", "falls silent", "garbage", "bit flipped", "cut short", "doubled", "late")
 REAL_FAULTS = ("dies_at", "dies_within", "sends_garbage_at", "sends_wrong_length_at", "is_interrupted_at", "killed")
-STAGES = ("hello", "seeds", "counts/64/seeds-sum", "counts/64/echo", "removal order", "not yet/61/echo")
-N_MESSAGES = 24
+STAGES = (
+    "hello",
+    "seeds",
+    "counts/64/commit",
+    "counts/64/seeds-sum",
+    "counts/64/echo",
+    "removal order",
+    "not yet/61/echo",
+)
+N_MESSAGES = 30
 """What the bad party sends in a whole session, and a few more."""
 _TIMEOUT = 0.6
 _HANG = 20.0

@@ -210,15 +210,33 @@ class AuditFailedError(SfumatoError):
 
 
 class CollaborationError(SfumatoError):
-    """A session of several parties ended early. No party releases anything."""
+    """A session of several parties ended early. This party releases nothing.
+
+    Nor does any other, unless ``may_be_published``: then the session broke off during its very last messages.
+    ``line`` names two parties where neither gets what the other sends, and neither of them need be at fault.
+    """
 
     exit_code = 6
 
-    def __init__(self, problem: str, *, party: str, stage: str, hint: str = "", remedy: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        problem: str,
+        *,
+        party: str,
+        stage: str,
+        hint: str = "",
+        remedy: tuple[str, ...] = (),
+        line: tuple[str, str] | None = None,
+        may_be_published: bool = False,
+    ) -> None:
         self.problem = problem
         self.party = party
         self.stage = stage
-        message = f"party '{on_one_line(party)}', stage '{on_one_line(stage)}': {problem}. Nothing was released."
+        self.line = line
+        self.may_be_published = may_be_published
+        named = " and ".join(f"'{on_one_line(name)}'" for name in line or (party,))
+        end = "The others may have published; this party did not." if may_be_published else "Nothing was released."
+        message = f"{'parties' if line else 'party'} {named}, stage '{on_one_line(stage)}': {problem}. {end}"
         super().__init__(message, hint=hint, remedy=remedy)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 
 from sfumato.errors import AuditFailedError, InvalidParameterError
+from sfumato.guarantees import ROUNDING
 
 Verdict = Literal["confirmed", "confirmed except", "refused"]
 
@@ -33,6 +35,18 @@ GIVE_ORIGINAL = "give the original"
 DECLARE = "declare the roles of all columns"
 IN_MEMORY = "audit it in memory"
 """Remedies that several checks name."""
+
+
+def agrees_in_three_digits(stated: float, found: float) -> bool:
+    """Whether a stated figure is the one found, or that in three significant digits, to half a unit of the last one.
+
+    Examples
+    --------
+    >>> agrees_in_three_digits(0.123, 0.12345), agrees_in_three_digits(0.124, 0.12345), agrees_in_three_digits(12, 12)
+    (True, False, True)
+    """
+    unit = 10.0 ** (math.floor(math.log10(abs(found))) - 2) if found else 0.0
+    return abs(stated - found) <= unit / 2 + ROUNDING
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,15 @@ import pyarrow as pa
 from sfumato.audit.beside import Beside
 from sfumato.audit.breach import check_breach_promises, sample_words
 from sfumato.audit.buckets import check_bucket_promises
-from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, AuditReport, Check, Unchecked, listed
+from sfumato.audit.checks import (
+    DECLARE,
+    GIVE_ORIGINAL,
+    AuditReport,
+    Check,
+    Unchecked,
+    agrees_in_three_digits,
+    listed,
+)
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
 from sfumato.audit.columns import AnyTable, Columns, Declared
 from sfumato.audit.construction import check_construction, unconfirmed
@@ -20,6 +28,7 @@ from sfumato.audit.counting import n_merged_spellings
 from sfumato.audit.entropy import check_gain_promises
 from sfumato.audit.evidence import (
     check_counts,
+    check_figures,
     check_listed_labels,
     check_samples,
     check_stated_risk,
@@ -40,7 +49,7 @@ from sfumato.audit.levels import (
 from sfumato.audit.spelling import check_spelling
 from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING, LDiversity, TCloseness
+from sfumato.guarantees import MEASURED_ON_ORIGINAL, ROUNDING, LDiversity, TCloseness
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
@@ -114,6 +123,7 @@ def audit_release(
         found.extend(beside.check_what_holds())
     found.extend(check_stated_risk(described, claims))
     found.extend(check_counts(described, claims))
+    found.extend(check_figures(claims, manifest))
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))
     found.extend(check_listed_labels(described, claims))
@@ -334,6 +344,7 @@ def _check_audited(promise: Promise, found: float) -> Check:
     name = f"{kind}: audited level"
     if stated is None:
         return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
-    passed = abs(stated - found) <= ROUNDING
+    is_rounded = kind in MEASURED_ON_ORIGINAL
+    passed = agrees_in_three_digits(stated, found) if is_rounded else abs(stated - found) <= ROUNDING
     message = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
     return Check(name, passed, message, stated, found)

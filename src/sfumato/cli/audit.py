@@ -52,7 +52,8 @@ def command(
     """Re-compute every guarantee that a release promises, or profile the risk of any TABLE.
 
     With --manifest: hashes, columns and every promised guarantee are re-checked, and with --original also that each
-    released cell is what the manifest says it was made from. The last line is one of three: confirmed (exit code 0),
+    released cell is what the manifest says it was made from. Every byte of the released file must belong to its cells
+    or to what its format needs (docs/canonical-form.md). The last line is one of three: confirmed (exit code 0),
     confirmed except (exit code 8), with what could not be checked and what to give so that it can be, or refused (exit
     code 5). Without the original there are always exceptions; --accept names those that are fine with you, and the exit
     code is 0 if there are no others.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -90,6 +91,7 @@ def keys(parties: str, hosts: str | None, session: str, days: int, output: str, 
 @MEMORY
 @click.option("--transcript", help="File for the record of what left this party: sizes, no contents.")
 @click.option("-o", "--output", help="Shared schema to write (JSON). Default: the one that the party's file names.")
+@click.option("--yes", is_flag=True, help="Do not ask: all parties may see what is listed.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @role_options
 @reading_options
@@ -100,25 +102,31 @@ def schema(
     bins: tuple[str, ...],
     memory: str | None,
     output: str | None,
+    yes: bool,
     force: bool,
     **settings: Any,
 ) -> None:
     """Agree on columns and their values; every party runs this at the same time.
 
-    Of the others' values each party learns the union only. Columns that are not named are features. Numeric columns
-    with many values need --bins; those with few count as categories. --target, --bins and --missing must be the same
-    for all parties. With --memory a large CSV or Parquet file is read in blocks.
+    Of the others' values each party learns the union only. It lists the columns whose values all parties will see, and
+    asks before it connects to anybody. Columns that are not named are features. Numeric columns with many values need
+    --bins; those with few count as categories. --target, --bins and --missing must be the same for all parties. With
+    --memory a large CSV or Parquet file is read in blocks.
+
+    The file holds the roles too: --identifiers, --sensitive and --other need not be given again to 'party', unless the
+    parties gave a column different ones. Compare the SHA-256 that is printed by telephone.
 
     \b
     Examples:
       sfumato collaborate schema --config party.toml --data mine.csv --target class -o schema.json
       sfumato collaborate schema --config party.toml --data mine.csv --target ill --bins age=30,50,70 \\
-        --identifiers patient -o schema.json
+        --identifiers patient --yes -o schema.json
     """
     from sfumato.atomic import check_writable
+    from sfumato.cli.collaborate_tables import say_trust
     from sfumato.collaboration.config import load_party_config
     from sfumato.collaboration.joining import check_outputs
-    from sfumato.collaboration.schema_file import write_shared_schema
+    from sfumato.collaboration.schema_file import read_shared_schema_and_digest, write_shared_schema
     from sfumato.collaboration.schema_session import agree_on_schema, check_columns
 
     own, cuts, transcript = load_party_config(config), cuts_of(bins), settings.pop("transcript")
@@ -131,12 +139,16 @@ def schema(
     named = features_of(table) if is_listed else ()
     check_columns(table, cuts, named)
     _say_categories(table, cuts)
+    say_trust("schema", len(own.roster.names))
     _say_united(table, cuts)
+    _ask(yes)
     with _recorded(transcript, force) as record:
         _say_waiting(own)
         agreed = agree_on_schema(own, table, cuts=cuts, named=named, transcript=record, progress=_say_round)
         write_shared_schema(agreed, target, force=force)
-    click.echo(f"wrote {target}: {agreed!r}, SHA-256 {agreed.hash()[:16]}…", err=True)
+    _, digest = read_shared_schema_and_digest(target)
+    click.echo(f"wrote {target}: {agreed!r}", err=True)
+    click.echo(f"SHA-256 of {target}: {digest} (all parties must see the same)", err=True)
 
 
 @command.command("party")
@@ -164,7 +176,12 @@ def party(
     """Take part in a session: agree on features with the others, audit this party's own release, and publish it.
 
     No party publishes before all have said that their release is written and audited. If a party fails, is silent or
-    breaks the rules, nobody publishes, and the exit code is 6.
+    breaks the rules before that, nobody publishes, and the exit code is 6. If the line breaks during the very last
+    messages, the others may have published what all had agreed to; the party that is cut off says so and publishes
+    nothing, with the exit code 6 as well.
+
+    The protocol is semi-honest: it hides a party's counts from parties that keep to it. It does not stop a party from
+    putting in false numbers, and all the others together can work out one party's counts.
 
     The same for all parties must be the schema, what is computed (--mode, --sharing, --privacy, --weights, --epsilon,
     --min-count, --max-rows), which cells are missing (--missing, --drop-incomplete), and --dry-run. Each party has its
@@ -180,21 +197,23 @@ def party(
       sfumato collaborate party --config party.toml --data mine.csv --schema schema.json --dry-run \\
         --mode selection-only --min-privacy-gain 0.2
     """
-    from sfumato.cli.collaborate_tables import show_own_gains, show_scores
+    from sfumato.cli.collaborate_tables import say_trust, show_own_gains, show_scores
     from sfumato.cli.summary import show_release, show_verdict
     from sfumato.collaboration.config import load_party_config
     from sfumato.collaboration.party import take_part
-    from sfumato.collaboration.schema_file import read_shared_schema
+    from sfumato.collaboration.schema_file import read_shared_schema_and_digest
 
     plan, force, as_json = plan_of(settings), settings.pop("force"), settings.pop("as_json")
     own = load_party_config(config)
     schema_file = given_path(
         "schema", schema_path, own.schema, "--schema schema.json, or schema = … in the party's file"
     )
-    own, shared = replace(own, schema=schema_file), read_shared_schema(schema_file)
+    own, (shared, digest) = replace(own, schema=schema_file), read_shared_schema_and_digest(schema_file)
+    click.echo(f"SHA-256 of {schema_file}: {digest} (all parties must see the same)", err=True)
     roles = given_roles(settings | {"target": None, "quasi_identifiers": ()})
     table, limit = own_rows(data, read_options(settings), shared, roles, memory)
     target = Path(output) if output else own.output
+    say_trust(plan.mode, len(own.roster.names))
     with _recorded(transcript, force) as record:
         _say_waiting(own)
         found = take_part(
@@ -240,7 +259,7 @@ def simulate(data: str, bins: tuple[str, ...], output_dir: str | None, **setting
       sfumato audit releases/party-1.csv --manifest releases/party-1.csv.manifest.json \\
         --original releases/party-1.original.parquet
     """
-    from sfumato.cli.collaborate_tables import show_simulation
+    from sfumato.cli.collaborate_tables import say_trust, show_simulation
     from sfumato.collaboration.schema_session import check_columns
     from sfumato.collaboration.shared_schema import SharedSchema
     from sfumato.collaboration.simulation import simulate as run_simulation
@@ -252,10 +271,12 @@ def simulate(data: str, bins: tuple[str, ...], output_dir: str | None, **setting
     table = described(data, settings)
     check_columns(table, cuts, features_of(table) if is_listed else ())
     _say_categories(table, cuts)
+    n_parties = len(sizes) if sizes else parties
+    say_trust(plan.mode, n_parties)
     found = run_simulation(
         table,
         plan if has_bound else replace(plan, max_rows=max(1, table.n_rows)),
-        parties=len(sizes) if sizes else parties,
+        parties=n_parties,
         sizes=sizes,
         seed=seed,
         schema=SharedSchema.of_table(table, cuts),
@@ -290,11 +311,27 @@ def _say_categories(table: Table, cuts: dict[str, list[float]]) -> None:
 
 
 def _say_united(table: Table, cuts: dict[str, list[float]]) -> None:
-    from sfumato.collaboration.schema_session import united_columns
+    from sfumato.collaboration.schema_session import columns_outside, united_columns
     from sfumato.errors import on_one_line
 
-    listed = ", ".join(f"{name} ({n_values:,})" for name, n_values in united_columns(table, cuts).items())
+    united = united_columns(table, cuts)
+    listed = ", ".join(f"{name} ({n_values:,})" for name, n_values in united.items())
     click.echo(on_one_line(f"all parties will see the values of these columns (how many are here): {listed}"), err=True)
+    if names_only := [name for name in table.schema.names() if name not in united]:
+        click.echo(on_one_line(f"all parties will see these names only: {', '.join(names_only)}"), err=True)
+    if outside := [f"{name} ({role})" for name, role in columns_outside(table).items()]:
+        click.echo(on_one_line(f"roles that become part of the schema: {', '.join(outside)}"), err=True)
+
+
+def _ask(yes: bool) -> None:
+    """Go on only with somebody's word; nobody is connected yet."""
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        problem = "nobody can be asked here whether all parties may see this"
+        raise click.UsageError(f"{problem}; look at the columns above and add --yes. Nobody was connected.")
+    if not click.confirm("May all parties see this?", err=True):
+        raise click.UsageError("not confirmed; nobody was connected, and nothing left this machine.")
 
 
 def _say_waiting(own: PartyConfig) -> None:

@@ -9,6 +9,8 @@ import click
 
 from sfumato.errors import on_one_line
 
+_FEWEST = 3
+
 if TYPE_CHECKING:
     from sfumato.collaboration.party import Selection
     from sfumato.collaboration.simulation import SimulationResult
@@ -23,6 +25,33 @@ def round_line(number: int, stage: str, n_bytes: int, seconds: float) -> str:
     'round   4  counts/64/seeds-sum                    15,334 bytes sent so far    0.172 s'
     """
     return f"round {number:>3}  {stage:<32} {n_bytes:>12,} bytes sent so far  {seconds:7.3f} s"
+
+
+def say_trust(mode: str, n_parties: int) -> None:
+    """Say what the protocol protects against and what not: mode of a session, or "schema"."""
+    others, few = n_parties - 1, (n_parties - 1) // 2
+    pooling = "" if n_parties == _FEWEST else f", also if {n_parties - 2} of the {others} others pool all they see"
+    if mode == "selection-only":
+        protects = f"all counts stay hidden from any {_parties(few)} that keep to the protocol"
+        not_covered = (
+            f"{_parties(few + 1)} that pool all they see learn everything; a party that sends wrong numbers, "
+            "even after it has seen the others', can change the result unnoticed"
+        )
+    else:
+        what = "who holds a value stays" if mode == "schema" else "your counts stay"
+        protects = f"{what} hidden from parties that keep to the protocol{pooling}"
+        false = "claims values that it does not hold" if mode == "schema" else "puts in false numbers"
+        known = "which values you hold" if mode == "schema" else "your counts"
+        not_covered = (
+            f"a party that {false} is not noticed; one can stop when it has learned a total; "
+            f"all {others} others together can work out {known}"
+        )
+    click.echo(f"semi-honest protocol: {protects}", err=True)
+    click.echo(f"not protected against: {not_covered}", err=True)
+
+
+def _parties(n: int) -> str:
+    return "one party" if n == 1 else f"{n} parties"
 
 
 def show_scores(scores: Sequence[Mapping[str, Any]], removed: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,10 @@ Words = NDArray[np.uint64]
 
 WHOLE_WORDS = 2**64
 PRIME = 2**61 - 1
+
+
+class UnexpectedSizeError(TimeoutError):
+    """A message is on its way that is larger than expected now; it is not read before larger ones are expected."""
 
 
 class Channel(Protocol):
@@ -22,6 +26,15 @@ class Channel(Protocol):
 
     def receive(self, sender: str, timeout: float) -> bytes:
         """Return the next message of a party; raises ``TimeoutError`` or ``ConnectionError``, never returns less."""
+        ...
+
+
+@runtime_checkable
+class MeteredChannel(Protocol):
+    """Channel that does not even read a message which is larger than expected."""
+
+    def expect_at_most(self, n_bytes: int | None) -> None:
+        """Read no message of more bytes from now on; None leaves the channel's own limit."""
         ...
 
 

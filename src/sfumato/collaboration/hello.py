@@ -12,7 +12,9 @@ from sfumato.collaboration.echo import check_all_told_the_same, odd_one_out
 from sfumato.collaboration.session import Session
 from sfumato.errors import InvalidParameterError
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
+
+MOST_PARAMETERS = 64
 
 _NONCE_BYTES = 32
 _HASH_BYTES = 32
@@ -36,7 +38,7 @@ class Terms:
     mode : str
         How sums are made, or that only the selection is revealed.
     parameters : mapping
-        All other agreed settings, as plain JSON values.
+        All other agreed settings, as plain JSON values, by names of plain letters; the others may see these names.
     """
 
     session_id: str
@@ -54,9 +56,13 @@ class Terms:
             "roster": dict(self.fingerprints),
             "schema": self.schema_hash,
             "mode": self.mode,
-            "parameters": dict(self.parameters),
+            "parameters": sorted(self.parameters),
         }
         return {name: _hash_of_plain(name, part) for name, part in parts.items()}
+
+    def parameter_hashes(self) -> dict[str, bytes]:
+        """SHA-256 of each parameter, sorted by name."""
+        return {name: _hash_of_plain(f"parameters/{name}", self.parameters[name]) for name in sorted(self.parameters)}
 
 
 def greet(session: Session, terms: Terms) -> bytes:
@@ -68,20 +74,32 @@ def greet(session: Session, terms: Terms) -> bytes:
     """
     if set(terms.fingerprints) != set(session.roster):
         raise InvalidParameterError("fingerprints", "they are not", allowed="given for every party of the roster")
-    own = secrets.token_bytes(_NONCE_BYTES) + b"".join(terms.part_hashes().values())
-    hellos = session.broadcast(_STAGE, own, largest=len(own))
+    parts, parameters = terms.part_hashes(), terms.parameter_hashes()
+    own = secrets.token_bytes(_NONCE_BYTES) + b"".join([*parts.values(), *parameters.values()])
+    shortest = _NONCE_BYTES + _HASH_BYTES * len(parts)
+    hellos = session.broadcast(_STAGE, own, largest=shortest + _HASH_BYTES * MOST_PARAMETERS)
     for name, hello in hellos.items():
-        if len(hello) != len(own):
+        if len(hello) < shortest:
             session.accuse(name, _STAGE, "wrong-length")
-    for place, part in enumerate(terms.part_hashes()):
+    for place, part in enumerate([*parts, *parameters]):
+        if place == len(parts):  # from here on all name the same parameters
+            _check_lengths(session, hellos)
         start = _NONCE_BYTES + place * _HASH_BYTES
         if odd := odd_one_out({name: hello[start : start + _HASH_BYTES] for name, hello in hellos.items()}):
-            session.accuse(odd, _STAGE, part)
+            is_parameter = place >= len(parts)
+            session.accuse(odd, _STAGE, "parameter" if is_parameter else part, about=part if is_parameter else "")
+    _check_lengths(session, hellos)
     check_all_told_the_same(session, f"{_STAGE}/echo", hellos)
     binding = _binding(session.roster, hellos)
     session.bind(binding)
     session.transcript.describe(session=terms.session_id, mode=terms.mode)
     return binding
+
+
+def _check_lengths(session: Session, hellos: Mapping[str, bytes]) -> None:
+    for name, hello in hellos.items():
+        if len(hello) != len(hellos[session.me]):
+            session.accuse(name, _STAGE, "wrong-length")
 
 
 def _binding(roster: tuple[str, ...], hellos: Mapping[str, bytes]) -> bytes:

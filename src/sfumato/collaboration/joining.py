@@ -10,6 +10,7 @@ from sfumato.collaboration.config import PartyConfig
 from sfumato.collaboration.messages import SIZE_LIMIT
 from sfumato.collaboration.session import Session
 from sfumato.collaboration.shared_schema import SharedSchema
+from sfumato.collaboration.signatures import CertificateSignatures
 from sfumato.collaboration.tls_channel import TlsChannel
 from sfumato.collaboration.transcript import RoundProgress, Transcript
 from sfumato.errors import CollaborationError, InvalidParameterError, OutputError, SchemaError
@@ -49,6 +50,7 @@ def joined(
         max_body_bytes=size_limit,
         on_connected=record.tell_connected,
     )
+    signatures = CertificateSignatures.of(config.roster)
     record.open()
     try:
         channel.open()
@@ -60,7 +62,13 @@ def joined(
         raise
     try:
         with Session(
-            config.me, config.roster.names, channel, timeout=config.timeout, transcript=record, progress=progress
+            config.me,
+            config.roster.names,
+            channel,
+            timeout=config.timeout,
+            transcript=record,
+            progress=progress,
+            signatures=signatures,
         ) as session:
             yield session
     finally:
@@ -100,13 +108,15 @@ def _same_file(one: Path, two: Path) -> bool:
 def in_shared_roles(table: AnyTable, schema: SharedSchema, roles: Mapping[str, Role] | None = None) -> Table:
     """Give a party's columns the roles of the shared schema; columns that it does not name need one of ``roles``.
 
+    For columns outside the features ``roles`` goes before the schema's own.
+
     Raises
     ------
     SchemaError
         If a column of the schema is missing, or one of the table has no role.
     """
     plain = plain_table(table)
-    given = dict(roles or {})
+    given = {name: role for name, role in schema.roles.items() if name in plain.schema.names()} | dict(roles or {})
     shared = {schema.target.name: Role.TARGET} | dict.fromkeys(schema.names, Role.QUASI_IDENTIFIER)
     for name, role in given.items():
         if shared.get(name, role) is not role or (name not in shared and role in shared.values()):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from sfumato.errors import CollaborationError, InvalidParameterError, on_one_line
+from sfumato.errors import InvalidParameterError
 
 SIZE_LIMIT = 256 * 2**20
 UNBOUND = bytes(32)
@@ -17,10 +18,16 @@ _HEADER = struct.Struct("<8sB32sIHQ")
 _STAGE_LIMIT = 200
 _ACCUSATION_LIMIT = 10_000
 _SHORT = 2**16
+OVERHEAD_BYTES = 2**15
+"""Room for a message's header, and for an accusation where only a short body is expected."""
+_ABOUT = re.compile(r"[A-Za-z0-9_-]{0,64}")
 
 REASONS = {
     "silent": "sent nothing within the time limit",
     "gone": "is not connected any more",
+    "unheard": "does not get what is sent to it",
+    "cut-off": "heard nothing from any other party within the time limit; its own line is probably down",
+    "not-heard": "is not heard by the others; its own line is probably down",
     "stopped": "stopped because of a failure of its own",
     "garbage": "sent something that is not a message of this protocol",
     "too-large": "sent a message above the size limit",
@@ -28,6 +35,8 @@ REASONS = {
     "out-of-turn": "sent a message out of turn",
     "wrong-length": "sent a message of the wrong length",
     "out-of-range": "sent a number that is not below the modulus",
+    "commitment": "opened something else than it had committed to",
+    "forgery": "passed on an accusation that the party it names as its author did not sign",
     "equivocation": "told different parties different things, or is falsely said to",
     "false-report": "reports messages that were not sent in this session",
     "version": "speaks another version of the protocol",
@@ -36,6 +45,7 @@ REASONS = {
     "schema": "has another shared schema; the schema differs",
     "mode": "has another mode; the mode differs",
     "parameters": "has other parameters; the parameters differ",
+    "parameter": "has another value of the parameter",
     "result": "has another result",
 }
 
@@ -116,16 +126,23 @@ def decode(body: bytes, *, size_limit: int = SIZE_LIMIT) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class Accusation:
-    """Why a session ended: who did what, in which stage and in which round, the first being 1."""
+    """Why a session ended: who did what, in which stage and in which round, the first being 1.
+
+    Parameters
+    ----------
+    about : str
+        Name of the parameter that differs; empty for all other reasons.
+    """
 
     culprit: str
     stage: str
     reason: str
     round: int
+    about: str = ""
 
     def encode(self) -> bytes:
         """Write the accusation as bytes."""
-        return json.dumps([self.culprit, self.stage, self.reason, self.round]).encode()
+        return json.dumps([self.culprit, self.stage, self.reason, self.round, self.about]).encode()
 
     @classmethod
     def decode(cls, payload: bytes, roster: tuple[str, ...]) -> Accusation:
@@ -133,7 +150,7 @@ class Accusation:
         if len(payload) > _ACCUSATION_LIMIT:
             raise UnreadableMessageError("garbage")
         try:
-            culprit, stage, reason, round_number = json.loads(payload)
+            culprit, stage, reason, round_number, about = json.loads(payload)
             known = culprit in roster and reason in REASONS
         except (ValueError, TypeError, RecursionError):
             raise UnreadableMessageError("garbage") from None
@@ -141,13 +158,6 @@ class Accusation:
             raise UnreadableMessageError("garbage")
         if type(round_number) is not int or round_number < 0:
             raise UnreadableMessageError("garbage")
-        return cls(culprit, stage, reason, round_number)
-
-    def error(self, *, told_by: str | None = None, detail: str = "") -> CollaborationError:
-        """Exception that names the party and the stage, and who says so if it is neither this party nor that one."""
-        problem = REASONS[self.reason]
-        if told_by and told_by != self.culprit:
-            problem += f" (says party '{on_one_line(told_by)}')"
-        elif detail:
-            problem += f" ({on_one_line(detail)})"
-        return CollaborationError(problem, party=self.culprit, stage=self.stage)
+        if type(about) is not str or not _ABOUT.fullmatch(about) or bool(about) != (reason == "parameter"):
+            raise UnreadableMessageError("garbage")
+        return cls(culprit, stage, reason, round_number, about)

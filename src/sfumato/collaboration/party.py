@@ -115,8 +115,9 @@ def take_part(
     """Take part in a session from the first connection to this party's own release.
 
     Nothing appears before every party has said that its own release is written and audited, and that it heard so from
-    all others. After any failure before that nobody publishes anything. A transcript that cannot be written in the end
-    is a warning of the result, since the release stands by then.
+    all others. After any failure before that nobody publishes anything; a party that is cut off during these very last
+    messages says that the others may have published, and its transcript is marked so. A transcript that cannot be
+    written in the end is a warning of the result, since the release stands by then.
 
     Parameters
     ----------
@@ -170,6 +171,8 @@ def take_part(
         with _staged(session, releaser, own, target, force) as (release, publish):
             removed = json.dumps(selection.removed).encode()
             check_all_have_the_same(session, READY, removed)
+            if not plan.dry_run:
+                session.let_others_publish()
             check_all_have_the_same(session, ALL_READY, removed)
             published = publish()
     final = published.release if published else release

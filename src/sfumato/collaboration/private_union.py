@@ -72,6 +72,11 @@ class _Layout:
         return item if is_intact else None
 
 
+def largest_table_bytes(most_bytes: int = MOST_BYTES) -> int:
+    """Size of the largest table that a union may need."""
+    return MOST_SLOTS * _Layout(most_bytes).n_words * 8
+
+
 def private_union(
     sums: SumOfParties,
     values: Mapping[str, Iterable[str | None]],

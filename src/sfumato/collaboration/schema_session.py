@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from sfumato.collaboration.config import PartyConfig
 from sfumato.collaboration.echo import check_all_have_the_same, check_all_told_the_same, odd_one_out
 from sfumato.collaboration.hello import Plain, Terms, greet
 from sfumato.collaboration.joining import joined
-from sfumato.collaboration.private_union import private_union
+from sfumato.collaboration.messages import size_limit_of_counts
+from sfumato.collaboration.private_union import largest_table_bytes, private_union
 from sfumato.collaboration.session import Session
 from sfumato.collaboration.shared_schema import SharedSchema, own_values
 from sfumato.collaboration.sums import SecureSum
@@ -24,8 +26,10 @@ FEW_VALUES = 20
 _ALWAYS_FEW = 3
 _ROWS_A_VALUE = 10
 _MOST_BYTES_OF_NAMES = 2**20
-_KEEP_BACK = "give it to --identifiers, which keeps it back, or cut its numbers with --bins"
+_KEEP_BACK = "give it the role identifier, which keeps it back, or cut its numbers into bands"
 _STAGE = "columns"
+_OUTSIDE = (Role.IDENTIFIER, Role.SENSITIVE, Role.OTHER)
+_TWO = 2
 
 
 def agree_on_schema(
@@ -39,7 +43,8 @@ def agree_on_schema(
 ) -> SharedSchema:
     """Build the shared schema with all other parties, who call this at the same time.
 
-    Each party learns the column names of the others, and of their values the union only.
+    Each party learns the column names of the others with their roles, and of the features' and the target's values the
+    union only. Roles of other columns become part of the schema as far as no party gives another.
 
     Parameters
     ----------
@@ -62,16 +67,23 @@ def agree_on_schema(
         raise SchemaError("has no column with the role target", hint="name the column that is to be predicted")
     given = {name: [float(cut) for cut in points] for name, points in (cuts or {}).items()}
     check_columns(table, given, named)
-    with joined(config, transcript=transcript, progress=progress) as session:
+    limit = size_limit_of_counts(largest_table_bytes() // 8)
+    with joined(config, transcript=transcript, progress=progress, size_limit=limit) as session:
         parameters: dict[str, Plain] = {"target": target, "cuts": {name: [*points] for name, points in given.items()}}
         parameters["missing"] = [*sorted(set(table.schema.missing))]
         greet(session, Terms(config.session, config.roster.fingerprints, "", "shared schema", parameters))
-        names = _common_names(session, table.schema.names(Role.QUASI_IDENTIFIER))
+        names, roles = _common_columns(session, table)
         values = {name: _own_values(table, name, is_cut=name in given) for name in (*names, target)}
         union = private_union(SecureSum(session), values, salt=session.binding)
-        schema = SharedSchema.of_values({name: union[name] for name in names}, {target: union[target]}, given)
-        check_all_have_the_same(session, "shared schema", schema.hash().encode())
+        united = SharedSchema.of_values({name: union[name] for name in names}, {target: union[target]}, given)
+        schema = replace(united, roles=roles)
+        check_all_have_the_same(session, "shared schema", json.dumps([schema.hash(), sorted(roles.items())]).encode())
     return schema
+
+
+def columns_outside(table: Table) -> dict[str, Role]:
+    """Columns that are neither feature nor target, with their roles: what all parties are told of them."""
+    return {name: table.schema[name].role for name in table.schema.names(*_OUTSIDE)}
 
 
 def united_columns(table: Table, cuts: Mapping[str, Sequence[float]]) -> dict[str, int]:
@@ -84,9 +96,13 @@ def united_columns(table: Table, cuts: Mapping[str, Sequence[float]]) -> dict[st
 
 
 def numbers_as_categories(table: Table, cuts: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Numeric features without cut points, whose numbers count as categories."""
+    """Numeric features without cut points, whose numbers count as categories; 0/1 columns need none."""
     features = table.schema.names(Role.QUASI_IDENTIFIER)
-    return tuple(name for name in features if table.schema[name].kind is Kind.NUMERIC and name not in cuts)
+    return tuple(
+        name
+        for name in features
+        if table.schema[name].kind is Kind.NUMERIC and name not in cuts and _n_known(table, name) > _TWO
+    )
 
 
 def most_united_values(n_rows: int) -> int:
@@ -117,12 +133,12 @@ def check_columns(table: Table, cuts: Mapping[str, Sequence[float]], named: Coll
     for name in numbers_as_categories(table, cuts):
         if table[name].n_distinct > FEW_VALUES:
             problem = f"is numeric with more than {FEW_VALUES} values and has no cut points"
-            raise SchemaError(problem, column=name, hint=f"give some, such as --bins {name}=10,20,30")
+            raise SchemaError(problem, column=name, hint="give some, such as 10,20,30", remedy=("bins",))
     check_tells_nobody_apart(table, cuts)
     for name in features:
         if name not in cuts and name not in named and _n_known(table, name) > most_united_values(table.n_rows):
-            hint = f"{_KEEP_BACK}; if everybody may know its values, list all features with --quasi-identifiers"
-            raise _too_telling(table, name, most_united_values(table.n_rows), hint)
+            hint = f"{_KEEP_BACK}; if everybody may know its values, list all features as quasi-identifiers"
+            raise _too_telling(table, name, most_united_values(table.n_rows), hint, "quasi_identifiers")
 
 
 def check_tells_nobody_apart(table: Table, cuts: Collection[str]) -> None:
@@ -136,9 +152,10 @@ def check_tells_nobody_apart(table: Table, cuts: Collection[str]) -> None:
             raise _too_telling(table, name, most, _KEEP_BACK)
 
 
-def _too_telling(table: Table, name: str, most: int, hint: str) -> SchemaError:
+def _too_telling(table: Table, name: str, most: int, hint: str, *more: str) -> SchemaError:
     problem = f"has {_n_known(table, name):,} values in {table.n_rows:,} rows, and all parties would see them"
-    return SchemaError(f"{problem} (at most {most:,} are allowed)", column=name, hint=hint)
+    remedy = ("identifiers", "bins")
+    return SchemaError(f"{problem} (at most {most:,} are allowed)", column=name, hint=hint, remedy=(*remedy, *more))
 
 
 def _n_known(table: Table, name: str) -> int:
@@ -151,11 +168,17 @@ def _own_values(table: Table, name: str, *, is_cut: bool) -> tuple[str | None, .
     return own_values(table, name)
 
 
-def _common_names(session: Session, own: Sequence[str]) -> tuple[str, ...]:
-    """Names of the features in the order of the first party; all parties must have the same ones."""
-    bodies = session.broadcast(_STAGE, json.dumps(list(own)).encode(), largest=_MOST_BYTES_OF_NAMES)
+def _common_columns(session: Session, table: Table) -> tuple[tuple[str, ...], dict[str, Role]]:
+    """Names of the features in the order of the first party, and the roles of other columns as far as all agree.
+
+    All parties must have the same features. Of the other columns each may have its own.
+    """
+    outside = {name: str(role) for name, role in columns_outside(table).items()}
+    own = json.dumps([table.schema.names(Role.QUASI_IDENTIFIER), outside]).encode()
+    bodies = session.broadcast(_STAGE, own, largest=_MOST_BYTES_OF_NAMES)
     check_all_told_the_same(session, f"{_STAGE}/echo", bodies)
-    listed = {name: _listed(session, name, body) for name, body in bodies.items()}
+    told = {name: _told_columns(session, name, body) for name, body in bodies.items()}
+    listed = {name: features for name, (features, _) in told.items()}
     sets = {name: json.dumps(sorted(names)).encode() for name, names in listed.items()}
     if odd := odd_one_out(sets):
         usual = next(names for name, names in listed.items() if sets[name] != sets[odd])
@@ -163,14 +186,32 @@ def _common_names(session: Session, own: Sequence[str]) -> tuple[str, ...]:
         column = (lacking or further)[0]
         detail = f"column '{column}' is {'missing there' if lacking else 'there only'}"
         session.accuse(odd, _STAGE, "schema", detail=detail)
-    return listed[session.roster[0]]
+    return listed[session.roster[0]], _agreed_roles([roles for _, roles in told.values()], table)
 
 
-def _listed(session: Session, party: str, body: bytes) -> tuple[str, ...]:
+def _agreed_roles(told: Sequence[Mapping[str, Role]], table: Table) -> dict[str, Role]:
+    """Roles that nobody contradicts, in the order of their columns' names."""
+    given: dict[str, set[Role]] = {}
+    for roles in told:
+        for name, role in roles.items():
+            given.setdefault(name, set()).add(role)
+    taken = {*table.schema.names(Role.QUASI_IDENTIFIER), table.schema.target}
+    return {name: next(iter(given[name])) for name in sorted(given) if len(given[name]) == 1 and name not in taken}
+
+
+def _told_columns(session: Session, party: str, body: bytes) -> tuple[tuple[str, ...], dict[str, Role]]:
+    """Features and other columns of a party; ends the session where it is something else."""
     try:
-        names = json.loads(body)
-    except (ValueError, RecursionError):
-        names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        names, outside = json.loads(body)
+        roles = {name: Role(role) for name, role in outside.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
         session.accuse(party, _STAGE, "garbage")
-    return tuple(names)
+    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if (
+        not is_list
+        or len(set(names)) < len(names)
+        or not set(roles.values()) <= set(_OUTSIDE)
+        or set(names) & set(roles)
+    ):
+        session.accuse(party, _STAGE, "garbage")
+    return tuple(names), roles

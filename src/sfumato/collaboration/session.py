@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import NoReturn, Self
 
-from sfumato.collaboration.contract import Channel
+from sfumato.collaboration.accusations import SILENCE, SignedAccusation, judged
+from sfumato.collaboration.contract import Channel, MeteredChannel, UnexpectedSizeError
 from sfumato.collaboration.messages import (
+    OVERHEAD_BYTES,
     SIZE_LIMIT,
     UNBOUND,
     Accusation,
@@ -20,6 +22,7 @@ from sfumato.collaboration.messages import (
     decode,
     encode,
 )
+from sfumato.collaboration.signatures import NoSignatures, Signatures
 from sfumato.collaboration.transcript import Round, RoundProgress, Transcript, public_digest
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError
 
@@ -29,8 +32,11 @@ _PATIENCE = 0.25
 _GLANCE = 0.005
 _HEARING = 2.0
 _READ_AHEAD_BYTES = 2**16
-_SILENCE = {"silent", "gone"}
+_MOST_HEARD = 4  # accusations of one author
 _ABORT_STAGE = "abort"
+
+Noted = Callable[[bytes], str]
+"""What the transcript shows of a body that all parties get."""
 
 
 class Session:
@@ -55,12 +61,14 @@ class Session:
         Called with a :class:`~sfumato.collaboration.transcript.Round` after each round.
     size_limit : int
         Largest message in bytes that is read.
+    signatures : Signatures or None
+        Of the parties, for accusations; None only where all parties are in one process.
 
     Notes
     -----
     A party that falls silent makes others late in turn. So whoever misses a message first tells the others, then
-    listens for a moment and names the party that was missed in the earliest round. An accusation is only as good as
-    the party it comes from; the message says who that is.
+    listens for a moment and concludes what went wrong first (:func:`sfumato.collaboration.accusations.judged`). An
+    accusation is only as good as its author, whom the message names, whoever passed it on.
     """
 
     def __init__(
@@ -73,6 +81,7 @@ class Session:
         transcript: Transcript | None = None,
         progress: RoundProgress | None = None,
         size_limit: int = SIZE_LIMIT,
+        signatures: Signatures | None = None,
     ) -> None:
         if not timeout > 0:
             raise InvalidParameterError("timeout", f"got {timeout:g}", allowed="above 0 seconds")
@@ -92,6 +101,10 @@ class Session:
         self._sent = dict.fromkeys(self.others, 0)
         self._taken = dict.fromkeys(self.others, 0)
         self._inbox: dict[str, deque[Message]] = {name: deque() for name in self.others}
+        self._signatures = signatures or NoSignatures()
+        self._last_heard = time.monotonic()
+        self._has_sent_all = self._has_taken_any = False
+        self._may_be_published = False
         self._failure: CollaborationError | None = None
 
     @property
@@ -105,68 +118,85 @@ class Session:
         self.transcript.describe(binding=binding.hex())
 
     def exchange(
-        self, stage: str, bodies: Mapping[str, bytes], *, public: bool = False, largest: int | None = None
+        self, stage: str, bodies: Mapping[str, bytes], *, noted: Noted | None = None, largest: int | None = None
     ) -> dict[str, bytes]:
         """Send each other party its body and return theirs, by name: one round.
 
-        With ``public`` the transcript notes the start of each body's hash; leave it off for secrets. A body of more
-        than ``largest`` bytes ends the session as soon as it comes in.
+        What ``noted`` makes of each body is shown in the transcript; leave it out for secrets. A body of more than
+        ``largest`` bytes ends the session as soon as it comes in.
         """
-        with self.round(stage):
-            self._largest = largest
+        with self.round(stage, largest=largest):
             for peer in self.others:
-                self.send(peer, stage, bodies[peer], public=public)
+                self.send(peer, stage, bodies[peer], noted=noted)
+            self._has_sent_all = True
             deadline = time.monotonic() + self._timeout
-            return {peer: self._take(peer, stage, deadline, public=public) for peer in self.others}
+            return {peer: self._take(peer, stage, deadline, noted=noted) for peer in self.others}
 
     @contextlib.contextmanager
-    def round(self, stage: str) -> Iterator[None]:
+    def round(self, stage: str, *, largest: int | None = None) -> Iterator[None]:
         """Begin a round, which failures inside belong to; progress is told when it is over.
+
+        The channel reads no message of more than ``largest`` bytes until the next round.
 
         For protocols that bring messages of their own; :meth:`exchange` is a round by itself.
         """
         self._round += 1
         self._stage = stage
-        self._largest = None
+        self._largest = largest
+        self._expect_at_most(largest)
+        self._has_sent_all = self._has_taken_any = False
         yield
         if self._progress:
             record = self.transcript
             self._progress(Round(self._round, stage, record.bytes_sent, record.bytes_received, record.seconds))
 
-    def broadcast(self, stage: str, body: bytes, *, largest: int | None = None) -> dict[str, bytes]:
+    def _expect_at_most(self, largest: int | None) -> None:
+        if isinstance(self._channel, MeteredChannel):
+            self._channel.expect_at_most(None if largest is None else largest + OVERHEAD_BYTES)
+
+    def broadcast(
+        self, stage: str, body: bytes, *, largest: int | None = None, noted: Noted = public_digest
+    ) -> dict[str, bytes]:
         """Send all others the same body and return every party's, this one's included: one round."""
-        received = self.exchange(stage, dict.fromkeys(self.others, body), public=True, largest=largest)
+        received = self.exchange(stage, dict.fromkeys(self.others, body), noted=noted, largest=largest)
         return {name: body if name == self.me else received[name] for name in self.roster}
 
-    def send(self, to: str, stage: str, body: bytes, *, public: bool = False) -> None:
+    def let_others_publish(self) -> None:
+        """Say that the next message lets others publish: a failure from now on comes too late to stop all of them."""
+        self._may_be_published = True
+
+    def send(self, to: str, stage: str, body: bytes, *, noted: Noted | None = None) -> None:
         """Send one message."""
         self._refuse_when_over()
         framed = encode(Message(Kind.DATA, self.binding, self._sent[to], stage, body))
         self._sent[to] += 1
-        self.transcript.note("sent", stage, to, len(framed), public_digest(body) if public else None)
+        self.transcript.note("sent", stage, to, len(framed), noted(body) if noted else None)
         try:
             self._channel.send(to, framed)
         except OSError as exc:
             self.accuse(to, stage, "gone", detail=str(exc))
 
-    def receive(self, sender: str, stage: str, *, public: bool = False) -> bytes:
+    def receive(self, sender: str, stage: str, *, noted: Noted | None = None) -> bytes:
         """Wait for one message, which must be the sender's next and of this stage."""
         self._refuse_when_over()
-        return self._take(sender, stage, time.monotonic() + self._timeout, public=public)
+        return self._take(sender, stage, time.monotonic() + self._timeout, noted=noted)
 
     def next_within(self, sender: str, stage: str, timeout: float) -> bytes:
         """Return one message like :meth:`receive`; ``TimeoutError`` and ``ConnectionError`` are left to the caller."""
         self._refuse_when_over()
         if not self._inbox[sender]:
             self._store(sender, stage, self._channel.receive(sender, timeout), awaited=sender)
-        return self._checked(sender, stage, public=False)
+        return self._checked(sender, stage, noted=None)
 
-    def accuse(self, culprit: str, stage: str, reason: str, *, detail: str = "") -> NoReturn:
+    def accuse(self, culprit: str, stage: str, reason: str, *, detail: str = "", about: str = "") -> NoReturn:
         """End the session for all: tell the others, then raise ``CollaborationError``; reasons as in ``REASONS``.
 
-        The detail is for this party's own message only; it must hold nothing secret.
+        The detail is for this party's own message only, ``about`` the name of a parameter for that of all; they must
+        hold nothing secret. Who says that another is silent while it hears nobody says so of its own line instead.
         """
-        self._end(Accusation(culprit, stage, reason, self._round), detail=detail)
+        if reason == "silent" and culprit != self.me and self._hears_nobody(culprit, stage):
+            culprit, reason = self.me, "cut-off"
+        self._end(self._signed(Accusation(culprit, stage, reason, self._round, about)), detail=detail)
 
     def __enter__(self) -> Self:
         return self
@@ -182,19 +212,19 @@ class Session:
             with contextlib.suppress(CollaborationError):
                 self.accuse(self.me, self._stage, "stopped")
 
-    def _take(self, sender: str, stage: str, deadline: float, *, public: bool) -> bytes:
+    def _take(self, sender: str, stage: str, deadline: float, *, noted: Noted | None) -> bytes:
         self._await(sender, stage, deadline)
-        return self._checked(sender, stage, public=public)
+        return self._checked(sender, stage, noted=noted)
 
-    def _checked(self, sender: str, stage: str, *, public: bool) -> bytes:
+    def _checked(self, sender: str, stage: str, *, noted: Noted | None) -> bytes:
         message = self._inbox[sender].popleft()
         if message.binding != self.binding:
             self.accuse(sender, stage, "other-session")
         if message.stage != stage or message.number != self._taken[sender]:
             self.accuse(sender, stage, "out-of-turn")
         self._taken[sender] += 1
-        digest = public_digest(message.payload) if public else None
-        self.transcript.note("received", stage, sender, message.n_bytes, digest)
+        self._has_taken_any = True
+        self.transcript.note("received", stage, sender, message.n_bytes, noted(message.payload) if noted else None)
         return message.payload
 
     def _await(self, sender: str, stage: str, deadline: float) -> None:
@@ -202,6 +232,8 @@ class Session:
             left = deadline - time.monotonic()
             try:
                 body = self._channel.receive(sender, max(_GLANCE, min(left, _PATIENCE)))
+            except UnexpectedSizeError as exc:  # the next of this sender, so the one that is awaited
+                self.accuse(sender, stage, "too-large", detail=str(exc))
             except TimeoutError:
                 self._glance_at_others(sender, stage)
                 if left <= 0:
@@ -218,70 +250,113 @@ class Session:
                 with contextlib.suppress(OSError):
                     self._store(peer, stage, self._channel.receive(peer, _GLANCE), awaited=awaited)
 
+    def _hears_nobody(self, awaited: str, stage: str) -> bool:
+        """Whether nothing at all has come in this round, or for as long as one message may take where it has many."""
+        if self._failure is None:
+            self._glance_at_others(awaited, stage)
+        is_long_ago = time.monotonic() - self._last_heard >= self._timeout
+        is_heard = any(self._inbox.values()) or (self._has_sent_all and self._has_taken_any)
+        return is_long_ago and not is_heard
+
     def _store(self, sender: str, stage: str, body: bytes, *, awaited: str) -> None:
+        self._last_heard = time.monotonic()
         try:
             message = decode(body, size_limit=self._size_limit)
-            accusation = self._accusation(sender, message) if message.kind == Kind.ABORT else None
+            told = self._told(sender, message) if message.kind == Kind.ABORT else None
         except UnreadableMessageError as exc:
             self.accuse(sender, stage, exc.reason)
-        if accusation and accusation.reason == "silent" and accusation.round > self._round:
+        if told and told.accusation.reason in ("silent", "cut-off") and told.accusation.round > self._round:
             self.accuse(awaited, stage, "silent")  # they wait for what comes after the message awaited here
-        if accusation:
-            self._end(accusation, told_by=sender)
+        if told:
+            self._end(told, awaited=awaited)
         if self._largest is not None and message.stage == self._stage and len(message.payload) > self._largest:
             self.accuse(sender, stage, "wrong-length")
         self._inbox[sender].append(message)
 
-    def _accusation(self, sender: str, message: Message) -> Accusation:
+    def _told(self, sender: str, message: Message) -> SignedAccusation:
         self.transcript.note("received", _ABORT_STAGE, sender, message.n_bytes, None)
-        return Accusation.decode(message.payload, self.roster)
+        return SignedAccusation.decode(
+            message.payload, sender=sender, binding=self.binding, roster=self.roster, signatures=self._signatures
+        )
+
+    def _signed(self, accusation: Accusation) -> SignedAccusation:
+        return SignedAccusation.by(self.me, accusation, self.binding, self._signatures)
 
     def _refuse_when_over(self) -> None:
         if self._failure is not None:
             raise self._failure
 
-    def _end(self, accusation: Accusation, *, told_by: str | None = None, detail: str = "") -> NoReturn:
+    def _end(self, told: SignedAccusation, *, awaited: str | None = None, detail: str = "") -> NoReturn:
         self._refuse_when_over()
-        self._failure = accusation.error(told_by=told_by, detail=detail)
-        self._tell_others(accusation)
-        if accusation.reason in _SILENCE and accusation.culprit != self.me:
-            earliest, told_by = self._earliest(accusation, told_by)
-            self._failure = earliest.error(told_by=told_by, detail=detail if earliest is accusation else "")
-            accusation = earliest
-        self.transcript.end(
-            outcome="aborted", culprit=accusation.culprit, stage=accusation.stage, reason=accusation.reason
-        )
+        heard = [told]
+        self._failure = judged(self.me, heard).error(detail=detail, may_be_published=self._may_be_published)
+        self._expect_at_most(None)  # an accusation may come behind a message that was not expected yet
+        self._pass_on(told)
+        self._answer(told, heard, awaited)
+        if told.accusation.reason in SILENCE:
+            self._hear_all(heard)
+        finding = judged(self.me, heard)
+        own_detail = detail if finding.accusation == told.accusation else ""
+        self._failure = finding.error(detail=own_detail, may_be_published=self._may_be_published)
+        said = finding.accusation
+        marks: dict[str, object] = {"line": list(finding.line)} if finding.line else {"culprit": said.culprit}
+        marks |= {"told_by": finding.told_by} if finding.told_by else {}
+        marks |= {"others_may_have_published": True} if self._may_be_published else {}
+        self.transcript.end(outcome="aborted", **marks, stage=said.stage, reason=said.reason)
         raise self._failure
 
-    def _tell_others(self, accusation: Accusation) -> None:
-        body = encode(Message(Kind.ABORT, self.binding, 0, _ABORT_STAGE, accusation.encode()))
-        for peer in sorted(self.others, key=lambda name: name == accusation.culprit):  # who may not listen comes last
-            self.transcript.note("sent", _ABORT_STAGE, peer, len(body), None)
-            with contextlib.suppress(OSError):
-                self._channel.send(peer, body)
+    def _pass_on(self, told: SignedAccusation) -> None:
+        body = encode(Message(Kind.ABORT, self.binding, 0, _ABORT_STAGE, told.encode()))
+        culprit = told.accusation.culprit
+        for peer in sorted(self.others, key=lambda name: name == culprit):  # who may not listen comes last
+            if peer != told.author:
+                self.transcript.note("sent", _ABORT_STAGE, peer, len(body), None)
+                with contextlib.suppress(OSError):
+                    self._channel.send(peer, body)
 
-    def _earliest(self, accusation: Accusation, told_by: str | None) -> tuple[Accusation, str | None]:
-        """Hear the others and keep what went wrong first; a silent party makes others look silent later."""
-        heard: list[tuple[Accusation, str | None]] = [(accusation, told_by)]
+    def _answer(self, told: SignedAccusation, heard: list[SignedAccusation], awaited: str | None) -> None:
+        """Say what this party knows of another's accusation of silence, which can be the line's fault."""
+        said = told.accusation
+        if told.author == self.me or said.reason not in ("silent", "gone"):
+            return
+        has_sent = self._round > said.round or (self._round == said.round and self._has_sent_all)
+        if said.culprit == self.me and has_sent:
+            own = self._signed(Accusation(told.author, said.stage, "unheard", said.round))
+        elif said.reason == "silent" and said.culprit == awaited and said.round == self._round:
+            own = self._signed(Accusation(awaited, said.stage, "silent", said.round))
+        else:
+            return
+        if not any(each.author == self.me and each.accusation == own.accusation for each in heard):
+            heard.append(own)
+            self._pass_on(own)
+
+    def _hear_all(self, heard: list[SignedAccusation]) -> None:
+        """Hear the others for a moment: a silent party makes others look silent later, and a line has two ends."""
         deadline = time.monotonic() + min(_HEARING, self._timeout / 2)
-        waiting = set(self.others) - {told_by}
+        is_gone = heard[0].accusation.reason == "gone"
+        waiting = set(self.others)
         while waiting and time.monotonic() < deadline:
             for peer in sorted(waiting):
-                waiting -= self._hear(peer, heard)
-        return min(heard, key=lambda entry: (entry[0].round, entry[0].reason in _SILENCE))
+                waiting -= self._hear(peer, heard, once=is_gone)
 
-    def _hear(self, peer: str, heard: list[tuple[Accusation, str | None]]) -> set[str]:
+    def _hear(self, peer: str, heard: list[SignedAccusation], *, once: bool) -> set[str]:
         """Read one message of a peer; returns the peer once there is no more to hear from it."""
         try:
             message = decode(self._channel.receive(peer, _GLANCE), size_limit=self._size_limit)
             if message.kind == Kind.DATA:
                 return set()
-            heard.append((self._accusation(peer, message), peer))
+            told = self._told(peer, message)
         except TimeoutError:
             return set()
         except (OSError, UnreadableMessageError):
             return {peer}
-        return {peer}
+        known = [each.accusation for each in heard if each.author == told.author]
+        if told.author != self.me and told.accusation not in known and len(known) < _MOST_HEARD:
+            heard.append(told)
+            if told.accusation.reason in SILENCE:
+                self._pass_on(told)
+                self._answer(told, heard, None)
+        return {peer} if once else set()
 
 
 def checked_roster(me: str, roster: Iterable[str]) -> tuple[str, ...]:

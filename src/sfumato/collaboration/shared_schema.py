@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -75,17 +75,17 @@ class SharedColumn:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """How the values of a release are written: listed values as they are, intervals with both ends.
+        """How the values of a release are written: listed values as they are, intervals that share no number.
 
         Examples
         --------
         >>> SharedColumn("age", cuts=(30.0, 47.5)).labels
-        ('[-inf, 30]', '[30, 47.5]', '[47.5, inf]')
+        ('≤ 30', ']30, 47.5]', '> 47.5')
         """
         if self.cuts is None:
             return self.values
-        ends = ("-inf", *(repr(cut).removesuffix(".0") for cut in self.cuts), "inf")
-        return tuple(f"[{low}, {high}]" for low, high in pairwise(ends))
+        ends = [repr(cut).removesuffix(".0") for cut in self.cuts]
+        return (f"≤ {ends[0]}", *(f"]{low}, {high}]" for low, high in pairwise(ends)), f"> {ends[-1]}")
 
     def places(self, coded: CodedColumn) -> NDArray[np.intp]:
         """Where each distinct value of a party's column stands in this one.
@@ -130,6 +130,13 @@ class SharedColumn:
 class SharedSchema:
     """Features and the target that all parties have, in the order in which everything is counted.
 
+    Parameters
+    ----------
+    roles : mapping of str to Role
+        Roles of columns outside these, as far as no party gave another: identifiers and sensitive ones, which are kept
+        back, and others, which are released unchanged. A party need not have such a column. They change no count and
+        no hash.
+
     Examples
     --------
     >>> schema = SharedSchema.of_values({"sex": ["m", "f", None]}, {"ill": ["n", "y"]})
@@ -139,9 +146,13 @@ class SharedSchema:
 
     features: tuple[SharedColumn, ...]
     target: SharedColumn
+    roles: Mapping[str, Role] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         names = [*self.names, self.target.name]
+        for name, role in self.roles.items():
+            if name in names or role in (Role.TARGET, Role.QUASI_IDENTIFIER):
+                raise SchemaError("has a role that columns outside the shared features cannot have", column=name)
         if not self.features or len(set(names)) < len(names):
             problem = "the shared schema needs at least one feature, and different names of all columns"
             raise SchemaError(problem)

@@ -116,7 +116,7 @@ def _answer(order: PartyOrder) -> dict[str, Any]:
     try:
         return {"result": order.run()}
     except SfumatoError as exc:
-        fields = ("party", "stage", "problem", "guarantee", "best_level")
+        fields = ("party", "stage", "problem", "line", "may_be_published", "guarantee", "best_level")
         known = {name: getattr(exc, name) for name in fields if hasattr(exc, name)}
         return {"error": type(exc).__name__, "exit_code": exc.exit_code, "message": str(exc), **known}
     except Exception as exc:  # its text may quote a cell, so only its place is told

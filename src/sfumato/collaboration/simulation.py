@@ -266,7 +266,15 @@ def _as_error(answer: Mapping[str, Any]) -> SfumatoError:
     """Failure of a party as an error of the simulation: the same words and the same exit code."""
     hint = answer["message"].partition(" Hint: ")[2]
     if answer["error"] == "CollaborationError":
-        return CollaborationError(answer["problem"], party=answer["party"], stage=answer["stage"], hint=hint)
+        line, may_be_published = answer.get("line"), answer.get("may_be_published", False)
+        return CollaborationError(
+            answer["problem"],
+            party=answer["party"],
+            stage=answer["stage"],
+            hint=hint,
+            line=(line[0], line[1]) if line else None,
+            may_be_published=may_be_published,
+        )
     if answer["error"] == "PrivacyNotAchievableError":
         return PrivacyNotAchievableError(answer["guarantee"], best_level=answer["best_level"], hint=hint)
     return SimulatedPartyError(answer["message"], answer["exit_code"])

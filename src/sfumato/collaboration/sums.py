@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from sfumato.collaboration.commitments import NONCE_BYTES, committed_broadcast
 from sfumato.collaboration.contract import PRIME, WHOLE_WORDS, Words
 from sfumato.collaboration.echo import check_all_told_the_same
 from sfumato.collaboration.prg import SEED_BYTES, stage_key, stream, system_words, uniform
@@ -31,7 +32,9 @@ class SecureSum:
     place of real numbers.
 
     Any N - 2 parties that pool what they saw learn only the sum of the other two. N - 1 learn the last one's numbers
-    by subtraction. A party may put in numbers that are not true; that is not noticed.
+    by subtraction. A party may put in numbers that are not true; that is not noticed. But it chooses them before it
+    sees anything of this sum: what is published was committed to before
+    (:mod:`sfumato.collaboration.commitments`), so that nobody who comes last chooses the total.
 
     Parameters
     ----------
@@ -60,7 +63,8 @@ class SecureSum:
     def total(self, own: Words, *, stage: str, modulus: int = WHOLE_WORDS) -> Words:
         """Add up the parties' numbers modulo 2^64 or modulo the prime 2^61 - 1.
 
-        Two rounds (``shares``: three). Every party must ask for sums of the same lengths in the same order.
+        Three rounds (``shares``: four): all commit to what they publish, open it, and compare. Every party must ask
+        for sums of the same lengths in the same order.
         """
         _check_own(own, modulus)
         self._n_sums += 1
@@ -69,12 +73,15 @@ class SecureSum:
             published = self._masked(own, step, modulus)
         else:
             published = self._sum_of_shares(own, step, modulus)
-        n_bytes = own.size * _WORD_BYTES
-        bodies = self._session.broadcast(f"{step}/{self._mode}-sum", _to_bytes(published), largest=n_bytes)
+        open_stage = f"{step}/{self._mode}-sum"
+        openings = committed_broadcast(
+            self._session, open_stage, _to_bytes(published), commit_stage=f"{step}/commit", number=self._n_sums
+        )
         parts = [
-            self._words(name, f"{step}/{self._mode}-sum", body, own.size, modulus) for name, body in bodies.items()
+            self._words(name, open_stage, memoryview(opening)[NONCE_BYTES:], own.size, modulus)
+            for name, opening in openings.items()
         ]
-        check_all_told_the_same(self._session, f"{step}/echo", bodies)
+        check_all_told_the_same(self._session, f"{step}/echo", openings)
         result = np.zeros(own.size, dtype=np.uint64)
         for part in parts:
             result = add(result, part, modulus)
@@ -113,7 +120,7 @@ class SecureSum:
             kept = add(subtract(kept, shares[peer], modulus), share, modulus)
         return kept
 
-    def _words(self, sender: str, stage: str, body: bytes, n: int, modulus: int) -> Words:
+    def _words(self, sender: str, stage: str, body: bytes | memoryview, n: int, modulus: int) -> Words:
         if len(body) != n * _WORD_BYTES:
             self._session.accuse(sender, stage, "wrong-length")
         words = np.frombuffer(body, dtype="<u8").astype(np.uint64, copy=False)

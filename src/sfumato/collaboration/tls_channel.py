@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from sfumato.collaboration.contract import UnexpectedSizeError
+from sfumato.collaboration.door import Seldom
 from sfumato.collaboration.roster import Roster
 from sfumato.collaboration.tls_communicator import TlsCommunicator
 from sfumato.collaboration.tno_pool import NumberedBytes, Pool
@@ -17,6 +20,7 @@ from sfumato.errors import InvalidParameterError
 MAX_BODY_BYTES = 256 * 2**20
 
 _PACKING_BYTES = 8
+_log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 
@@ -91,6 +95,7 @@ class TlsChannel:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._running = threading.Event()
+        self._seldom = Seldom()
         self._stop = asyncio.Event()
 
     def open(self) -> None:
@@ -137,6 +142,12 @@ class TlsChannel:
             raise InvalidParameterError("a message", f"got {len(body):,}", allowed=allowed)
         self._do(self._send(to, body))
 
+    def expect_at_most(self, n_bytes: int | None) -> None:
+        """Read no message of more bytes from now on, until more are expected; None leaves ``max_body_bytes``."""
+        if self._loop is not None:
+            packed = None if n_bytes is None else n_bytes + _PACKING_BYTES
+            self._loop.call_soon_threadsafe(self._communicator.expect_at_most, packed)
+
     def receive(self, sender: str, timeout: float) -> bytes:
         """Return the next message of a party.
 
@@ -144,6 +155,8 @@ class TlsChannel:
 
         Raises
         ------
+        UnexpectedSizeError
+            If the next message is larger than expected. It can be asked for again once larger ones are expected.
         TimeoutError
             If none comes in so many seconds. It can be asked for again.
         ConnectionError
@@ -176,10 +189,16 @@ class TlsChannel:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(self._say_in_one_line)
         self._running.set()
         await self._stop.wait()
         self._pool.buffer.empty()
         await self._pool.shutdown()
+
+    def _say_in_one_line(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Say what went wrong in the network's thread, without a traceback for everything that a stranger sends."""
+        if n_times := self._seldom.count():
+            _log.warning("the network reports %d times, the last: %s", n_times, context["message"])
 
     async def _send(self, to: str, body: bytes) -> None:
         async with self._sending[to]:
@@ -194,13 +213,17 @@ class TlsChannel:
             number = self._n_received[sender]
             self._n_received[sender] += 1
             task = asyncio.create_task(self._pool.recv(sender, str(number)))
-        gone = asyncio.create_task(incoming.gone.wait())
-        await asyncio.wait({task, gone}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        gone.cancel()
+        ends = [asyncio.create_task(event.wait()) for event in (incoming.gone, incoming.is_held)]
+        await asyncio.wait({task, *ends}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
         if not task.done():
             self._awaited[sender] = task
             if incoming.gone.is_set():
                 raise ConnectionError(incoming.problem)
+            if incoming.is_held.is_set():
+                problem = f"a message of {incoming.held_bytes - _PACKING_BYTES:,} bytes is not expected now"
+                raise UnexpectedSizeError(problem)
             problem = f"no message within {timeout:g} s"
             raise TimeoutError(problem)
         body = task.result()

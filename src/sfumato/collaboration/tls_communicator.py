@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.collaboration.door import Door
 from sfumato.collaboration.roster import Peer, Roster
 from sfumato.collaboration.tls_settings import (
     FAREWELL_SECONDS,
-    HANDSHAKE_SECONDS,
     PIECE_BYTES,
     connect,
     fingerprint_of_other_end,
@@ -34,6 +34,8 @@ STAGE = "connect"
 _LENGTH_BYTES = 8
 _ADMITTED, _REFUSED = b"+", b"-"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+_MOST_ATTEMPTS = 12  # some seconds; a peer without room cuts connections off, and so does one of another authority
+_CLOSED = "it closed the connection at once; it may trust another authority"
 _LINGER_SECONDS = 5.0
 _GAVE_UP = 2**64 - 1  # in the place of a length
 _NAME_BYTES = 64
@@ -48,9 +50,21 @@ class Incoming:
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     was_read: asyncio.Event = field(default_factory=asyncio.Event)
+    is_held: asyncio.Event = field(default_factory=asyncio.Event)
+    is_raised: asyncio.Event = field(default_factory=asyncio.Event)
+    held_bytes: int = 0
     problem: str = ""
     blames: str = ""
     unread_bytes: int = 0
+
+    async def wait_until_expected(self, n_bytes: int, expected: Callable[[], int]) -> None:
+        """Read nothing more while a packet is larger than is expected in this stage."""
+        while n_bytes > expected():
+            self.held_bytes = n_bytes
+            self.is_held.set()
+            self.is_raised.clear()
+            await self.is_raised.wait()
+        self.is_held.clear()
 
     async def wait_for_room(self, n_bytes: int, limit: int) -> None:
         """Wait until a packet fits beside those that are not read yet, and count it."""
@@ -104,25 +118,17 @@ class TlsCommunicator(Communicator[Peer]):
         self._listen_host = listen_host
         self._start_timeout = start_timeout
         self._send_timeout = send_timeout
-        self._max_packet_bytes = max_packet_bytes
+        self._max_packet_bytes = self._expected_bytes = max_packet_bytes
         self._on_connected = on_connected
-        self._server: asyncio.Server | None = None
+        self._door = Door(self._server_context, len(roster.peers), self._answer)
         self._visits: set[asyncio.Task[None]] = set()
         self._outgoing: dict[str, tuple[StreamReader, StreamWriter]] = {}
         self.incoming = {peer.name: Incoming(peer.name) for peer in roster.peers}
 
     async def _initialize(self) -> None:
-        """Listen, and connect with every peer both ways."""
+        """Listen until all are there, and connect with every peer both ways."""
         try:
-            self._server = await asyncio.start_server(
-                self._answer,
-                self._listen_host,
-                self._me.port,
-                ssl=self._server_context,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS,
-                ssl_shutdown_timeout=FAREWELL_SECONDS,
-                limit=PIECE_BYTES,
-            )
+            await self._door.open(self._listen_host, self._me.port)
         except OSError as exc:
             problem = f"cannot listen on port {self._me.port} of '{self._listen_host}' ({exc.strerror})"
             raise CollaborationError(problem, party=self._me.name, stage=STAGE) from None
@@ -136,6 +142,7 @@ class TlsCommunicator(Communicator[Peer]):
             raise
         finally:
             await _ended([*meetings.values(), *watches])
+        self._door.close()
 
     async def _linger(self, meetings: dict[str, asyncio.Task[None]], culprit: str) -> None:
         """Stay a while for those who come a little later: they shall see our certificate, and learn the reason."""
@@ -178,19 +185,29 @@ class TlsCommunicator(Communicator[Peer]):
             writer.write(_GAVE_UP.to_bytes(_LENGTH_BYTES) + culprit.encode().ljust(_NAME_BYTES))
 
     async def _meet(self, peer: Peer) -> None:
-        reader, writer = await self._connect(peer)
-        try:
-            problem = await self._reason_against(peer, reader, writer)
-        except BaseException:
-            writer.transport.abort()
-            raise
-        if problem:
-            writer.transport.abort()
-            raise CollaborationError(problem, party=peer.name, stage=STAGE)
-        self._outgoing[peer.name] = reader, writer
+        self._outgoing[peer.name] = await self._admitted(peer)
         await self.incoming[peer.name].arrived.wait()
         if self._on_connected is not None:
             self._on_connected(peer.name)
+
+    async def _admitted(self, peer: Peer) -> tuple[StreamReader, StreamWriter]:
+        """Connect to a peer that lets us in; tries again where it may only have had no room."""
+        pause = _FIRST_PAUSE
+        for n_tried in range(1, _MOST_ATTEMPTS + 1):
+            reader, writer = await self._connect(peer)
+            try:
+                problem = await self._reason_against(peer, reader, writer)
+            except BaseException:
+                writer.transport.abort()
+                raise
+            if not problem:
+                return reader, writer
+            writer.transport.abort()
+            if problem != _CLOSED or n_tried == _MOST_ATTEMPTS:
+                break
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        raise CollaborationError(problem, party=peer.name, stage=STAGE)
 
     async def _connect(self, peer: Peer) -> tuple[StreamReader, StreamWriter]:
         pause = _FIRST_PAUSE
@@ -200,7 +217,7 @@ class TlsCommunicator(Communicator[Peer]):
             except ssl.SSLCertVerificationError as exc:
                 problem = f"its certificate is not accepted ({exc.verify_message})"
                 raise CollaborationError(problem, party=peer.name, stage=STAGE) from None
-            except OSError:  # not up yet, or its name is not known yet
+            except OSError:  # not up yet, its name is not known yet, or it has no room
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -215,7 +232,7 @@ class TlsCommunicator(Communicator[Peer]):
             answer = b""
         if answer == _REFUSED:
             return "it does not accept our certificate (not the one configured there, or in use already)"
-        return "" if answer == _ADMITTED else "it closed the connection at once; it may trust another authority"
+        return "" if answer == _ADMITTED else _CLOSED
 
     def _answer(self, reader: StreamReader, writer: StreamWriter) -> None:
         visit = asyncio.create_task(self._admit(reader, writer))
@@ -255,6 +272,7 @@ class TlsCommunicator(Communicator[Peer]):
                 if length > self._max_packet_bytes:
                     incoming.problem = f"announced {length:,} bytes; at most {self._max_packet_bytes:,} are accepted"
                     return
+                await incoming.wait_until_expected(length, lambda: self._expected_bytes)
                 await incoming.wait_for_room(length, self._max_packet_bytes)
                 packet = await _read_exactly(reader, length)
             except (asyncio.IncompleteReadError, OSError):
@@ -269,6 +287,14 @@ class TlsCommunicator(Communicator[Peer]):
             await self.receive_handler(incoming.sender, packet)
             del packet  # or it would be kept until the next one has come
             n_packets += 1
+
+    def expect_at_most(self, n_bytes: int | None) -> None:
+        """Hold packets of more bytes, unread, until larger ones are expected; None leaves the limit of all packets."""
+        self._expected_bytes = self._max_packet_bytes if n_bytes is None else min(n_bytes, self._max_packet_bytes)
+        for incoming in self.incoming.values():
+            incoming.is_raised.set()
+            if incoming.held_bytes <= self._expected_bytes:
+                incoming.is_held.clear()
 
     def mark_read(self, sender: str, n_bytes: int) -> None:
         """Make room for further packets of a sender."""
@@ -299,11 +325,7 @@ class TlsCommunicator(Communicator[Peer]):
 
     async def _shutdown(self) -> None:
         """Deliver what was sent, close everything and end all tasks: the event loop is the communicator's own."""
-        if self._server is not None:
-            for listener in self._server.sockets:
-                asyncio.get_running_loop().remove_reader(listener)
-            await _some_turns()  # asyncio loses a connection that was accepted but not begun when its server closes
-            self._server.close()
+        self._door.close()
         await _ended(self._visits)
         writers = [writer for _, writer in self._outgoing.values()]
         for writer in writers:

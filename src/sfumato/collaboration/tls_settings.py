@@ -10,7 +10,7 @@ from typing import cast
 
 from sfumato.collaboration.roster import Peer, Roster
 
-HANDSHAKE_SECONDS = 20.0
+HANDSHAKE_SECONDS = 10.0
 FAREWELL_SECONDS = 2.0
 PIECE_BYTES = 2**18
 

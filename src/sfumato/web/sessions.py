@@ -23,9 +23,10 @@ _STATUS_WORDS = {
     "connected": "connected",
     "done": "done",
     "stopped": "ended early",
+    "cut off": "cut off from another party",
     "failed": "failed",
 }
-_STATUS_KINDS = {"connected": "mark", "done": "good", "stopped": "warn", "failed": "bad"}
+_STATUS_KINDS = {"connected": "mark", "done": "good", "stopped": "warn", "cut off": "warn", "failed": "bad"}
 
 
 def known_of(job: Job | None) -> dict[str, Any]:

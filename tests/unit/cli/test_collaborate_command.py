@@ -1,5 +1,7 @@
 """``sfumato collaborate`` as users type it."""
 
+import hashlib
+import io
 import json
 import os
 import signal
@@ -39,7 +41,7 @@ def test_parties_agree_on_a_schema_and_then_on_features(nursery, tmp_path):
     group = Group(tmp_path)
     group.schema_path.unlink()
     schemas = {name: tmp_path / f"{name}.schema.json" for name in NAMES}
-    shared = ["--target", "ill"]
+    shared = ["--target", "ill", "--yes"]
     commands = {
         name: [
             *("collaborate", "schema", "--config", str(group.config(name)), "--data", str(group.data(name))),
@@ -57,6 +59,10 @@ def test_parties_agree_on_a_schema_and_then_on_features(nursery, tmp_path):
     cells = [line.split(",") for line in group.data("ann").read_text().splitlines()]
     told = ", ".join(f"{name} ({len(set(values))})" for name, *values in zip(*cells, strict=True))
     assert agreed["ann"].said.index(told) < agreed["ann"].said.index("waiting for")
+    digest = hashlib.sha256(schemas["ann"].read_bytes()).hexdigest()
+    assert f"SHA-256 of {schemas['ann']}: {digest}" in agreed["ann"].said
+    assert "semi-honest protocol: who holds a value stays hidden" in agreed["ann"].said
+    assert "not protected against: a party that claims values that it does not hold" in agreed["ann"].said
 
     group.schema_path = schemas["ann"]
     found = nursery.run(group, {name: group.command(name, "--json") for name in NAMES})
@@ -71,6 +77,10 @@ def test_parties_agree_on_a_schema_and_then_on_features(nursery, tmp_path):
         assert result["removed"] == ["rare", "few", "site"]
         assert "wrote " in text
         assert "NOT k-anonymity" in text
+        assert f"SHA-256 of {schemas['ann']}: {digest}" in text
+        assert text.index("semi-honest protocol: your counts stay hidden") < text.index("waiting for")
+        assert "not protected against: a party that puts in false numbers is not noticed" in text
+        assert "all 2 others together can work out your counts" in text
 
 
 def test_columns_outside_the_schema_are_released_only_if_so_said(nursery, tmp_path):
@@ -88,6 +98,107 @@ def test_columns_outside_the_schema_are_released_only_if_so_said(nursery, tmp_pa
     assert "column 'name': is not in the shared schema and has no role" in alone["ann"].said
     assert [outcome.code for outcome in found.values()] == [0, 0, 0], found
     assert group.output("ann").read_text().splitlines()[0] == "coin,close,grade,ill,note"
+
+
+class TestSchema:
+    def command(self, group, name, *more):
+        given = ["--config", str(group.config(name)), "--data", str(group.data(name)), "--target", "ill"]
+        return ["collaborate", "schema", *given, "-o", str(group.folder / f"{name}.schema.json"), *more]
+
+    def outsiders(self, group, columns):
+        """Give every party's table further columns, of other values in every row."""
+        for name in NAMES:
+            lines = group.data(name).read_text().splitlines()
+            more = [",".join(columns), *(",".join(f"{column}{i}" for column in columns) for i in range(1, len(lines)))]
+            group.data(name).write_text("".join(f"{one},{two}\n" for one, two in zip(lines, more, strict=True)))
+
+    def test_nobody_is_connected_before_somebody_has_agreed(self, folder, capsys, monkeypatch):
+        def connect(*_, **__):
+            pytest.fail("connected")
+
+        monkeypatch.setattr("sfumato.collaboration.schema_session.joined", connect)
+        group = Group(folder)
+
+        assert run(self.command(group, "ann")) == 2
+
+        said = capsys.readouterr().err
+        assert "all parties will see the values of these columns (how many are here): rare (" in said
+        assert "add --yes. Nobody was connected." in said
+        assert not (folder / "ann.schema.json").exists()
+
+    @pytest.mark.parametrize(("answer", "code", "connects"), [("n\n", 2, False), ("\n", 2, False), ("y\n", 6, True)])
+    def test_at_a_terminal_it_asks(self, folder, capsys, monkeypatch, answer, code, connects):
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        monkeypatch.setattr("sys.stdin", Terminal(answer))
+        group = Group(folder, start_timeout=0.2)
+
+        assert run(self.command(group, "ann")) == code
+
+        said = capsys.readouterr().err
+        assert "May all parties see this?" in said
+        assert ("waiting for" in said) == connects
+
+    def test_columns_of_two_numbers_get_no_advice_about_bins(self, folder, capsys):
+        group = Group(folder)
+        lines = group.data("ann").read_text().splitlines()
+        more = ["flag,dose", *(f"{i % 2},{i % 5}" for i in range(len(lines) - 1))]
+        group.data("ann").write_text("".join(f"{one},{two}\n" for one, two in zip(lines, more, strict=True)))
+
+        assert run(self.command(group, "ann")) == 2
+
+        said = capsys.readouterr().err
+        assert "the numbers of 'dose' count as categories; cut them with --bins" in said
+        assert "'flag'" not in said
+
+    def test_roles_given_to_the_schema_need_not_be_given_again(self, nursery, tmp_path):
+        group = Group(tmp_path)
+        self.outsiders(group, ["name", "note"])
+        roles = ("--identifiers", "name", "--other", "note", "--yes")
+
+        agreed = nursery.run(group, {name: self.command(group, name, *roles) for name in NAMES})
+        group.schema_path = tmp_path / "ann.schema.json"
+        found = nursery.run(group, {name: group.command(name) for name in NAMES})
+
+        assert [outcome.code for outcome in agreed.values()] == [0, 0, 0], agreed
+        assert "roles that become part of the schema: name (identifier), note (other)" in agreed["ann"].said
+        assert len({(tmp_path / f"{name}.schema.json").read_bytes() for name in NAMES}) == 1
+        assert [outcome.code for outcome in found.values()] == [0, 0, 0], found
+        assert group.output("ann").read_text().splitlines()[0] == "coin,close,grade,ill,note"
+
+    def test_where_parties_give_different_roles_each_gives_its_own_again(self, nursery, tmp_path):
+        group = Group(tmp_path)
+        self.outsiders(group, ["name", "note"])
+        roles = dict.fromkeys(NAMES, ("--identifiers", "name,note")) | {
+            "cid": ("--identifiers", "name", "--other", "note")
+        }
+
+        agreed = nursery.run(group, {name: self.command(group, name, *roles[name], "--yes") for name in NAMES})
+
+        assert [outcome.code for outcome in agreed.values()] == [0, 0, 0], agreed
+        assert len({(tmp_path / f"{name}.schema.json").read_bytes() for name in NAMES}) == 1
+        assert dict(read_shared_schema(tmp_path / "ann.schema.json").roles) == {"name": sfumato.Role.IDENTIFIER}
+
+    @pytest.mark.parametrize(
+        ("option", "parameter"),
+        [(["--missing", "c1"], "missing"), (["--target", "coin"], "target"), (["--bins", "dose=1,2"], "cuts")],
+    )
+    def test_the_parameter_that_differs_is_named(self, nursery, tmp_path, option, parameter):
+        group = Group(tmp_path)
+        for name in NAMES:
+            lines = group.data(name).read_text().splitlines()
+            more = ["dose", *(str(i % 5) for i in range(len(lines) - 1))]
+            group.data(name).write_text("".join(f"{one},{two}\n" for one, two in zip(lines, more, strict=True)))
+
+        found = nursery.run(
+            group, {name: self.command(group, name, "--yes", *(option if name == "cid" else ())) for name in NAMES}
+        )
+
+        for outcome in found.values():
+            assert outcome.code == 6
+            assert f"party 'cid', stage 'hello': has another value of the parameter '{parameter}'" in outcome.said
 
 
 class TestKeys:
@@ -175,6 +286,8 @@ class TestSimulate:
         for gains in [*found["table_2"].values(), found["whole_table_gains"]]:
             assert " ".join(f"{gain:.4f}" for gain in gains) in err
         assert "round   1  hello" in err
+        assert "semi-honest protocol: your counts stay hidden from parties that keep to the protocol" in err
+        assert "not protected against: " in err
         assert sorted(os.listdir(folder)) == ["data.csv"]
 
     def test_releases_are_kept_in_a_folder(self, folder, capsys):
@@ -234,6 +347,8 @@ class TestSimulate:
         assert json.loads(out)["removed"] == ["rare", "few", "site"]
         assert json.loads(out)["table_1"] == []
         assert "not opened in this mode" in err
+        assert "2 parties that pool all they see learn everything" in err
+        assert "even after it has seen the others', can change the result unnoticed" in err
 
     def test_numbers_are_cut_or_count_as_categories(self, folder, capsys):
         lines = (folder / "data.csv").read_text().splitlines()
@@ -402,7 +517,8 @@ class TestParty:
         found = nursery.run(group, {name: group.command(name, *more[name]) for name in NAMES})
 
         assert [outcome.code for outcome in found.values()] == [6, 6, 6], found
-        assert "party 'cid', stage 'hello': has other parameters" in found["ann"].said
+        name = option[0].removeprefix("--").replace("-", "_")
+        assert f"party 'cid', stage 'hello': has another value of the parameter '{name}'" in found["ann"].said
         assert group.releases() == set()
 
     def test_a_release_without_its_transcript_is_a_success_with_a_warning(self, nursery, tmp_path):

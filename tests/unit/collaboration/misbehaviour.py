@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import errno
 import os
 import pickle
+import resource
 import signal
 import threading
 import time
@@ -91,6 +93,19 @@ def falls_silent_at(stage):
 def sends_wrong_length_at(stage):
     """Send one byte too many."""
     _tamper(stage, lambda channel, to, body: honest_send(channel, to, _altered(body, lambda payload: payload + b"\0")))
+
+
+def sends_megabytes_at(stage):
+    """Send a body of some megabytes, past the own limit."""
+
+    def change(channel, to, body):
+        if stage_of(body) == stage:
+            channel._max_body_bytes = 2**30
+            body = _altered(body, lambda payload: payload + bytes(2**21))
+        with contextlib.suppress(OSError):
+            honest_send(channel, to, body)
+
+    _tamper("", change)
 
 
 def sends_garbage_at(stage):
@@ -185,6 +200,14 @@ def cannot_write():
         raise OSError(errno.ENOSPC, "no space")
 
     publishing.write_table = fail
+
+
+def has_few_files(n_files, fifo=None):
+    """Run where the system allows few open files; come when somebody writes to the named pipe."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_files, n_files))
+    if fifo:
+        honest_open = TlsChannel.open
+        TlsChannel.open = lambda channel: Path(fifo).read_bytes() and honest_open(channel)
 
 
 def dies_after(seconds):

@@ -57,13 +57,13 @@ def test_every_session_has_another_binding():
 
 
 DIFFERENCES = [
-    ("version", {"version": 2}),
+    ("version", {"version": 1}),
     ("session-id", {"session_id": "s-2"}),
     ("roster", {"fingerprints": {"a": "fingerprint of a", "b": "fingerprint of b", "c": "other"}}),
     ("schema", {"schema_hash": "other"}),
     ("mode", {"mode": "shares"}),
     ("parameters", {"parameters": {"min_gain": 0.1, "weight": 0.5}}),
-    ("parameters", {"parameters": {"min_gain": 0.1000001}}),
+    ("parameter", {"parameters": {"min_gain": 0.1000001}}),
 ]
 
 
@@ -73,6 +73,16 @@ def test_a_party_with_other_terms_is_named_with_the_part(part, change, odd):
     outcomes = greetings(lambda me: terms_for(THREE, **(change if me == odd else {})))
 
     assert_all_blame(outcomes, odd, "hello", problem=REASONS[part], by=THREE)
+
+
+@pytest.mark.parametrize("name", ["weights", "min_count", "dry_run"])
+@pytest.mark.parametrize("odd", THREE)
+def test_the_parameter_that_differs_is_named_to_all_and_its_value_is_not(name, odd):
+    usual = {"weights": [0.5, 0.5], "min_count": None, "dry_run": False}
+    outcomes = greetings(lambda me: terms_for(THREE, parameters=usual | ({name: "canary-71"} if me == odd else {})))
+
+    assert_all_blame(outcomes, odd, "hello", problem=f"has another value of the parameter '{name}'", by=THREE)
+    assert not any("canary-71" in str(outcome) for outcome in outcomes.values())
 
 
 def test_the_order_of_parameters_does_not_matter():
@@ -92,7 +102,7 @@ def test_every_part_has_its_own_hash():
 @pytest.mark.parametrize("value", [math.nan, {1}, b"x"], ids=["nan", "set", "bytes"])
 def test_parameters_that_are_no_plain_data_are_refused(value):
     with pytest.raises(InvalidParameterError, match="parameters"):
-        terms_for(THREE, parameters={"x": value}).part_hashes()
+        terms_for(THREE, parameters={"x": value}).parameter_hashes()
 
 
 def test_fingerprints_cover_the_roster():

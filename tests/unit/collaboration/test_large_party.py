@@ -378,7 +378,7 @@ def test_on_the_command_line_one_party_with_memory(group):
 
 def schema_command(group, name, *more):
     given = ["--config", group.config(name), "--data", group.data(name), "-o", group.folder / f"{name}-schema.json"]
-    roles = ["--target", "ill", "--bins", "age=30,50", "--identifiers", "id", "--other", "note", "--force"]
+    roles = ["--target", "ill", "--bins", "age=30,50", "--identifiers", "id", "--other", "note", "--force", "--yes"]
     return [str(part) for part in ("collaborate", "schema", *given, *roles, *more)]
 
 

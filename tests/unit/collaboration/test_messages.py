@@ -99,7 +99,7 @@ def test_the_representation_shows_no_content():
 
 @given(st.sampled_from(ROSTER), st.text(max_size=20), st.sampled_from(sorted(REASONS)), st.integers(0, 10**9))
 def test_an_accusation_survives_the_way(culprit, stage, reason, number):
-    accusation = Accusation(culprit, stage, reason, number)
+    accusation = Accusation(culprit, stage, reason, number, "weights" if reason == "parameter" else "")
 
     assert Accusation.decode(accusation.encode(), ROSTER) == accusation
 
@@ -107,15 +107,20 @@ def test_an_accusation_survives_the_way(culprit, stage, reason, number):
 @pytest.mark.parametrize(
     "content",
     [
-        ["z", "s", "silent", 1],
-        ["a", "s", "because", 1],
-        ["a", 5, "silent", 1],
-        ["a", "s" * 201, "silent", 1],
-        ["a", "s", "silent", -1],
-        ["a", "s", "silent", True],
-        ["a", "s", "silent", "1"],
-        ["a", "s", ["silent"], 1],
-        ["a", "s", "silent"],
+        ["z", "s", "silent", 1, ""],
+        ["a", "s", "because", 1, ""],
+        ["a", 5, "silent", 1, ""],
+        ["a", "s" * 201, "silent", 1, ""],
+        ["a", "s", "silent", -1, ""],
+        ["a", "s", "silent", True, ""],
+        ["a", "s", "silent", "1", ""],
+        ["a", "s", ["silent"], 1, ""],
+        ["a", "s", "silent", 1],
+        ["a", "s", "silent", 1, "weights"],
+        ["a", "s", "parameter", 1, ""],
+        ["a", "s", "parameter", 1, "a b"],
+        ["a", "s", "parameter", 1, "x" * 65],
+        ["a", "s", "parameter", 1, 7],
         {"a": 1},
         None,
     ],
@@ -130,12 +135,3 @@ def test_an_accusation_of_another_form_is_refused(content):
 def test_an_accusation_that_is_no_json_is_refused(payload):
     with pytest.raises(UnreadableMessageError):
         Accusation.decode(payload, ROSTER)
-
-
-def test_the_error_says_who_told():
-    accusation = Accusation("c", "counts", "silent", 3)
-
-    assert "says party 'b'" in str(accusation.error(told_by="b"))
-    assert "says" not in str(accusation.error())
-    assert "says" not in str(accusation.error(told_by="c"))
-    assert "closed" in str(accusation.error(detail="closed"))

@@ -1,5 +1,7 @@
 """Columns, values and classes that all parties share, the counts made by them, and the file that holds them."""
 
+import dataclasses
+import hashlib
 import json
 
 import numpy as np
@@ -7,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.collaboration.schema_file import read_shared_schema, write_shared_schema
+from sfumato.collaboration.schema_file import (
+    read_shared_schema,
+    read_shared_schema_and_digest,
+    write_shared_schema,
+)
 from sfumato.collaboration.shared_schema import MOST_COUNTS, MOST_VALUES, SharedColumn, SharedSchema
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, OutputError, SchemaError
 from sfumato.schema import Role
@@ -177,10 +183,34 @@ def test_a_document_of_the_format_is_read(tmp_path):
     assert read_shared_schema(tmp_path / "s.json").names == ("sex",)
 
 
+def test_a_file_holds_the_roles_of_columns_outside_and_they_change_no_hash(tmp_path):
+    roles = {"name": Role.IDENTIFIER, "note": Role.OTHER, "illness": Role.SENSITIVE}
+    schema = dataclasses.replace(SCHEMA, roles=roles)
+    write_shared_schema(schema, tmp_path / "one.json")
+    write_shared_schema(dataclasses.replace(SCHEMA, roles=dict(reversed(roles.items()))), tmp_path / "two.json")
+
+    found, digest = read_shared_schema_and_digest(tmp_path / "one.json")
+    assert (found, found.hash()) == (schema, SCHEMA.hash())
+    assert digest == hashlib.sha256((tmp_path / "two.json").read_bytes()).hexdigest()
+
+
+def test_a_file_of_the_first_version_is_read(tmp_path):
+    (tmp_path / "s.json").write_text(json.dumps(document(sfumato_shared_schema=1)))
+
+    assert read_shared_schema(tmp_path / "s.json").roles == {}
+
+
 @pytest.mark.parametrize(
     "broken",
     [
         document(sfumato_shared_schema=2),
+        document(sfumato_shared_schema=3),
+        document(roles={}),
+        document(sfumato_shared_schema=2, roles=[]),
+        document(sfumato_shared_schema=2, roles={"name": "target"}),
+        document(sfumato_shared_schema=2, roles={"name": "quasi-identifier"}),
+        document(sfumato_shared_schema=2, roles={"name": CANARY}),
+        document(sfumato_shared_schema=2, roles={"sex": "identifier"}),
         document(sfumato_shared_schema=True),
         document(features={}),
         document(features=[]),

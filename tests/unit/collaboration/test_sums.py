@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from sfumato.collaboration.commitments import NONCE_BYTES, commitment_to
 from sfumato.collaboration.contract import PRIME, WHOLE_WORDS
 from sfumato.collaboration.memory_channel import LocalNetwork
 from sfumato.collaboration.messages import REASONS, Kind, Message, decode, encode
@@ -112,11 +113,13 @@ def test_a_million_numbers_stay_below_20_megabytes():
 
 
 def watched(vectors, *, mode, modulus, n_sums=1, make=SecureSum):
-    """Every payload that was sent, by sender, receiver and stage."""
+    """Every payload that was sent, by sender, receiver and stage; of what is opened the numbers without the nonce."""
     sent = {}
 
     def watch(sender, to, body):
-        sent.setdefault((sender, to, stage_of(body)), []).append(decode(body).payload)
+        payload = decode(body).payload
+        numbers = payload[NONCE_BYTES:] if stage_of(body).endswith("-sum") else payload
+        sent.setdefault((sender, to, stage_of(body)), []).append(numbers)
         return (body,)
 
     work = add_up(vectors, mode=mode, modulus=modulus, n_sums=n_sums, make=make)
@@ -274,6 +277,7 @@ def test_all_but_two_parties_learn_only_the_sum_of_these_two(mode, n_parties, mo
         "hello",
         "hello/echo",
         "seeds" if mode == "seeds" else f"counts/{ring(modulus)}/shares",
+        f"counts/{ring(modulus)}/commit",
         stage,
         f"counts/{ring(modulus)}/echo",
     }
@@ -291,8 +295,8 @@ def test_all_but_one_party_learn_its_numbers():
 
 VECTORS = {"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9], "d": [0, 0, 0]}
 STAGES = {
-    "seeds": ["seeds", "counts/64/seeds-sum", "counts/64/echo"],
-    "shares": ["counts/64/shares", "counts/64/shares-sum", "counts/64/echo"],
+    "seeds": ["seeds", "counts/64/commit", "counts/64/seeds-sum", "counts/64/echo"],
+    "shares": ["counts/64/shares", "counts/64/commit", "counts/64/shares-sum", "counts/64/echo"],
 }
 MODE_AND_STAGE = pytest.mark.parametrize(
     ("mode", "stage"), [(mode, stage) for mode, stages in STAGES.items() for stage in stages]
@@ -307,6 +311,26 @@ def replaced(stage, make, *, to):
         if sender != "c" or target not in to or message.stage != stage or message.kind == Kind.ABORT:
             return (body,)
         return (encode(Message(message.kind, message.binding, message.number, stage, make(message.payload))),)
+
+    return interfere
+
+
+def recommitted(stage, opening, *, to):
+    """Party c commits to, and opens, something of its own choice; the stage is that of the opening."""
+    commit_stage = stage.rpartition("/")[0] + "/commit"
+
+    def interfere(sender, target, body):
+        message = decode(body)
+        if (
+            sender != "c"
+            or target not in to
+            or message.kind == Kind.ABORT
+            or message.stage not in (stage, commit_stage)
+        ):
+            return (body,)
+        commitment = commitment_to(opening, session=message.binding, stage=stage, number=1, party="c")
+        payload = opening if message.stage == stage else commitment
+        return (encode(Message(message.kind, message.binding, message.number, message.stage, payload)),)
 
     return interfere
 
@@ -347,24 +371,46 @@ def test_a_party_with_more_numbers_is_named(mode):
     assert_all_blame({name: outcomes[name] for name in ("a", "b")}, "c", stage, problem=REASONS["wrong-length"])
 
 
-@pytest.mark.parametrize("stage", ["counts/61/shares", "counts/61/shares-sum"])
-def test_a_number_that_is_not_below_the_modulus_names_its_sender(stage):
-    too_large = PRIME.to_bytes(8, "little")
+def test_a_share_that_is_not_below_the_modulus_names_its_sender():
+    stage, too_large = "counts/61/shares", PRIME.to_bytes(8, "little")
     work = add_up(VECTORS, mode="shares", modulus=PRIME)
     outcomes = run(work, interfere=replaced(stage, lambda payload: payload[:-8] + too_large, to="ab"))
 
     assert_all_blame(outcomes, "c", stage, problem=REASONS["out-of-range"])
 
 
-@pytest.mark.parametrize("n_parties", [3, 4])
-@pytest.mark.parametrize("to", ["a", "b"])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_party_that_tells_different_things_is_named(mode, to, n_parties):
+def test_an_opened_number_that_is_not_below_the_modulus_names_its_sender(mode):
+    stage, opening = f"counts/61/{mode}-sum", bytes(NONCE_BYTES + 16) + PRIME.to_bytes(8, "little")
+    work = add_up(VECTORS, mode=mode, modulus=PRIME)
+    outcomes = run(work, interfere=recommitted(stage, opening, to="ab"))
+
+    assert_all_blame(outcomes, "c", stage, problem=REASONS["out-of-range"])
+
+
+PARTIES_AND_VICTIM = pytest.mark.parametrize(
+    ("mode", "to", "n_parties"), [(mode, to, n) for mode in MODES for to in "ab" for n in (3, 4)]
+)
+
+
+@PARTIES_AND_VICTIM
+@pytest.mark.parametrize("round_name", ["commit", "sum"])
+def test_a_party_that_opens_something_else_than_it_committed_to_is_named(mode, to, n_parties, round_name):
     def flipped(payload):
         return bytes([payload[0] ^ 1]) + payload[1:]
 
+    names, opened = NAMES[:n_parties], f"counts/64/{mode}-sum"
+    lie = replaced(opened if round_name == "sum" else "counts/64/commit", flipped, to=to)
+    outcomes = run(two_sums(mode, n_parties=n_parties), names=names, interfere=lie)
+
+    honest = [name for name in names if name != "c"]
+    assert_all_blame(outcomes, "c", opened, problem=REASONS["commitment"], by=honest)
+
+
+@PARTIES_AND_VICTIM
+def test_a_party_that_commits_to_and_opens_different_things_is_named(mode, to, n_parties):
     names = NAMES[:n_parties]
-    lie = replaced(f"counts/64/{mode}-sum", flipped, to=to)
+    lie = recommitted(f"counts/64/{mode}-sum", bytes(NONCE_BYTES + 24), to=to)
     outcomes = run(two_sums(mode, n_parties=n_parties), names=names, interfere=lie)
 
     honest = [name for name in names if name != "c"]

@@ -1,6 +1,7 @@
 """Messages over TLS: complete, once, in order, from whom they say, and within their size; else a clear end."""
 
 import contextlib
+import errno
 import gc
 import os
 import pickle
@@ -18,6 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.collaboration.contract import UnexpectedSizeError
+from sfumato.collaboration.door import Door, Seldom, TurnedAway, _group_of, _Guest
 from sfumato.collaboration.keys import make_keys, make_party
 from sfumato.collaboration.roster import Peer, Roster
 from sfumato.collaboration.tls_channel import TlsChannel
@@ -173,6 +176,59 @@ def ann_and_raw_bob(group, *, reads=True, **options):
                 yield ann, connection, raw
             finally:
                 ann.close()
+
+
+@contextlib.contextmanager
+def ann_waits(group):
+    """Ann, who listens and waits for Bob; Bob, who must open his channel; and where Ann listens."""
+    ann, bob = group.channel("ann"), group.channel("bob")
+    address = ("127.0.0.1", group.peers["ann"].port)
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(1) as thread:
+        stack.callback(bob.close)
+        stack.callback(ann.close)
+        opening = thread.submit(ann.open)
+        while not is_up(address):
+            assert not opening.done()
+        yield ann, bob, address
+        opening.result()
+
+
+def is_up(address):
+    try:
+        with socket.create_connection(address, timeout=PATIENCE) as connection:
+            return connection.getpeername() != connection.getsockname()
+    except OSError:
+        return False
+
+
+def is_closed(connection):
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def client_hello():
+    """First bytes of a handshake."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    outgoing = ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), outgoing).do_handshake()
+    return outgoing.read()
+
+
+def is_open(connection):
+    """Whether the other end has not closed, after what it has sent so far."""
+    connection.setblocking(False)
+    try:
+        while connection.recv(2**16):
+            pass
+    except BlockingIOError:
+        return True
+    except ConnectionResetError:
+        pass
+    return False
 
 
 @pytest.fixture
@@ -347,17 +403,37 @@ class TestIdentity:
             with pytest.raises(TimeoutError):
                 channels["ann"].receive("bob", 0.1)
 
-    def test_a_second_connection_with_a_partys_own_certificate_is_refused(self, pair):
-        with pair.channels() as channels:
-            pair.peers["elsewhere"] = Peer("elsewhere", "127.0.0.1", *free_ports(1), pair.files["bob"].certificate)
-            pair.files["elsewhere"] = pair.files["bob"]
-            with RawPeer(pair, "elsewhere") as raw:
+    def test_a_second_connection_with_a_partys_own_certificate_is_refused(self, tmp_path):
+        """Bob is there, and somebody with his files comes while Ann still waits for Cid."""
+        group, bob_is_there = Group(tmp_path, NAMES), threading.Event()
+        channels = {name: group.channel(name) for name in NAMES}
+        channels["ann"] = group.channel("ann", on_connected=lambda _: bob_is_there.set())
+        group.peers["elsewhere"] = Peer("elsewhere", "127.0.0.1", *free_ports(1), group.files["bob"].certificate)
+        group.files["elsewhere"] = group.files["bob"]
+        with contextlib.ExitStack() as stack, ThreadPoolExecutor(3) as threads:
+            opening = [threads.submit(channels[name].open) for name in ("ann", "bob")]
+            for channel in channels.values():
+                stack.callback(channel.close)
+            assert bob_is_there.wait(PATIENCE)
+            with RawPeer(group, "elsewhere") as raw:
                 connection, answer = raw.connect("ann")
                 connection.close()
+            channels["cid"].open()
+            for one in opening:
+                one.result()
 
             assert answer == b"-"
             channels["bob"].send("ann", b"still here")
             assert channels["ann"].receive("bob", PATIENCE) == b"still here"
+
+    def test_nobody_listens_any_more_when_all_are_there(self, pair):
+        with pair.channels() as channels:
+            for name in pair.peers:
+                with pytest.raises(ConnectionRefusedError):
+                    socket.create_connection(("127.0.0.1", pair.peers[name].port), timeout=PATIENCE)
+            channels["bob"].send("ann", b"undisturbed")
+
+            assert channels["ann"].receive("bob", PATIENCE) == b"undisturbed"
 
     @pytest.mark.parametrize(
         ("kind", "name", "answer"),
@@ -457,8 +533,7 @@ class TestIdentity:
             TlsChannel(Roster(expired, roster.key, (roster.me,), roster.ca))
 
     def test_without_a_certificate_or_without_tls_nobody_gets_in(self, pair):
-        with pair.channels() as channels:
-            address = ("127.0.0.1", pair.peers["ann"].port)
+        with ann_waits(pair) as (ann, bob, address):
             anonymous = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             anonymous.check_hostname, anonymous.verify_mode = False, ssl.CERT_NONE
             with anonymous.wrap_socket(socket.create_connection(address, timeout=PATIENCE)) as connection:
@@ -468,21 +543,128 @@ class TestIdentity:
                 with contextlib.suppress(ConnectionResetError):
                     while plain.recv(100):
                         pass
-            channels["bob"].send("ann", b"undisturbed")
+            bob.open()
+            bob.send("ann", b"undisturbed")
 
-            assert channels["ann"].receive("bob", PATIENCE) == b"undisturbed"
+            assert ann.receive("bob", PATIENCE) == b"undisturbed"
 
     def test_old_tls_is_refused(self, pair):
-        with pair.channels():
+        with ann_waits(pair) as (_, bob, address):
             old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
             old.maximum_version = ssl.TLSVersion.TLSv1_2
-            address = ("127.0.0.1", pair.peers["ann"].port)
             with (
                 socket.create_connection(address, timeout=PATIENCE) as plain,
                 pytest.raises(ssl.SSLError, match=r"alert|EOF"),
             ):
                 old.wrap_socket(plain)
+            bob.open()
+
+
+class TestStrangers:
+    """Half-open handshakes, which need no key."""
+
+    def test_few_unfinished_connections_are_kept_and_the_parties_meet(self, pair, caplog):
+        with contextlib.ExitStack() as stack, ann_waits(pair) as (ann, bob, address):
+            door = ann._communicator._door
+            held = []
+            for _ in range(300):
+                stranger = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+                held.append(stranger)
+                assert door.n_unfinished <= door.most_of_an_address
+            cut_off = [one for one in held[: -door.most_of_an_address] if is_closed(one)]
+            bob.open()
+            bob.send("ann", b"undisturbed")
+
+            assert ann.receive("bob", PATIENCE) == b"undisturbed"
+            assert len(cut_off) == 300 - door.most_of_an_address
+            assert door.n_unfinished == 0
+        assert len(caplog.records) == 1, caplog.messages
+        assert "turned away 1 connections, the last from 127.0.0.1: too many unfinished" in caplog.text
+
+    def test_one_that_began_a_handshake_is_kept_before_those_that_say_nothing(self, pair):
+        hello = client_hello()
+        with contextlib.ExitStack() as stack, ann_waits(pair) as (_, bob, address):
+            begun = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            begun.sendall(hello)
+            assert begun.recv(1)
+            for _ in range(100):
+                stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+
+            assert is_open(begun)
+            bob.open()
+
+    def test_an_unfinished_connection_is_cut_off_in_time(self, pair, monkeypatch):
+        """In a crowd soon, else after a while: here both are short."""
+        monkeypatch.setattr("sfumato.collaboration.door.HANDSHAKE_SECONDS", 0.1)
+        monkeypatch.setattr("sfumato.collaboration.door.PATIENT_SECONDS", 0.2)
+        with ann_waits(pair) as (_, bob, address):
+            with contextlib.ExitStack() as stack:
+                silent, begun = (stack.enter_context(socket.create_connection(address, timeout=PATIENCE)) for _ in "ab")
+                begun.sendall(client_hello())
+                while begun.recv(2**16):
+                    pass
+
+                assert silent.recv(1) == b""
+            bob.open()
+
+    def test_a_stranger_with_many_connections_takes_nobody_elses_place(self, monkeypatch):
+        """Of the addresses the one with the most connections gives way."""
+        away = []
+        door = Door(None, 2, None)
+        monkeypatch.setattr(door, "_turn_away", lambda guest, _: (away.append(guest.group), door._guests.pop(guest)))
+        for address in [*["10.0.0.1"] * 10, *["10.0.0.2"] * 2, *[f"2001:db8::{n}" for n in range(9)]]:
+            door._make_room(_group_of(address))
+            door._guests[_Guest(None, address, _group_of(address))] = None
+
+        assert door.most_of_an_address == 10
+        assert door.most == 20
+        assert away == ["10.0.0.1"]
+
+    def test_what_is_turned_away_is_said_in_one_line_and_seldom(self, caplog):
+        now = [0.0]
+        turned_away = TurnedAway(Seldom(clock=lambda: now[0]))
+        for _ in range(1000):
+            turned_away.note("10.0.0.9", "no TLS")
+            now[0] += 1 / 32
+
+        assert caplog.messages == [
+            "turned away 1 connections, the last from 10.0.0.9: no TLS",
+            "turned away 320 connections, the last from 10.0.0.9: no TLS",
+            "turned away 320 connections, the last from 10.0.0.9: no TLS",
+            "turned away 320 connections, the last from 10.0.0.9: no TLS",
+        ]
+
+    def test_connections_that_are_cut_off_at_any_moment_leave_no_number_in_use(self, pair):
+        """A socket closed behind the back of its transport gives its number to another, which then fails."""
+        with contextlib.ExitStack() as stack, ann_waits(pair) as (ann, bob, address):
+            hello, problems = client_hello(), []
+            ann._loop.call_soon_threadsafe(ann._loop.set_exception_handler, lambda _, context: problems.append(context))
+            for _ in range(200):
+                stranger = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+                stranger.sendall(hello)
+            bob.open()
+            bob.send("ann", b"undisturbed")
+
+            assert ann.receive("bob", PATIENCE) == b"undisturbed"
+            assert problems == []
+
+    def test_a_machine_without_room_rests_and_goes_on(self, pair, monkeypatch, caplog):
+        accept, n_failures = socket.socket.accept, []
+
+        def fails_at_first(listener):
+            if len(n_failures) < 3:
+                n_failures.append(1)
+                raise OSError(errno.EMFILE, "too many open files")
+            return accept(listener)
+
+        monkeypatch.setattr(socket.socket, "accept", fails_at_first)
+        with pair.channels() as channels:
+            channels["bob"].send("ann", b"at last")
+            assert channels["ann"].receive("bob", PATIENCE) == b"at last"
+
+        assert len(n_failures) == 3
+        assert {"EMFILE" in message for message in caplog.messages} == {True}
 
 
 class TestLimits:
@@ -501,6 +683,24 @@ class TestLimits:
             assert ann.receive("bob", PATIENCE) == b"x" * 1000
             with pytest.raises(ConnectionError, match="announced 1,009 bytes; at most 1,008 are accepted"):
                 ann.receive("bob", PATIENCE)
+
+    def test_a_message_larger_than_expected_now_is_not_read_until_it_is(self, pair):
+        """It is refused at once, not after a time limit; and whoever is only ahead loses nothing."""
+        with pair.channels() as channels:
+            channels["bob"].expect_at_most(100)
+            channels["ann"].send("bob", b"x" * 100)
+            channels["ann"].send("bob", b"y" * 101)
+            channels["ann"].send("bob", b"z")
+
+            assert channels["bob"].receive("ann", PATIENCE) == b"x" * 100
+            for _ in range(2):
+                with pytest.raises(UnexpectedSizeError, match="a message of 101 bytes is not expected now"):
+                    channels["bob"].receive("ann", 1000 * PATIENCE)
+            assert channels["bob"]._communicator.incoming["ann"].unread_bytes == 0
+            channels["bob"].expect_at_most(101)
+            assert channels["bob"].receive("ann", PATIENCE) == b"y" * 101
+            channels["bob"].expect_at_most(None)
+            assert channels["bob"].receive("ann", PATIENCE) == b"z"
 
     @pytest.mark.parametrize(
         ("sent", "reason"),

@@ -62,7 +62,7 @@ def test_only_what_all_parties_get_has_a_digest(tmp_path, mode):
     public = {line["stage"] for line in files["a"][1:-1] if line["digest"] is not None}
 
     assert secret == {"seeds" if mode == "seeds" else "counts/64/shares"}
-    assert public == {"hello", "hello/echo", f"counts/64/{mode}-sum", "counts/64/echo"}
+    assert public == {"hello", "hello/echo", "counts/64/commit", f"counts/64/{mode}-sum", "counts/64/echo"}
 
 
 def test_the_digest_is_the_start_of_the_hash():
@@ -130,11 +130,12 @@ def test_progress_is_told_after_every_round(tmp_path):
     rounds = []
     recorded(tmp_path, progress=rounds)
 
-    assert [entry.number for entry in rounds] == [1, 2, 3, 4, 5]
+    assert [entry.number for entry in rounds] == [1, 2, 3, 4, 5, 6]
     assert [entry.stage for entry in rounds] == [
         "hello",
         "hello/echo",
         "seeds",
+        "counts/64/commit",
         "counts/64/seeds-sum",
         "counts/64/echo",
     ]

@@ -198,7 +198,8 @@ def _recorded(folder: Path, tell: Tell, parties: Sequence[str], me: str) -> Iter
     try:
         yield recorder
     except CollaborationError as exc:
-        recorder.party_is(exc.party, "failed", exc.stage)
+        for name in exc.line or (exc.party,):
+            recorder.party_is(name, "cut off" if exc.line else "failed", exc.stage)
         raise
     for name in parties:
         recorder.party_is(name, "done")
