@@ -308,6 +308,9 @@ _KNOWN = (
     DifferentialPrivacy,
 )
 
+MEASURED_ON_ORIGINAL = (BreachBound.kind, PrivacyGain.kind)
+"""Guarantees whose level is computed from columns and rows that are not released; it is stated in three digits."""
+
 GUARANTEES: dict[str, type[Guarantee]] = {cls.kind: cls for cls in _KNOWN}
 
 

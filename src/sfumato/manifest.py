@@ -7,14 +7,14 @@ import json
 import math
 import platform
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import ManifestError, ManifestRefusedError
-from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
+from sfumato.guarantees import MEASURED_ON_ORIGINAL, DifferentialPrivacy, Guarantee, guarantee_from_dict
 from sfumato.manifest_schema import VERSIONS, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -49,7 +49,7 @@ class Manifest:
     guarantees : tuple of mapping
         A guarantee's own fields, its ``statement`` and, once audited, the ``audited`` level.
     evidence : mapping
-        Utility kept and risk left, by name.
+        Utility kept and risk left, by name, in three significant digits.
     perturbation : mapping or None
         For a release whose cells are not the original's: its ``kind``. ``flipped``: ``n_cells_changed`` cells of the
         features were changed, and which ones is not said. ``synthetic``: the rows were drawn anew from noisy counts,
@@ -191,6 +191,34 @@ def tool_versions() -> dict[str, str]:
     return own | {name: version(name) for name in packages}
 
 
+def in_three_digits(figures: Any) -> Any:
+    """Round every number with decimals, in data as a manifest holds them, to three significant digits.
+
+    Figures computed from the original's rows tell about rows and columns that are not released: written to the last
+    digit, an information gain leaves only a few tables possible.
+
+    Examples
+    --------
+    >>> in_three_digits({"gain": [0.123456, 7], "rows": 123456})
+    {'gain': [0.123, 7], 'rows': 123456}
+    """
+    if isinstance(figures, Mapping):
+        return {name: in_three_digits(figure) for name, figure in figures.items()}
+    if isinstance(figures, list | tuple):
+        return [in_three_digits(figure) for figure in figures]
+    return float(f"{figures:.3g}") if isinstance(figures, float) else figures
+
+
+def with_audited(
+    guarantees: Sequence[Mapping[str, Any]], levels: Iterable[float | str | None]
+) -> tuple[Mapping[str, Any], ...]:
+    """State audited levels: as they are where released rows show them, else in three digits."""
+    return tuple(
+        {**entry, "audited": in_three_digits(level) if entry["kind"] in MEASURED_ON_ORIGINAL else level}
+        for entry, level in zip(guarantees, levels, strict=True)
+    )
+
+
 def draft_manifest(
     original: AnyTable,
     released: AnyTable,
@@ -205,7 +233,8 @@ def draft_manifest(
 ) -> Manifest:
     """Write down what a mechanism did; hashes of the output and audited levels are filled in when it is published.
 
-    ``recodings`` are those of coded columns; the rules of binary features are taken from the released table.
+    ``recodings`` are those of coded columns; the rules of binary features are taken from the released table. Figures of
+    ``evidence`` are rounded here, for all mechanisms.
     """
     before, after = _input_columns(original), _outline(released)
     computed = [f.to_dict() for f in _features(released) if not _is_unchanged(f, original)]
@@ -233,7 +262,7 @@ def draft_manifest(
         recodings=recoded,
         suppressed_rows=suppressed_rows,
         guarantees=tuple(g.to_dict() | {"statement": g.describe(), "audited": None} for g in guarantees),
-        evidence=evidence,
+        evidence=in_three_digits(evidence),
         versions=tool_versions(),
     )
 

@@ -13,7 +13,7 @@ from sfumato.atomic import PendingFile, alone_in, appear_together, check_writabl
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import InvalidParameterError, OutputError
-from sfumato.manifest import AnyTable, Manifest
+from sfumato.manifest import AnyTable, Manifest, with_audited
 from sfumato.reaudit import read_released
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
@@ -61,8 +61,7 @@ def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | 
     beside = _original_for_audit(proposed, table)
     report = audit_release(proposed.table, entries, original=beside, check_audited_values=False, check_roles=True)
     report.raise_if_failed()
-    audited = zip(proposed.manifest.guarantees, report.levels, strict=True)
-    return proposed.with_manifest(guarantees=tuple({**entry, "audited": level} for entry, level in audited))
+    return proposed.with_manifest(guarantees=with_audited(proposed.manifest.guarantees, report.levels))
 
 
 def publish(

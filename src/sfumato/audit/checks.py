@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from sfumato.errors import AuditFailedError
+from sfumato.guarantees import ROUNDING
 
 Verdict = Literal["confirmed", "confirmed except", "refused"]
+
+
+def agrees_in_three_digits(stated: float, found: float) -> bool:
+    """Whether a stated figure is the one found, or that in three significant digits, to half a unit of the last one.
+
+    Examples
+    --------
+    >>> agrees_in_three_digits(0.123, 0.12345), agrees_in_three_digits(0.124, 0.12345), agrees_in_three_digits(12, 12)
+    (True, False, True)
+    """
+    unit = 10.0 ** (math.floor(math.log10(abs(found))) - 2) if found else 0.0
+    return abs(stated - found) <= unit / 2 + ROUNDING
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.audit.anonymity import anonymity_level, sample_uniques
 from sfumato.audit.buckets import largest_share, smallest_bucket
-from sfumato.audit.checks import Check, listed
-from sfumato.audit.claims import Claims, is_number
+from sfumato.audit.checks import Check, agrees_in_three_digits, listed
+from sfumato.audit.claims import Claims, is_number, is_synthetic
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.containment import containment_level
 from sfumato.audit.counting import group_rows, joint_counts
 from sfumato.audit.diversity import distinct_level
 from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import SchemaError
-from sfumato.guarantees import ROUNDING
+from sfumato.guarantees import MEASURED_ON_ORIGINAL, ROUNDING
 from sfumato.schema import Role
 
 
@@ -82,6 +83,7 @@ SAMPLE_SIZES = ("estimated_on_rows", "grown_on_rows")
 ALL_ROWS = "of_rows"
 """Sizes of samples that mechanisms rest on, and the number of rows that these were drawn from."""
 
+_ROUNDED_SINCE = 2
 _LARGEST = 10**15  # larger numbers are no level of any table
 
 
@@ -107,7 +109,13 @@ def check_risk(name: str, value: float, found: float) -> Check:
     """Whether a stated risk is what was found."""
     label = name.replace("_", " ")
     said = f"{label}: the manifest gives {value:.6g}, found {found:.6g}"
-    return Check(f"risk: {label}", abs(value - found) <= ROUNDING, said, value, found)
+    return Check(f"risk: {label}", _agrees(value, found), said, value, found)
+
+
+def _agrees(stated: float, found: float) -> bool:
+    """Whether a figure is what was found; a whole number to the last digit."""
+    is_count = isinstance(found, int) or float(found).is_integer()
+    return abs(stated - found) <= ROUNDING if is_count else agrees_in_three_digits(stated, found)
 
 
 def check_samples(claims: Claims) -> Iterator[Check]:
@@ -140,7 +148,7 @@ def check_suppression(claims: Claims) -> Iterator[Check]:
     found = claims.suppressed_rows / n_rows if n_rows > 0 else 0.0
     if "suppressed_fraction" in claims.stated_utility:
         stated = claims.stated_utility["suppressed_fraction"]
-        passed = is_number(stated) and abs(stated - found) <= ROUNDING
+        passed = is_number(stated) and _agrees(stated, found)
         shown = f"{stated:.6g}" if is_number(stated) else "no number"
         message = f"suppressed fraction: the manifest gives {shown}, the rows left out are {found:.6g} of all"
         yield Check("utility: suppressed fraction", passed, message, stated if is_number(stated) else None, found)
@@ -152,6 +160,31 @@ def check_suppression(claims: Claims) -> Iterator[Check]:
         passed = claims.suppressed_rows <= Fraction(str(limit)) * max(n_rows, 0)
         message = f"rows left out are {found:.6g} of all, the mechanism's limit is {limit:.6g}"
         yield Check("suppression limit", passed, message, limit, found)
+
+
+def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check]:
+    """Whether figures that may rest on rows which are not released have three digits: more would tell about these.
+
+    Manifests of the first version were written before there was such a rule. Figures of a synthetic release follow from
+    the released rows, and are compared to the last digit elsewhere.
+    """
+    if claims.version < _ROUNDED_SINCE or is_synthetic(manifest):
+        return
+    levels = [p.audited for p in claims.promises if p.guarantee.kind in MEASURED_ON_ORIGINAL]
+    n_fine = sum(float(f"{figure:.2e}") != figure for figure in _figures([manifest.get("evidence"), levels]))
+    said = f"{n_fine:,} figures of the manifest have more" if n_fine else "figures of the manifest have no more"
+    yield Check("figures", not n_fine, f"{said} than three significant digits")
+
+
+def _figures(data: object) -> Iterator[float]:
+    """Numbers with decimals, however deep they stand; whole numbers count something."""
+    if isinstance(data, Mapping):
+        data = list(data.values())
+    if isinstance(data, list | tuple):
+        for part in data:
+            yield from _figures(part)
+    elif isinstance(data, float):
+        yield data
 
 
 def check_listed_labels(released: AnyTable, claims: Claims) -> Iterator[Check]:

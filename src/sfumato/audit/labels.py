@@ -4,7 +4,8 @@ r"""Labels of hierarchies, read by the audit's own code: which values of the ori
 ``*``                     any value, missing included
 listed in the manifest    the values listed there; an empty text in the list is missing (and the empty text itself)
 a value or a level        that value, where its text occurs in the original or in the order of its levels
-``[17, 25[``, ``[17, 25]``  numbers (dates, levels) from 17 up to 25, the second bracket closed with 25
+``[17, 25]``, ``[17, 25[``  numbers (dates, levels) from 17 to 25; an end whose bracket is turned is not in it
+``< 17``, ``≥ 58``        numbers (dates, levels) below 17, or from 58 on; with ``≤`` and ``>`` likewise
 ``0213*``, ``02***``      values of the same length that begin so; a star for each character left out
 ``2024-03``, ``2024``     dates that begin so
 (an empty cell)           missing
@@ -38,7 +39,8 @@ Flags = NDArray[np.bool_]
 
 _ANY, _MISSING = "*", ""
 _NOT_A_NUMBER = meanings_beside(pa.array([float("nan")]), pa.string())[0]
-_INTERVAL = re.compile(r"\[([^\[\],]+), ([^\[\],]+)([\[\]])")
+_INTERVAL = re.compile(r"([\[\]])([^\[\],]+), ([^\[\],]+)([\[\]])")
+_OPEN = re.compile(r"([<≤>≥]) ([^\[\],]+)")
 _MASK = re.compile(r"([^*]*)(\*+)")
 _DATE_PREFIX = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
 
@@ -107,9 +109,12 @@ class _Values:
             return found | self._is_missing if _MISSING in listed[label] else found
         if label.strip() in self._spelled:
             return self._one_of([label])
-        interval = _INTERVAL.fullmatch(label)
+        interval, side = _INTERVAL.fullmatch(label), _OPEN.fullmatch(label)
         if interval and self._ranked is not None:
-            return self._between(interval[1], interval[2], closed=interval[3] == "]")
+            return self._both(interval[1] == "]", interval[2], interval[3], interval[4] == "]")
+        if side and self._ranked is not None:
+            ends = self._positions(pa.array([side[2]]))
+            return None if ends is None or None in ends else self._beside(side[1], ends[0])
         mask = _MASK.fullmatch(label)
         if mask:
             begins, length = mask[1], len(label)
@@ -124,13 +129,18 @@ class _Values:
             found[self._places.get(meaning, [])] = True
         return found
 
-    def _between(self, low: str, high: str, *, closed: bool) -> Flags | None:
+    def _both(self, is_above: bool, low: str, high: str, is_upto: bool) -> Flags | None:
         ends = self._positions(pa.array([low, high]))
-        if ends is None or None in ends or self._ranked is None:
+        if ends is None or None in ends:
             return None
-        ascending, ranks = self._ranked
-        stop = bisect_right(ascending, ends[1]) if closed else bisect_left(ascending, ends[1])
-        return np.asarray((ranks >= bisect_left(ascending, ends[0])) & (ranks < stop))
+        return self._beside(">" if is_above else "≥", ends[0]) & self._beside("≤" if is_upto else "<", ends[1])
+
+    def _beside(self, sign: str, end: Any) -> Flags:
+        """Which values stand in a relation to an end; what has no place in the order stands in none."""
+        ascending, ranks = self._ranked or ([], np.zeros(0, dtype=np.int64))
+        if sign in ">≥":
+            return np.asarray(ranks >= (bisect_left if sign == "≥" else bisect_right)(ascending, end)) & (ranks >= 0)
+        return np.asarray(ranks < (bisect_left if sign == "<" else bisect_right)(ascending, end)) & (ranks >= 0)
 
     def _read(self, values: pa.Array) -> list[Hashable]:
         if self._kind is Kind.NUMERIC:

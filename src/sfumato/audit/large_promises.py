@@ -8,7 +8,7 @@ from sfumato.audit import entropy
 from sfumato.audit.beside import Beside
 from sfumato.audit.block_counting import least_different_values
 from sfumato.audit.breach import sample_words
-from sfumato.audit.checks import AuditReport, Check
+from sfumato.audit.checks import AuditReport, Check, agrees_in_three_digits
 from sfumato.audit.claims import Claims, Promise, is_number
 from sfumato.audit.columns import Columns
 from sfumato.audit.counted_claims import LEAST_DIFFERENT
@@ -18,7 +18,6 @@ from sfumato.audit.large_breach import check_large_breach, measure_large
 from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.estimated_guarantees import BreachBound
-from sfumato.guarantees import ROUNDING
 from sfumato.schema import Role
 from sfumato.table.large import LargeTable, Told
 
@@ -99,7 +98,7 @@ def _check_audited(promise: Promise, found: float) -> Check:
     if stated is None:
         return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
     said = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
-    return Check(name, abs(stated - found) <= ROUNDING, said, stated, found)
+    return Check(name, agrees_in_three_digits(stated, found), said, stated, found)
 
 
 def sampled_estimates(original: LargeTable | None, claims: Claims) -> list[str]:

@@ -13,13 +13,19 @@ import pyarrow as pa
 from sfumato.audit.beside import Beside
 from sfumato.audit.breach import check_breach_promises, sample_words
 from sfumato.audit.buckets import check_bucket_promises
-from sfumato.audit.checks import AuditReport, Check, Unchecked, listed
+from sfumato.audit.checks import AuditReport, Check, Unchecked, agrees_in_three_digits, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.construction import check_construction, unconfirmed
 from sfumato.audit.counting import n_merged_spellings
 from sfumato.audit.entropy import check_gain_promises
-from sfumato.audit.evidence import check_listed_labels, check_samples, check_stated_risk, check_suppression
+from sfumato.audit.evidence import (
+    check_figures,
+    check_listed_labels,
+    check_samples,
+    check_stated_risk,
+    check_suppression,
+)
 from sfumato.audit.exactness import NOISE, check_exactness
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.file_bytes import check_file
@@ -34,7 +40,7 @@ from sfumato.audit.levels import (
 from sfumato.audit.spelling import check_spelling
 from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING, LDiversity, TCloseness
+from sfumato.guarantees import MEASURED_ON_ORIGINAL, ROUNDING, LDiversity, TCloseness
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
@@ -102,6 +108,7 @@ def audit_release(
     if beside is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         checks.extend(beside.check_what_holds())
     checks.extend(check_stated_risk(described, claims))
+    checks.extend(check_figures(claims, manifest))
     checks.extend(check_samples(claims))
     checks.extend(check_suppression(claims))
     checks.extend(check_listed_labels(described, claims))
@@ -289,6 +296,7 @@ def _check_audited(promise: Promise, found: float) -> Check:
     name = f"{kind}: audited level"
     if stated is None:
         return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
-    passed = abs(stated - found) <= ROUNDING
+    is_rounded = kind in MEASURED_ON_ORIGINAL
+    passed = agrees_in_three_digits(stated, found) if is_rounded else abs(stated - found) <= ROUNDING
     message = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
     return Check(name, passed, message, stated, found)

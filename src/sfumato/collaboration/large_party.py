@@ -25,6 +25,7 @@ from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import Block
 from sfumato.large.release import staged_large
 from sfumato.large.sampled import ColumnProposal
+from sfumato.manifest import with_audited
 from sfumato.publishing import Published
 from sfumato.table.large import LargeTable, Told
 from sfumato.table.weighted import CountedTable
@@ -108,7 +109,7 @@ def propose_projection(rows: LargeRows, releaser: ProjectionReleaser) -> Project
         raise AssertionError
     claims = read_claims(release.manifest.to_dict())
     level = measure(promise, Beside(Columns(rows.counted), Columns(rows.original.outline), claims))
-    audited = tuple({**entry, "audited": level} for entry in release.manifest.guarantees)
+    audited = with_audited(release.manifest.guarantees, [level])
     return ProjectionProposal(rows.original, release.with_manifest(guarantees=audited))
 
 

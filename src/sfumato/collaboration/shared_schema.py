@@ -75,17 +75,17 @@ class SharedColumn:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """How the values of a release are written: listed values as they are, intervals with both ends.
+        """How the values of a release are written: listed values as they are, intervals that share no number.
 
         Examples
         --------
         >>> SharedColumn("age", cuts=(30.0, 47.5)).labels
-        ('[-inf, 30]', '[30, 47.5]', '[47.5, inf]')
+        ('≤ 30', ']30, 47.5]', '> 47.5')
         """
         if self.cuts is None:
             return self.values
-        ends = ("-inf", *(repr(cut).removesuffix(".0") for cut in self.cuts), "inf")
-        return tuple(f"[{low}, {high}]" for low, high in pairwise(ends))
+        ends = [repr(cut).removesuffix(".0") for cut in self.cuts]
+        return (f"≤ {ends[0]}", *(f"]{low}, {high}]" for low, high in pairwise(ends)), f"> {ends[-1]}")
 
     def places(self, coded: CodedColumn) -> NDArray[np.intp]:
         """Where each distinct value of a party's column stands in this one.

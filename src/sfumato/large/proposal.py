@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.verify import measured_level
 from sfumato.contract import Progress, Release
-from sfumato.manifest import describe_column
+from sfumato.manifest import describe_column, with_audited
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.large import LargeTable, Told
@@ -79,11 +79,8 @@ def names_but_identifiers(schema: Schema) -> list[str]:
 
 def with_measured_levels(release: Release) -> Release:
     """State what the guarantees reach, measured by the audit on the release's table of distinct rows or groups."""
-    guarantees = [
-        {**entry, "audited": measured_level(promised, release.table)}
-        for entry, promised in zip(release.manifest.guarantees, release.manifest.promised(), strict=True)
-    ]
-    return release.with_manifest(guarantees=tuple(guarantees))
+    levels = [measured_level(promised, release.table) for promised in release.manifest.promised()]
+    return release.with_manifest(guarantees=with_audited(release.manifest.guarantees, levels))
 
 
 def with_all_columns(release: Release, schema: Schema) -> Release:

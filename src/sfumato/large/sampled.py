@@ -19,6 +19,7 @@ from sfumato.estimated_guarantees import BreachBound
 from sfumato.guarantees import Guarantee
 from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import Block, Proposal, names_but_identifiers, telling
+from sfumato.manifest import with_audited
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.large import LargeTable, Told
@@ -110,11 +111,9 @@ def propose_sampled(
     give_back()
     release = mechanism.release_sample(sample, Whole(original, counted, memory, progress), progress=progress)
     give_back()
-    guarantees = [
-        {**entry, "audited": _level(promised, original)}
-        for entry, promised in zip(release.manifest.guarantees, release.manifest.promised(), strict=True)
-    ]
-    return ColumnProposal(original, release.with_manifest(guarantees=tuple(guarantees)))
+    levels = [_level(promised, original) for promised in release.manifest.promised()]
+    audited = with_audited(release.manifest.guarantees, levels)
+    return ColumnProposal(original, release.with_manifest(guarantees=audited))
 
 
 def _level(promised: Guarantee, original: LargeTable) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
@@ -38,6 +38,8 @@ class Covered:
         label is, from 1 / ``n_rows`` to 1.
     n_rows : int
         Rows of the hierarchy, the one added for missing counted.
+    rows : ndarray of int
+        Row of the hierarchy of each distinct value of the column, in the order of the column's codes.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Covered:
     level_codes: Codes
     shares: tuple[NDArray[np.float64], ...]
     n_rows: int
+    rows: NDArray[np.intp]
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(level):,}" for level in self.labels)
@@ -60,6 +63,15 @@ class Covered:
         """For each level, which label each label of level 0 has; the first entry is the identity."""
         first = np.unique(self.level_codes[0], return_index=True)[1]
         return tuple(np.ascontiguousarray(codes[first]) for codes in self.level_codes)
+
+    def renamed(self, before: Hierarchy, after: Hierarchy) -> Covered:
+        """Write the labels of higher levels as another hierarchy of the same groups does."""
+        named = [dict(zip(*level, strict=True)) for level in zip(before.labels, after.labels, strict=True)]
+        higher = [
+            tuple(None if label is None else names.get(label, label) for label in level)
+            for names, level in zip(named[1:], self.labels[1:], strict=True)
+        ]
+        return replace(self, labels=(self.labels[0], *higher))
 
 
 def covered(
@@ -106,6 +118,7 @@ def covered(
         np.vstack([renumbered for _, renumbered in found]).astype(np.int32),
         tuple(share[kept] for share, (kept, _) in zip(shares, found, strict=True)),
         codes.shape[1],
+        rows,
     )
 
 

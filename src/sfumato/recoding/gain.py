@@ -160,9 +160,11 @@ class GainRecoder(GlobalRecoder):
             found["least_different_sensitive_values"] = min(least)
         return found
 
-    def utility(self, table: Table, recoding: LevelRecoding) -> dict[str, Any]:
-        """Add the gains that guided the recoding."""
-        return super().utility(table, recoding) | {"information_gain_bits": self.gains_}
+    def utility(self, table: Table, recoding: LevelRecoding, released: Table) -> dict[str, Any]:
+        """Add the gains that guided the recoding, of columns that are released as more than ``*``."""
+        hidden = recoding.fully_suppressed(released)
+        gains = {name: gain for name, gain in self.gains_.items() if name not in hidden}
+        return super().utility(table, recoding, released) | {"information_gain_bits": gains}
 
     def _gains(self, table: Table) -> dict[str, float]:
         check_truth_value("slicing", self.slicing)

@@ -23,7 +23,7 @@ from sfumato.recoding.hierarchy_sources import hierarchies_of
 from sfumato.recoding.lattice import LatticeProblem, check_suppression_limit
 from sfumato.recoding.lattice_class_losses import LOSSES, TARGET_LOSSES
 from sfumato.recoding.lattice_search import LatticeResult, search_lattice
-from sfumato.recoding.level_recoding import LevelRecoding, penalty_of
+from sfumato.recoding.level_recoding import SUPPRESSED, LevelRecoding, counts_of_values, penalty_of
 from sfumato.recoding.privacy_goal import PrivacyGoal
 from sfumato.recoding.regrouping import regroup
 from sfumato.recoding.time_limit import TimeLimit
@@ -181,8 +181,12 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         penalty = penalty_of(cells, fitted, levels, setting_of_cell)
         described = tuple(table.schema[name] for name in names)
         counts = table.row_counts if isinstance(table, CountedTable) else None
+        kept = [
+            counts_of_values(source, own, table[name], setting_of_row != SUPPRESSED)
+            for source, own, name in zip(sources, fitted, names, strict=True)
+        ]
         self.recoding_ = LevelRecoding(
-            described, tuple(sources), tuple(fitted), levels, setting_of_row, penalty, counts
+            described, tuple(sources), tuple(fitted), levels, setting_of_row, penalty, tuple(kept), counts
         )
         if progress:
             progress(1, 1, "recoded")
@@ -206,7 +210,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
             mechanism=self.mechanism_name,
             parameters=self.parameters(),
             guarantees=self.guarantees(table),
-            evidence={"utility": self.utility(table, recoding)} | self._risk(table, released),
+            evidence={"utility": self.utility(table, recoding, released)} | self._risk(table, released),
             suppressed_rows=recoding.n_suppressed,
             recodings=recoding.recodings(released),
         )
@@ -252,7 +256,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         """Weight of each column in the loss."""
         return column_weights(self.weights, table, names)
 
-    def utility(self, table: Table, recoding: LevelRecoding) -> dict[str, Any]:
+    def utility(self, table: Table, recoding: LevelRecoding, released: Table) -> dict[str, Any]:
         """Say what the recoding cost."""
         return {
             "levels": self.levels_,

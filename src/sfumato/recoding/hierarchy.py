@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 
 Codes = NDArray[np.int32]
+LabelWriter = Callable[[Sequence[str], Sequence[int]], str]
 
 ROOT = "*"
 """Label of the highest level, which stands for every value."""
@@ -28,6 +29,10 @@ class Hierarchy:
     codes : ndarray of int32, shape (n_levels, n_values)
         For each level, which label each value has. Levels are nested: values with one label on a level have one label
         on every higher level.
+    write : callable or None
+        Writes the label of a group of values, for a hierarchy that was built from the values of a table: given those of
+        the group that are released, in the order of the rows, and how many rows have each. ``None``: labels are words
+        of somebody who chose them, and stay as they are.
 
     Examples
     --------
@@ -38,6 +43,7 @@ class Hierarchy:
 
     labels: tuple[tuple[str, ...], ...]
     codes: Codes
+    write: LabelWriter | None = None
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(level):,}" for level in self.labels)
@@ -95,7 +101,7 @@ class Hierarchy:
         if len(self.labels[-1]) == 1:
             return self
         top = np.zeros((1, self.n_values), dtype=np.int32)
-        return Hierarchy((*self.labels, (ROOT,)), np.vstack([self.codes, top]))
+        return replace(self, labels=(*self.labels, (ROOT,)), codes=np.vstack([self.codes, top]))
 
     def joining_levels(self) -> Hierarchy:
         """Leave out levels that join nothing, and end in one label; for built hierarchies, whose levels nobody named.
@@ -114,7 +120,42 @@ class Hierarchy:
         kept = [0, *(level for level in range(1, whole.n_levels) if 1 < sizes[level] < sizes[level - 1])]
         if whole.n_levels > 1:
             kept.append(whole.n_levels - 1)
-        return Hierarchy(tuple(whole.labels[level] for level in kept), whole.codes[kept])
+        return replace(whole, labels=tuple(whole.labels[level] for level in kept), codes=whole.codes[kept])
+
+    def showing(self, counts: NDArray[np.int64]) -> Hierarchy:
+        """Write built labels anew, so that they name nothing but values of released rows.
+
+        Parameters
+        ----------
+        counts : ndarray of int64
+            Released rows of each value. A group without any becomes ``*``: no released row has its label.
+
+        Examples
+        --------
+        >>> built = Hierarchy.from_rows([("a", "{a|b}", "*"), ("b", "{a|b}", "*"), ("c", "c", "*")])
+        >>> replace(built, write=lambda values, counts: "|".join(values)).showing(np.array([4, 0, 0])).labels
+        (('a', 'b', 'c'), ('a', '*'), ('*',))
+        """
+        if self.write is None:
+            return self
+        labels = [self.labels[0]]
+        for level in range(1, self.n_levels):
+            members: list[list[int]] = [[] for _ in self.labels[level]]
+            for row in np.flatnonzero(counts).tolist():
+                members[int(self.codes[level, row])].append(row)
+            labels.append(
+                tuple(
+                    ROOT if label == ROOT or not rows else self._written(rows, counts)
+                    for label, rows in zip(self.labels[level], members, strict=True)
+                )
+            )
+        return replace(self, labels=tuple(labels))
+
+    def _written(self, rows: Sequence[int], counts: NDArray[np.int64]) -> str:
+        values = [self.values[row] for row in rows]
+        if self.write is None or len(values) == 1:
+            return values[0]
+        return self.write(values, [int(counts[row]) for row in rows])
 
 
 @dataclass(frozen=True)

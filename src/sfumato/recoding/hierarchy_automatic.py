@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,13 @@ from scipy.special import xlogy
 
 from sfumato.counting.contingency import contingency
 from sfumato.recoding.hierarchy import ROOT, Hierarchy
-from sfumato.recoding.hierarchy_builders import calendar_levels, is_date, ordered_groups
-from sfumato.recoding.hierarchy_intervals import are_finite_numbers, distinct_numbers, quantile_intervals
+from sfumato.recoding.hierarchy_builders import calendar_levels, is_date, ordered_groups, range_of_levels
+from sfumato.recoding.hierarchy_intervals import (
+    are_finite_numbers,
+    distinct_numbers,
+    quantile_intervals,
+    range_of_numbers,
+)
 from sfumato.schema import Kind
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
@@ -51,17 +57,23 @@ def automatic_hierarchy(
         How many rows of each class of the target hold each value.
     order : sequence of str or None
         Declared values of an ordered column, from lowest to highest.
+
+    Notes
+    -----
+    The labels are provisional: how they are written once it is known which rows are released is the hierarchy's
+    ``write``. Months and years name no value.
     """
     if kind is Kind.NUMERIC and are_finite_numbers(values):
         n_intervals = 2 ** int(np.log2(max(2, distinct_numbers(values) // 2)))
-        return quantile_intervals(values, counts, min(n_intervals, _MAX_INTERVALS))
+        return replace(quantile_intervals(values, counts, min(n_intervals, _MAX_INTERVALS)), write=range_of_numbers)
     if kind is Kind.DATE and all(map(is_date, values)):
         return calendar_levels(values)
     if kind is Kind.ORDERED and order is not None and set(values) <= set(order):
-        return ordered_groups(order)
-    return (
+        return replace(ordered_groups(order), write=range_of_levels)
+    grouped = (
         groups_of_rare_values(values, counts) if contingency is None else groups_of_similar_values(values, contingency)
     )
+    return replace(grouped, write=_label_of)
 
 
 def hierarchy_for(table: Table, name: str, *, target: str | None = None) -> Hierarchy:
@@ -234,12 +246,16 @@ def _written(values: Sequence[str], counts: Counts, members: dict[int, list[int]
     """Label of each value: the set of its group's values or, if they are many, the most frequent one and a number."""
     written = [""] * len(values)
     for group in members.values():
-        leader = min(group, key=lambda place: (-int(counts[place]), place))
-        label: str | None = values[leader]
-        if len(group) > MAX_LISTED:
-            label = f"{label} and {len(group) - 1:,} others"
-        elif len(group) > 1:
-            label = write_set([values[place] for place in sorted(group)])
+        places = sorted(group)
+        label = _label_of([values[place] for place in places], [int(counts[place]) for place in places])
         for place in group:
-            written[place] = label or ""
+            written[place] = label
     return written
+
+
+def _label_of(values: Sequence[str], counts: Sequence[int]) -> str:
+    if len(values) == 1:
+        return values[0]
+    if len(values) <= MAX_LISTED:
+        return write_set(values) or ""
+    return f"{values[int(np.argmax(counts))]} and {len(values) - 1:,} others"

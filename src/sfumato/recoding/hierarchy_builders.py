@@ -103,6 +103,11 @@ def ordered_groups(order: Sequence[str], sizes: Sequence[int | Sequence[int]] | 
     return _below_root(order, levels)
 
 
+def range_of_levels(values: Sequence[str], counts: Sequence[int]) -> str:
+    """Write the label of levels in their order: the range from the first to the last of them."""
+    return write_range(values[0], values[-1])
+
+
 def _range(group: list[str]) -> str:
     return group[0] if len(group) == 1 else write_range(group[0], group[-1])
 

@@ -2,9 +2,10 @@
 
 Where all numbers and cuts have at most four decimals, an interval names its first and its last number, as other
 ranges do: ``[17, 24]`` is followed by ``[25, 34]``. Finer numbers have no last one before the next interval, so there
-the second bracket is turned: ``[0.5, 1.5[`` goes up to 1.5 without it; the last interval, if it ends with the largest
-value, is closed. An interval of one number is that number. So a label always stands for the same numbers, on whatever
-level.
+the second bracket is turned: ``[0.5, 1.5[`` goes up to 1.5 without it. Neighbours never share a number. Where no cut
+says where the first interval begins or the last one ends, they are open (``< 18``, ``≥ 65``): the smallest and the
+largest value of a column are somebody's, and may be those of people who are left out of a release. An interval of one
+number is that number. So a label always stands for the same numbers, on whatever level.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def equal_width_intervals(
         )
     with localcontext(prec=_EXACT_DIGITS):
         places = {n: int(((n - origin) / step).to_integral_value(ROUND_FLOOR)) for n in numbers}
-        scale = _Scale.of([*numbers, step, origin], max(numbers))
+        scale = _Scale.of([*numbers, step, origin])
         return _intervals(numbers, places, lambda place: origin + place * step, scale, merge)
 
 
@@ -69,23 +70,22 @@ def intervals_at(values: Sequence[str], cuts: Sequence[Number], *, merge: Sequen
     """Intervals that begin at chosen numbers.
 
     A cut below all values is where the first interval begins, and one above all is where the last ends; else they
-    begin and end with the smallest and the largest value. See :func:`equal_width_intervals` for the parameters.
+    are open there. See :func:`equal_width_intervals` for the parameters.
 
     Examples
     --------
     >>> intervals_at(["17", "25", "64", "90"], [0, 18, 65], merge=()).labels
-    (('17', '25', '64', '90'), ('[0, 17]', '[18, 64]', '[65, 90]'), ('*',))
+    (('17', '25', '64', '90'), ('[0, 17]', '[18, 64]', '≥ 65'), ('*',))
     """
     chosen = [_decimal(cut, "cuts") for cut in cuts]
     if not chosen or any(low >= high for low, high in pairwise(chosen)):
         raise InvalidParameterError("cuts", "got others", allowed="numbers, each larger than the one before")
     numbers = _numbers(values)
-    smallest, largest = min(numbers), max(numbers)
-    bounds = chosen if chosen[0] <= smallest else [smallest, *chosen]
-    end = None if chosen[-1] <= largest else chosen[-1]
-    places = {n: bisect_right(bounds, n) - 1 for n in numbers}
+    bounds: list[Decimal | None] = [*([] if chosen[0] <= min(numbers) else [None]), *chosen]
+    end = None if chosen[-1] <= max(numbers) else chosen[-1]
+    places = {n: bisect_right(chosen, n) + len(bounds) - len(chosen) - 1 for n in numbers}
     with localcontext(prec=_EXACT_DIGITS):
-        scale = _Scale.of([*numbers, *chosen], largest)
+        scale = _Scale.of([*numbers, *chosen])
         return _intervals(numbers, places, lambda place: bounds[place] if place < len(bounds) else end, scale, merge)
 
 
@@ -106,6 +106,17 @@ def quantile_intervals(
     numbers = np.array([float(number) for number in _parsed(values)])
     cuts = quantile_cuts(numbers, np.asarray(counts, dtype=np.int64), n_intervals)
     return intervals_at(values, _beginnings(numbers, cuts) or [numbers.min()], merge=merge)
+
+
+def range_of_numbers(values: Sequence[str], counts: Sequence[int]) -> str:
+    """Write the label of numbers, ascending: the range from the first to the last of them.
+
+    Examples
+    --------
+    >>> range_of_numbers(["17", "18.0", "24"], [1, 1, 1])
+    '[17, 24]'
+    """
+    return write_range(*(_written(number) for number in _parsed([values[0], values[-1]])))
 
 
 def distinct_numbers(values: Sequence[str]) -> int:
@@ -132,18 +143,17 @@ class _Scale:
     """How ends of intervals are written: the distance between neighbouring numbers, if they have one."""
 
     step: Decimal | None
-    largest: Decimal
 
     @classmethod
-    def of(cls, numbers: Sequence[Decimal], largest: Decimal) -> _Scale:
+    def of(cls, numbers: Sequence[Decimal]) -> _Scale:
         decimals = max(0, *(-int(number.normalize().as_tuple().exponent) for number in numbers))
         is_coarse = decimals <= _MAX_DECIMALS and max(map(abs, numbers)) < _MAX_SIZE
-        return cls(Decimal(1).scaleb(-decimals) if is_coarse else None, largest)
+        return cls(Decimal(1).scaleb(-decimals) if is_coarse else None)
 
-    def label(self, low: Decimal, high: Decimal | None) -> str:
-        """Write an interval from ``low`` up to ``high`` without it; ``None`` is the end of the last one."""
-        if high is None:
-            return write_range(_written(low), _written(self.largest))
+    def label(self, low: Decimal | None, high: Decimal | None) -> str:
+        """Write an interval from ``low`` up to ``high`` without it; ``None`` is an open end."""
+        if low is None or high is None:
+            return f"< {_written(high)}" if high is not None else ROOT if low is None else f"≥ {_written(low)}"
         if self.step is None:
             return f"[{_written(low)}, {_written(high)}["
         return write_range(_written(low), _written(high - self.step))
@@ -164,17 +174,10 @@ def _intervals(
         groups = set(level.values())
         if len(groups) == 1:
             break
-        label_of = {place: _label(place * joined, joined, bound, scale) for place in groups}
+        label_of = {place: scale.label(bound(place * joined), bound((place + 1) * joined)) for place in groups}
         levels.append([label_of[place] for place in level.values()])
     rows = zip(numbers.values(), *levels, [ROOT] * len(numbers), strict=True)
     return Hierarchy.from_rows(list(rows)).joining_levels()
-
-
-def _label(place: int, joined: int, bound: Callable[[int], Decimal | None], scale: _Scale) -> str:
-    low = bound(place)
-    if low is None:
-        raise AssertionError
-    return scale.label(low, bound(place + joined))
 
 
 def _check_merge(merge: Sequence[int] | None) -> None:

@@ -1,9 +1,9 @@
 """Which labels of a hierarchy tell by themselves what they stand for; the others are listed in the manifest.
 
-A label that is an interval (``[17, 25[``), a mask (``0213*``) or the beginning of a date (``2024-03``) needs no list,
-provided that it stands for just the values that the hierarchy gives it and is not itself a value, which it would be
-read as. A list names the hierarchy's values, whether they occur in the data or not; missing is the empty text there,
-however the hierarchy writes it.
+A label that is an interval (``[17, 25[``, ``≥ 58``), a mask (``0213*``) or the beginning of a date (``2024-03``) needs
+no list, provided that it stands for just the values that the hierarchy gives it and is not itself a value, which it
+would be read as. A list names values of released rows only: one that occurs in no row, or in rows that are left out
+only, is not in it. Missing is the empty text there, however the hierarchy writes it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,47 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind
 MISSING = ""
 """Missing in a list of values."""
 
-_INTERVAL = re.compile(r"\[([^\[\],]+), ([^\[\],]+)([\[\]])")
+_INTERVAL = re.compile(r"([\[\]])([^\[\],]+), ([^\[\],]+)([\[\]])")
+_OPEN = re.compile(r"([<≤≥>]) ([^\[\],]+)")
 _MASK = re.compile(r"[^*]*\*+")
 _DATE_PREFIX = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
 
 Test = Callable[[Sequence[str]], Sequence[bool]]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Ends of an interval as a label names them, ``None`` where it is open, and whether they belong to it."""
+
+    low: str | None
+    high: str | None
+    has_low: bool = True
+    has_high: bool = True
+
+    def holds(self, place: Any, low: Any, high: Any) -> bool:
+        """Whether a place lies between those of the ends; that of an open end is ``None``."""
+        above = low is None or low < place or (self.has_low and low == place)
+        return bool(above and (high is None or place < high or (self.has_high and high == place)))
+
+
+def read_interval(label: str) -> Interval | None:
+    """Read a label that is an interval: ``[17, 24]``, ``[17, 25[``, ``]17, 25]``, ``< 17``, ``≤ 17``, ``≥ 5``, ``> 5``.
+
+    Examples
+    --------
+    >>> read_interval("[17, 25[")
+    Interval(low='17', high='25', has_low=True, has_high=False)
+    >>> read_interval("≥ 58").low, read_interval("≥ 58").high
+    ('58', None)
+    """
+    both = _INTERVAL.fullmatch(label)
+    if both:
+        return Interval(both[2], both[3], both[1] == "[", both[4] == "]")
+    one = _OPEN.fullmatch(label)
+    if one is None:
+        return None
+    is_there = one[1] in "≤≥"
+    return Interval(None, one[2], True, is_there) if one[1] in "<≤" else Interval(one[2], None, is_there, True)
 
 
 def listed_labels(
@@ -38,6 +74,7 @@ def listed_labels(
     used: Mapping[str, set[int]],
     described: Column,
     fitted: Covered,
+    is_shown: NDArray[np.bool_],
     missing: Sequence[str] = DEFAULT_MISSING_TOKENS,
 ) -> dict[str, list[str]]:
     """Values of the labels that do not tell them, by label, in the order of the hierarchy.
@@ -48,6 +85,8 @@ def listed_labels(
         Labels that are released and the levels that they are released from; level 0 and ``*`` need no list.
     fitted : Covered
         The hierarchy fitted to the column: how the column spells its values, which a mask is read by.
+    is_shown : ndarray of bool
+        Which values of the hierarchy released rows have.
     missing : sequence of str
         Texts by which the hierarchy may name missing.
 
@@ -57,19 +96,22 @@ def listed_labels(
     >>> from sfumato.table.coding import CodedColumn
     >>> ages = Hierarchy.from_rows([("17", "[17, 25[", "young", "*"), ("24", "[17, 25[", "young", "*")])
     >>> fitted = covered(ages, CodedColumn.encode(pa.array(["24", "17"])), "age", Kind.NUMERIC)
-    >>> listed_labels(ages, {"[17, 25[": {1}, "young": {2}, "*": {3}}, Column("age", kind=Kind.NUMERIC), fitted)
+    >>> used, shown = {"[17, 25[": {1}, "young": {2}, "*": {3}}, np.array([True, True])
+    >>> listed_labels(ages, used, Column("age", kind=Kind.NUMERIC), fitted, shown)
     {'young': ['17', '24']}
     """
-    values = tuple(MISSING if value.strip() in missing else value.strip() for value in hierarchy.values)
+    every = [MISSING if value.strip() in missing else value.strip() for value in hierarchy.values]
+    values = tuple(value for value, shown in zip(every, is_shown, strict=True) if shown)
+    codes = hierarchy.codes[:, is_shown]
     reading = _Reading(described, values, _spells_as(values, fitted))
     listed = {}
     for label, levels in sorted(used.items()):
         higher = sorted(level for level in levels if level > 0)
         if label == ROOT or not higher:
             continue
-        is_member = np.zeros(hierarchy.n_values, dtype=np.bool_)
+        is_member = np.zeros(len(values), dtype=np.bool_)
         for level in higher:
-            is_member |= hierarchy.codes[level] == hierarchy.labels[level].index(label)
+            is_member |= codes[level] == hierarchy.labels[level].index(label)
         if 0 in levels and label in values:
             is_member[values.index(label)] = True
         members = [value for value, member in zip(values, is_member, strict=True) if member]
@@ -107,9 +149,9 @@ class _Reading:
 
     def _test_of(self, label: str) -> Test | None:
         kind = self.described.kind
-        interval = _INTERVAL.fullmatch(label)
+        interval = read_interval(label)
         if interval and kind is not Kind.CATEGORICAL:
-            return self._between(interval[1], interval[2], interval[3] == "]")
+            return self._between(interval)
         if _MASK.fullmatch(label) and (self.is_spelled_so or kind is not Kind.NUMERIC):
             begins = label.rstrip("*")
             return lambda values: [len(value) == len(label) and value.startswith(begins) for value in values]
@@ -117,16 +159,14 @@ class _Reading:
             return lambda values: [value.startswith(label) for value in values]
         return None
 
-    def _between(self, low: str, high: str, is_closed: bool) -> Test | None:
-        ends = _places([low, high], self.described)
-        if ends is None:
+    def _between(self, interval: Interval) -> Test | None:
+        named = [end for end in (interval.low, interval.high) if end is not None]
+        found = _places(named, self.described)
+        if found is None:
             return None
-
-        def test(values: Sequence[str]) -> Sequence[bool]:
-            places = _places(values, self.described) or ()
-            return [ends[0] <= place and (place <= ends[1] if is_closed else place < ends[1]) for place in places]
-
-        return test
+        place_of = dict(zip(named, found, strict=True))
+        low, high = (None if end is None else place_of[end] for end in (interval.low, interval.high))
+        return lambda values: [interval.holds(p, low, high) for p in _places(values, self.described) or ()]
 
 
 def _places(values: Sequence[str], described: Column) -> list[Any] | None:

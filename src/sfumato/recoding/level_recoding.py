@@ -17,11 +17,12 @@ from sfumato.counting.cells import CellTable
 from sfumato.recoding.axes import positions_of
 from sfumato.recoding.covering import Covered, covered
 from sfumato.recoding.hierarchy import ROOT, Hierarchy
-from sfumato.recoding.label_meaning import listed_labels
+from sfumato.recoding.label_meaning import listed_labels, read_interval
 from sfumato.schema import Column, Kind
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.generalized import read_cell, write_value
+from sfumato.table.generalized import write_value
+from sfumato.table.weighted import WeightedColumn
 
 SUPPRESSED = -1
 HIERARCHY = "hierarchy"
@@ -37,7 +38,7 @@ class LevelRecoding:
     described : tuple of Column
         The quasi-identifiers.
     hierarchies : tuple of Hierarchy
-    covered : tuple of Covered
+    fitted : tuple of Covered
         The hierarchies fitted to the table's columns.
     levels : int array of shape (n_settings, n_columns)
         Level combinations that rows are released at; the first is that of most rows and of new ones.
@@ -46,16 +47,19 @@ class LevelRecoding:
     certainty_penalty : float
         Mean over rows and columns of the share of a hierarchy's values that a cell leaves open; 0 for a cell of one
         value, 1 for a suppressed one.
+    counts_of_values : tuple of int64 array
+        Released rows of each value of each hierarchy.
     row_counts : int64 array or None
         Rows that each row stands for, where the table holds distinct rows; ``None``: one each.
     """
 
     described: tuple[Column, ...]
     hierarchies: tuple[Hierarchy, ...]
-    covered: tuple[Covered, ...]
+    fitted: tuple[Covered, ...]
     levels: NDArray[np.intp]
     setting_of_row: NDArray[np.intp]
     certainty_penalty: float
+    counts_of_values: tuple[NDArray[np.int64], ...]
     row_counts: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
@@ -65,6 +69,18 @@ class LevelRecoding:
     def names(self) -> tuple[str, ...]:
         """Columns that are recoded."""
         return tuple(column.name for column in self.described)
+
+    @cached_property
+    def shown(self) -> tuple[Hierarchy, ...]:
+        """Hierarchies as they are released: built labels name values of released rows only."""
+        return tuple(h.showing(n) for h, n in zip(self.hierarchies, self.counts_of_values, strict=True))
+
+    @cached_property
+    def covered(self) -> tuple[Covered, ...]:
+        """Labels as they are released, fitted to the table's columns."""
+        return tuple(
+            fitted.renamed(*two) for fitted, *two in zip(self.fitted, self.hierarchies, self.shown, strict=True)
+        )
 
     @property
     def n_suppressed(self) -> int:
@@ -95,7 +111,8 @@ class LevelRecoding:
         labels = []
         for j, name in enumerate(self.names):
             missing = table.schema.missing_tokens(name)
-            fitted, places = _fitted_to(table[name], self.hierarchies[j], self.covered[j], self.described[j], missing)
+            fitted, places = _fitted_to(table[name], self.hierarchies[j], self.fitted[j], self.described[j], missing)
+            fitted = fitted.renamed(self.hierarchies[j], self.shown[j])
             labels.append(self._labels(j, table[name], fitted, places, np.zeros(table.n_rows, dtype=np.intp)))
         return _with_labels(table, self.names, labels)
 
@@ -124,14 +141,19 @@ class LevelRecoding:
             "kind": str(described.kind),
             "levels": sorted({int(level) for level in self.levels[:, j]}),
             "labels": listed_labels(
-                self.hierarchies[j],
+                self.shown[j],
                 self._used(j, released),
                 described,
                 self.covered[j],
+                self.counts_of_values[j] > 0,
                 released.schema.missing_tokens(described.name),
             ),
         }
         return entry | ({"domain": list(described.domain)} if described.domain else {})
+
+    def fully_suppressed(self, released: Table) -> set[str]:
+        """Columns of which a release shows nothing: every cell is ``*``."""
+        return {name for name in self.names if set(released[name].values.to_pylist()) <= {ROOT}}
 
     def _used(self, j: int, released: Table) -> dict[str, set[int]]:
         """Released labels of a column and the levels on which they stand."""
@@ -154,6 +176,15 @@ class LevelRecoding:
         codes = table[setting, column.codes]  # the last row is that of suppressed rows
         values = pa.array(list(texts), pa.string())
         return CodedColumn(codes, values).recode(values)
+
+
+def counts_of_values(
+    hierarchy: Hierarchy, fitted: Covered, column: CodedColumn, is_released: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Released rows of each value of a hierarchy."""
+    weights = column.weights[is_released] if isinstance(column, WeightedColumn) else None
+    rows = fitted.rows[column.codes[is_released]]
+    return np.bincount(rows, weights, minlength=hierarchy.n_values)[: hierarchy.n_values].astype(np.int64)
 
 
 def penalty_of(
@@ -228,14 +259,14 @@ class _Scale:
         """Whether a label is an interval, closed or open at its end, or the beginning of a date, that holds a value."""
         if self._described.kind is Kind.DATE and text.startswith(label):
             return True
-        try:
-            bounds = read_cell(label[:-1] + "]").bounds
-        except ValueError:
+        interval = read_interval(label)
+        if interval is None:
             return False
-        low, high = map(self._position, bounds or ("", ""))
-        if low is None or high is None:
+        ends = (interval.low, interval.high)
+        low, high = (None if end is None else self._position(end) for end in ends)
+        if any(end is not None and place is None for end, place in zip(ends, (low, high), strict=True)):
             return False
-        return low <= position <= high if label.endswith("]") else low <= position < high
+        return interval.holds(position, low, high)
 
     def _position(self, text: str) -> float | None:
         if text not in self._positions:

@@ -37,7 +37,7 @@ def gain(removed=("b",), columns=("a", "c"), theta=0.1, n_values=N_VALUES, cuts=
     return PrivacyGain(theta, columns, removed, n_values, cuts)
 
 
-INTERVALS = ["[-inf, 9]" if c <= 9 else "[9, 20]" if c <= 20 else "[20, inf]" for c in CELLS["c"]]
+INTERVALS = ["≤ 9" if c <= 9 else "]9, 20]" if c <= 20 else "> 20" for c in CELLS["c"]]
 IN_INTERVALS = table_of(CELLS | {"c": INTERVALS}, {"y": Role.TARGET, "ward": Role.OTHER})
 AS_INTERVALS = {"name": "c", "column": "c", "rule": "hierarchy", "kind": "numeric", "labels": {}}
 

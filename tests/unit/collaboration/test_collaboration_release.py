@@ -103,7 +103,7 @@ def test_a_cut_feature_that_stays_is_released_by_interval_and_confirmed(tmp_path
     report = audit_published(done.table_path, done.manifest_path, original=part, check_roles=True)
 
     ages = [float(age) for age in part["age"].cells().to_pylist()]
-    expected = ["[-inf, 30]" if age <= 30 else "[30, 50]" if age <= 50 else "[50, inf]" for age in ages]
+    expected = ["≤ 30" if age <= 30 else "]30, 50]" if age <= 50 else "> 50" for age in ages]
     assert release.table["age"].cells().to_pylist() == expected
     assert report.passed, report.failures
     assert "released, if at all) as intervals" in release.manifest.guarantees[0]["statement"]

@@ -28,6 +28,8 @@ def holds(label, value):
     found = INTERVAL.fullmatch(label)
     if label == "*":
         return True
+    if label[:2] in ("< ", "≥ "):
+        return (Decimal(value) < Decimal(label[2:])) == (label[0] == "<")
     if found is None:
         return Decimal(label) == Decimal(value)
     low, high, bracket = Decimal(found[1]), Decimal(found[2]), found[3]
@@ -100,8 +102,8 @@ def test_finest_intervals_are_one_a_cut():
     values = [str(age) for age in range(17, 91)]
 
     assert intervals_at(values, [18, 30, 65]).labels[1:] == (
-        ("17", "[18, 29]", "[30, 64]", "[65, 90]"),
-        ("[17, 29]", "[30, 90]"),
+        ("< 18", "[18, 29]", "[30, 64]", "≥ 65"),
+        ("< 30", "≥ 30"),
         ("*",),
     )
 
@@ -119,7 +121,7 @@ def test_cuts_beyond_the_values_are_their_ends():
 def test_fine_numbers_have_half_open_intervals():
     labels = intervals_at(["0.123456", "0.2", "0.5", "2.5"], [0.5, 1]).labels[1]
 
-    assert labels == ("[0.123456, 0.5[", "[0.5, 1[", "[1, 2.5]")
+    assert labels == ("< 0.5", "[0.5, 1[", "≥ 1")
 
 
 def test_two_decimals_end_a_cent_below_the_next_interval():

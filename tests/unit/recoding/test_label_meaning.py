@@ -24,7 +24,8 @@ def listed(rows, values, kind=Kind.CATEGORICAL, level=1, domain=None):
     hierarchy = Hierarchy.from_rows(rows)
     fitted = covered(hierarchy, CodedColumn.encode(pa.array(values, pa.string())), "q", kind)
     used = {label: {level} for label in fitted.labels[level] if label is not None}
-    return listed_labels(hierarchy, used, Column("q", kind=kind, domain=domain), fitted)
+    every = np.ones(hierarchy.n_values, dtype=np.bool_)
+    return listed_labels(hierarchy, used, Column("q", kind=kind, domain=domain), fitted, every)
 
 
 @pytest.mark.parametrize("token", ["", "?", "NA"])
@@ -68,7 +69,7 @@ def test_a_label_of_two_levels_lists_the_value_of_level_0_too():
     hierarchy = Hierarchy.from_rows([("1", "3.0", "*"), ("2", "3.0", "*"), ("3", "4", "*")])
     fitted = covered(hierarchy, CodedColumn.encode(pa.array(["1", "3.0"])), "q", Kind.NUMERIC)
 
-    found = listed_labels(hierarchy, {"3.0": {0, 1}}, Column("q", kind=Kind.NUMERIC), fitted)
+    found = listed_labels(hierarchy, {"3.0": {0, 1}}, Column("q", kind=Kind.NUMERIC), fitted, np.array([1, 1, 1]) > 0)
     assert found == {"3.0": ["1", "2", "3.0"]}
 
 

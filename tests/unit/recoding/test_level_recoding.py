@@ -15,7 +15,7 @@ from sfumato.recoding.hierarchy import Hierarchy
 from sfumato.recoding.hierarchy_builders import calendar_levels
 from sfumato.recoding.hierarchy_intervals import intervals_at
 from sfumato.recoding.lattice_search import search_lattice
-from sfumato.recoding.level_recoding import LevelRecoding
+from sfumato.recoding.level_recoding import LevelRecoding, counts_of_values
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
 
@@ -31,7 +31,8 @@ def labels(hierarchy, described, trained, new, level):
     table = table_of(trained, described)
     fitted = covered(hierarchy, table["x"], "x", described.kind)
     rows = np.zeros(len(trained), dtype=np.intp)
-    recoding = LevelRecoding((described,), (hierarchy,), (fitted,), np.array([[level]]), rows, 0.0)
+    shown = counts_of_values(hierarchy, fitted, table["x"], rows == 0)
+    recoding = LevelRecoding((described,), (hierarchy,), (fitted,), np.array([[level]]), rows, 0.0, (shown,))
     return recoding.generalized(table_of(new, described))["x"].cells().to_pylist()
 
 
@@ -68,7 +69,7 @@ def test_new_numbers_between_two_values_get_the_interval_that_holds_them():
     hierarchy = intervals_at(["16", "17", "25", "64", "90", "91"], [0, 18, 65], merge=())
 
     found = labels(hierarchy, Column("x", kind=Kind.NUMERIC), ["17", "90"], ["18", "20", "64.0", "70", "17.5", "99"], 1)
-    assert found == ["[18, 64]", "[18, 64]", "[18, 64]", "[65, 91]", "[0, 17]", "[65, 91]"]
+    assert found == ["[18, 64]", "[18, 64]", "[18, 64]", "≥ 65", "[0, 17]", "≥ 65"]
 
 
 def test_new_numbers_get_half_open_intervals_without_their_ends():

@@ -189,7 +189,7 @@ def test_release_carries_target_and_promise():
     (promise,) = release.manifest.promised()
     assert promise.k == 2
     assert promise.columns == ("x1", "x2", "x5")
-    assert release.manifest.evidence["utility"]["hamming_separation"] == 6 / 9
+    assert release.manifest.evidence["utility"]["hamming_separation"] == 0.667
 
 
 def test_release_without_any_feasible_feature_is_refused():
