@@ -204,7 +204,7 @@ def test_columns_that_mix_numbers_with_a_few_texts_are_taken_and_explained_by_fl
 def test_one_class_is_named_with_file_and_column(folder, capsys):
     (folder / "one.csv").write_text("a,y\n" + "1,same\n0,same\n" * 4)
 
-    assert run(["release", "one.csv", "--target", "y", "-o", "x.csv", "-k", "1"]) == 3
+    assert run(["release", "one.csv", "--target", "y", "-o", "x.csv", "-k", "2"]) == 3
     line = only_line(capsys)
     assert "'y'" in line
     assert "one.csv" in line

@@ -150,7 +150,7 @@ def test_exit_codes_for_usage_and_input(folder, capsys):
     assert run(["release", "admissions.csv", "-p", "k", "-o", "x.csv"]) == 2
     assert run(["release", "admissions.csv", "-m", "magic", "-o", "x.csv"]) == 2
     assert run(["release", "nowhere.csv", "-o", "x.csv"]) == 3
-    assert run(["release", "one.csv", "--target", "y", "-o", "x.csv", "-k", "1"]) == 3
+    assert run(["release", "one.csv", "--target", "y", "-o", "x.csv", "-k", "2"]) == 3
     assert run(["release"]) == 3
     assert run(["release", "admissions.csv", "--target", "readmited", "-o", "x.csv"]) == 3
     assert "did you mean 'readmitted'" in capsys.readouterr().err
