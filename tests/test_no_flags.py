@@ -26,12 +26,8 @@ WRITE_COMMAND_LINES = {
     "collaboration/simulated_processes.py": "arguments of a process",
 }
 WRITE_PROJECT_FILES = {"describing_project.py": "remarks in the project file, which the command line reads"}
-PENDING = {
-    "audit/fidelity.py",
-    "audit/verify.py",
-    "collaboration/schema_file.py",
-    "collaboration/schema_session.py",
-}
+OF_THE_AUDIT = {"(give --project, which declares them)", "which was not given (give --original)"}
+"""Checks that could not be made, in the audit; they become data with a remedy of their own."""
 
 
 def modules() -> list[str]:
@@ -55,16 +51,12 @@ def texts(name: str) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("name", modules())
 def test_no_text_of_the_library_names_an_option(name: str) -> None:
-    if name in PENDING:
-        pytest.skip("not yet")
     found = [(line, text) for line, text in texts(name) if OPTION.search(text.replace("var(--", "var("))]
-    assert not found
+    assert not [(line, text) for line, text in found if not any(known in text for known in OF_THE_AUDIT)]
 
 
 @pytest.mark.parametrize("name", sorted(set(modules()) - set(WRITE_PROJECT_FILES)))
 def test_no_text_of_the_library_sends_the_reader_to_a_command(name: str) -> None:
-    if name in PENDING:
-        pytest.skip("not yet")
     assert not [(line, text) for line, text in texts(name) if COMMAND.search(text)]
 
 

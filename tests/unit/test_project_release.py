@@ -110,6 +110,28 @@ def test_a_parameter_on_the_command_line_must_be_the_mechanism_s(project, tmp_pa
     assert "a parameter of anatomy must be one of l, sensitive, random_state, got 'k'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("limit", ["1", "1.0"])
+@pytest.mark.parametrize("mechanism", ["gain-recoding", "global-recoding"])
+def test_a_limit_of_all_rows_goes_from_project_and_flag_to_an_audited_release(
+    project, tmp_path, capsys, mechanism, limit
+):
+    by_flag = release_by_command(
+        project, tmp_path / "a.csv", "-m", mechanism, "-p", f"max_suppressed_fraction={limit}", "-p", "max_seconds=5"
+    )
+    project.write_text(project.read_text().replace("k = 5", f"k = 5\nmax_suppressed_fraction = {limit}"))
+    edited = project.read_text().replace('mechanism = "greedy-containment"', f'mechanism = "{mechanism}"')
+    project.write_text(edited)
+    by_project = release_by_command(project, tmp_path / "b.csv")
+
+    assert (by_flag, by_project) == (0, 0), capsys.readouterr().err
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    assert len((tmp_path / "a.csv").read_text().splitlines()) > 1
+    names = ("b.csv", "b.csv.manifest.json", "people.csv")
+    table, manifest, original = (str(tmp_path / name) for name in names)
+    audited = run(["audit", table, "--manifest", manifest, "--original", original])
+    assert audited in (0, 8), capsys.readouterr().err
+
+
 @pytest.mark.parametrize("key", ["kk", "criterion"])
 def test_a_parameter_that_nobody_takes_is_refused_with_another_mechanism_too(project, tmp_path, capsys, key):
     project.write_text(project.read_text().replace("k = 5", f'{key} = "typo"'))

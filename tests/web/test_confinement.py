@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.web import opening_form
-from sfumato.web.confinement import check_inside, is_inside
+from sfumato.web.confinement import checked_path, is_inside
 from sfumato.web.jobs import Jobs, TaskError
 from sfumato.web.views import collaborate, opening
 from web.asking import Site
@@ -147,7 +147,7 @@ def test_all_refusals_are_the_same_words(place):
     found = set()
     for how in HOSTILE:
         with pytest.raises(InputError) as caught:
-            check_inside(place / "root", typed(place, how))
+            checked_path(place / "root", typed(place, how))
         found.add(str(caught.value))
 
     assert len(found) == 1
@@ -155,12 +155,14 @@ def test_all_refusals_are_the_same_words(place):
 
 def test_without_a_folder_everything_is_as_before(place):
     for how in HOSTILE:
-        check_inside(None, typed(place, how))
+        checked_path(None, typed(place, how))
 
 
 @pytest.mark.parametrize("name", ["people.csv", "folder/../people.csv", "folder/new.csv", "{root}/people.csv", ""])
 def test_paths_inside_pass(place, name):
-    check_inside(place / "root", name.format(root=place / "root"))
+    found = checked_path(place / "root", name.format(root=place / "root"))
+
+    assert found == "" if not name else Path(found).is_absolute()
 
 
 def call(place, task, **arguments):
@@ -186,15 +188,18 @@ def test_a_project_file_that_names_data_outside_is_refused_when_they_are_opened(
     assert "did you mean" not in str(caught.value)
 
 
-def test_work_inside_goes_on_as_before(place):
+def test_work_inside_goes_on_as_before(place, monkeypatch):
     """From the table to an audited release, in processes that are confined."""
     root = place / "root"
     opened = call(place, "opening.open_path", project=str(root / "sfumato.toml"), data=str(root / "people.csv"))
     assert opened["n_rows"] == 60
     small_project(root)
+    monkeypatch.chdir("/")
     made = call(place, "release.make", project=str(root / "sfumato.toml"), quick=True)
+    compared = call(place, "explore.compare", project=str(root / "sfumato.toml"), asked=[])
 
     assert made["summary"]
+    assert compared
 
 
 PROGRAM = """

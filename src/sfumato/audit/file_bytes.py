@@ -104,7 +104,7 @@ def _in_gzip(chunks: _HashedChunks, form: TextForm, claims: Claims) -> Found:
     problem = content.problem or problem
     if not problem and not content.is_same_stream and _is_recorded(claims, zlib=zlib.ZLIB_RUNTIME_VERSION):
         problem = "the compressed stream is not the one that the recorded zlib makes of its content"
-    yield _judged(problem)
+    yield _judged(problem, by_structure=not content.is_same_stream)
     if not problem and not content.is_same_stream:
         message = "whether the compressed stream carries more than its content: another zlib than this one wrote it"
         yield Unchecked("compression", message, "audit it with the zlib version that the manifest names")
@@ -123,9 +123,9 @@ def _in_parquet(path: Path, claims: Claims, tokens: Tokens, sha256: str | None) 
             account_for(part)
     except NotAccountedError as exc:
         yield _judged(str(exc))
-    else:
-        is_known = not is_folder and _is_recorded(claims, sfumato=version("sfumato"), pyarrow=version("pyarrow"))
-        yield from _made_again(is_same, is_known, "" if is_folder else "sfumato and pyarrow")
+        return
+    is_known = not is_folder and _is_recorded(claims, sfumato=version("sfumato"), pyarrow=version("pyarrow"))
+    yield from _made_again(is_same, is_known, "" if is_folder else "sfumato and pyarrow")
     ensure_same(path, sha256, _folder_sha256(parts) if is_folder else _file_sha256(path))
 
 
@@ -147,7 +147,7 @@ def _made_again(is_same: bool, is_known: bool, writers: str) -> Found:
     if not is_same and is_known:
         yield _judged(f"the recorded versions of {writers} make other bytes of its cells")
         return
-    yield _judged("")
+    yield _judged("", by_structure=not is_same)
     if not is_same:
         message = (
             "whether the writer's choices (pages, runs, compression) carry more than the cells: every structure of the "
@@ -161,8 +161,9 @@ def _is_recorded(claims: Claims, **installed: str) -> bool:
     return all(claims.versions.get(name) == found for name, found in installed.items())
 
 
-def _judged(problem: str) -> Check:
-    said = f"holds more than its cells: {problem}" if problem else "holds its cells and nothing else, byte for byte"
+def _judged(problem: str, *, by_structure: bool = False) -> Check:
+    how = "in every structure" if by_structure else "byte for byte"
+    said = f"holds more than its cells: {problem}" if problem else f"holds its cells and nothing else, {how}"
     return Check(NAME, not problem, f"the released file {said}")
 
 

@@ -48,7 +48,8 @@ def command(
     """Re-compute every guarantee that a release promises, or profile the risk of any TABLE.
 
     With --manifest: hashes, columns and every promised guarantee are re-checked, and with --original also that each
-    released cell is what the manifest says it was made from. Exit code 5 if anything does not hold. The reading and
+    released cell is what the manifest says it was made from. Every byte of the released file must belong to its cells
+    or to what its format needs (docs/canonical-form.md). Exit code 5 if anything does not hold. The reading and
     role options then describe the original; a release is read as its manifest says. Whether an identifier was released
     can only be checked where the original's roles are given, by --project or by role options; and whether the cells of
     an ordered column were joined in its own order only with --project, which declares that order: where an ordered

@@ -5,7 +5,9 @@ from __future__ import annotations
 from sfumato.errors import InvalidParameterError, SfumatoError
 
 FLAGS = {
+    "bins": "--bins COLUMN=10,20,30",
     "delimiter": "--delimiter",
+    "describe": "sfumato init --update",
     "encoding": "--encoding",
     "force": "--force",
     "format": "--format",
@@ -13,6 +15,7 @@ FLAGS = {
     "host": "--host",
     "hierarchies": "'sfumato hierarchy check' counts them, 'sfumato hierarchy build' makes one",
     "hierarchy_encoding": "to look at it first, 'sfumato hierarchy show' has --encoding",
+    "identifiers": "--identifiers",
     "init": "sfumato init DATA",
     "mechanism": "-m; 'sfumato mechanisms' lists them",
     "memory": "--memory",
@@ -25,6 +28,7 @@ FLAGS = {
     "roles": "--identifiers, --sensitive, --other",
     "root": "--root",
     "run_folder": "--run-folder",
+    "shared_schema": "sfumato collaborate schema",
     "sheet": "--sheet",
     "skip_rows": "--skip-rows",
     "target": '--target COLUMN, or role = "target" in the project file',

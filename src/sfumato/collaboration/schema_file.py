@@ -120,4 +120,4 @@ def _entries(data: Any, names: set[str], path: str | Path) -> dict[str, Any]:
 
 def _refuse(path: str | Path, problem: str) -> NoReturn:
     message = f"is not a shared schema: {problem}"
-    raise InputError(message, path=path, hint="write one with 'sfumato collaborate schema'")
+    raise InputError(message, path=path, hint="let all parties make one", remedy=("shared_schema",))

@@ -26,7 +26,7 @@ FEW_VALUES = 20
 _ALWAYS_FEW = 3
 _ROWS_A_VALUE = 10
 _MOST_BYTES_OF_NAMES = 2**20
-_KEEP_BACK = "give it to --identifiers, which keeps it back, or cut its numbers with --bins"
+_KEEP_BACK = "give it the role identifier, which keeps it back, or cut its numbers into bands"
 _STAGE = "columns"
 _OUTSIDE = (Role.IDENTIFIER, Role.SENSITIVE, Role.OTHER)
 _TWO = 2
@@ -133,12 +133,12 @@ def check_columns(table: Table, cuts: Mapping[str, Sequence[float]], named: Coll
     for name in numbers_as_categories(table, cuts):
         if table[name].n_distinct > FEW_VALUES:
             problem = f"is numeric with more than {FEW_VALUES} values and has no cut points"
-            raise SchemaError(problem, column=name, hint=f"give some, such as --bins {name}=10,20,30")
+            raise SchemaError(problem, column=name, hint="give some, such as 10,20,30", remedy=("bins",))
     check_tells_nobody_apart(table, cuts)
     for name in features:
         if name not in cuts and name not in named and _n_known(table, name) > most_united_values(table.n_rows):
-            hint = f"{_KEEP_BACK}; if everybody may know its values, list all features with --quasi-identifiers"
-            raise _too_telling(table, name, most_united_values(table.n_rows), hint)
+            hint = f"{_KEEP_BACK}; if everybody may know its values, list all features as quasi-identifiers"
+            raise _too_telling(table, name, most_united_values(table.n_rows), hint, "quasi_identifiers")
 
 
 def check_tells_nobody_apart(table: Table, cuts: Collection[str]) -> None:
@@ -152,9 +152,10 @@ def check_tells_nobody_apart(table: Table, cuts: Collection[str]) -> None:
             raise _too_telling(table, name, most, _KEEP_BACK)
 
 
-def _too_telling(table: Table, name: str, most: int, hint: str) -> SchemaError:
+def _too_telling(table: Table, name: str, most: int, hint: str, *more: str) -> SchemaError:
     problem = f"has {_n_known(table, name):,} values in {table.n_rows:,} rows, and all parties would see them"
-    return SchemaError(f"{problem} (at most {most:,} are allowed)", column=name, hint=hint)
+    remedy = ("identifiers", "bins")
+    return SchemaError(f"{problem} (at most {most:,} are allowed)", column=name, hint=hint, remedy=(*remedy, *more))
 
 
 def _n_known(table: Table, name: str) -> int:

@@ -58,8 +58,8 @@ LADDER = (
 
 The limits people ask for: the default of 1.5 % gets most.
 """
-_DESCENTS = 0.5
-"""Share of the time by which the first rungs' ways to a good node end; they are worth more than what follows."""
+_LONGER = 0.1
+"""Share of the time that a rung's way to a good node may take beyond its own: it is worth more than what follows."""
 _FEW_ROWS = 32
 """Tables of so few rows have a rung for every number of suppressed rows."""
 
@@ -116,7 +116,7 @@ class BoundedSearch:
         for rung in rungs_below(self._checker.problem):
             self._begin(rung.max_suppressed)
             try:
-                self._checker.time_limit = whole.part(max(rung.share, _DESCENTS))
+                self._checker.time_limit = whole.part(min(rung.share + _LONGER, 1.0))
                 self._descend()
                 self._checker.time_limit = whole.part(rung.share)
                 self._explore()

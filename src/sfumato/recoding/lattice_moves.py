@@ -17,6 +17,8 @@ from sfumato.recoding.lattice_checks import CheckedNode, NodeChecker
 
 Numbers = NDArray[np.float64]
 _NOWHERE = float("inf")
+_LONG_WAY = 100
+"""Steps of a way from which on it is searched from its top, by jumps: of many columns few can stay as they are."""
 
 
 class Guide(Protocol):
@@ -101,7 +103,7 @@ def neighbours(levels: Levels, costs: StepCosts) -> Iterator[Levels]:
 def divided_way_up(
     start: Levels, checker: NodeChecker, guide: Guide, max_suppressed: int | None = None
 ) -> Iterator[Levels]:
-    """Nodes that halve a way up from an open node, until the lowest one on it that satisfies the goal is checked.
+    """Nodes that divide a way up from an open node, until the lowest one on it that satisfies the goal is checked.
 
     The caller checks each node before it asks for the next. ``max_suppressed`` is a limit of suppressed rows to be kept
     on the way where it is not that of the goal.
@@ -111,13 +113,15 @@ def divided_way_up(
     while (following := _cheapest_step_up(way[-1], checker, guide)) is not None:
         way.append(following)
     low, high = 0, len(way) - 1
+    jump = 1 if len(way) > _LONG_WAY else len(way)
     while low <= high:
-        middle = (low + high) // 2
-        yield way[middle]
-        if checker.check(way[middle]).n_suppressed <= allowed:
-            high = middle - 1
+        place = max((low + high) // 2, high - jump)
+        yield way[place]
+        if checker.check(way[place]).n_suppressed <= allowed:
+            high = place - 1
         else:
-            low = middle + 1
+            low = place + 1
+        jump *= 2
 
 
 def _cheapest_step_up(levels: Levels, checker: NodeChecker, guide: Guide) -> Levels | None:

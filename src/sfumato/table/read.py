@@ -220,7 +220,7 @@ def check_covers(
         if name not in schema:
             problem = f"is in {where}, but the schema does not describe it"
             hint = "describe it too, or set default_role in the project file"
-            raise SchemaError(problem, column=name, hint=hint, remedy=("update",))
+            raise SchemaError(problem, column=name, hint=hint, remedy=("describe",))
 
 
 def _complete(table: Table | BinaryTable) -> Table | BinaryTable:

@@ -3,7 +3,8 @@
 Two rules, for gzip, workbooks and Parquet alike. Read at once, a file must not unpack to more than half of the memory
 that is free. However it is read, one that unpacks to more than ``COMFORTABLE_BYTES`` (or a quarter of the free memory)
 must not unpack to more than ``LARGEST_RATIO`` times its stored size. Up to there no ratio is refused: a column of zeros
-shrinks a thousandfold. What is given in the environment as ``SFUMATO_MAX_UNPACKED`` replaces both rules.
+shrinks a thousandfold. ``LEAST_BYTES`` are always allowed. What is given in the environment as ``SFUMATO_MAX_UNPACKED``
+replaces both rules.
 """
 
 from __future__ import annotations
@@ -18,10 +19,16 @@ from pathlib import Path
 from sfumato.errors import InputError, InvalidParameterError
 
 COMFORTABLE_BYTES = 1 << 30
+LEAST_BYTES = 64 << 20
+"""As much is always allowed."""
 LARGEST_RATIO = 200
 SETTING = "SFUMATO_MAX_UNPACKED"
 
 _WITHOUT_ANSWER = 4 << 30
+_CONTROL_GROUPS = (
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
+    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
 _NO_LIMIT = 1 << 60  # a control group without a limit says a number of this size
 
 
@@ -52,8 +59,8 @@ class UnpackingLimit:
                 raise InvalidParameterError(SETTING, "got something else", allowed="a number of bytes")
             return cls(int(given), int(given), n_stored)
         free = available_memory()
-        comfortable = min(COMFORTABLE_BYTES, free // 4)
-        return cls(sys.maxsize if in_blocks else free // 2, comfortable, n_stored)
+        comfortable = max(LEAST_BYTES, min(COMFORTABLE_BYTES, free // 4))
+        return cls(sys.maxsize if in_blocks else max(LEAST_BYTES, free // 2), comfortable, n_stored)
 
     def check(self, n_unpacked: int, name: str, n_read: int = 0, *, hint: str = "") -> None:
         """Refuse a file that unpacks to so many bytes; of its stored bytes at least ``n_read`` are known to be there.
@@ -115,14 +122,23 @@ def _of_machine() -> int:
 
 
 def _of_control_group() -> int:
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ):
+    for folder, limit, used in _CONTROL_GROUPS:
         with suppress(OSError, ValueError):  # no such group, or "max"
-            most = int(Path(limit).read_text())
-            return max(most - int(Path(used).read_text()), 0) if most < _NO_LIMIT else most
+            most = int((folder / limit).read_text())
+            if most >= _NO_LIMIT:
+                return most
+            return most - int((folder / used).read_text()) + _cached_files(folder)
     return _NO_LIMIT
+
+
+def _cached_files(folder: Path) -> int:
+    """Bytes that a group uses for copies of files, which are given back when memory is needed."""
+    with suppress(OSError, ValueError):
+        for line in (folder / "memory.stat").read_text().splitlines():
+            name, _, amount = line.partition(" ")
+            if name in ("inactive_file", "total_inactive_file"):
+                return int(amount)
+    return 0
 
 
 def _of_address_space() -> int:

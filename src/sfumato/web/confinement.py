@@ -19,9 +19,19 @@ from typing import Any
 from sfumato.errors import InputError
 
 _OUTSIDE = "this path is outside the folder that the page may use"
-_EVENTS = dict.fromkeys(("open", "os.listdir", "os.scandir", "os.mkdir", "os.remove", "os.rmdir", "os.truncate"), 1)
-_EVENTS |= dict.fromkeys(("os.rename", "os.link", "os.symlink"), 2)
-"""Events of Python's audit, and how many paths they begin with."""
+_EVENTS: dict[str, tuple[tuple[int, int | None], ...]] = {
+    "open": ((0, None),),
+    "os.listdir": ((0, None),),
+    "os.scandir": ((0, None),),
+    "os.truncate": ((0, None),),
+    "os.mkdir": ((0, 2),),
+    "os.remove": ((0, 1),),
+    "os.rmdir": ((0, 1),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.link": ((0, 2), (1, 3)),
+    "os.symlink": ((1, 2),),
+}
+"""Events of Python's audit: places of the paths, and of the open folders that these are named from."""
 _LISTING = ("os.listdir", "os.scandir")
 _READ_BY_LIBRARIES = (
     "/usr/lib",
@@ -47,8 +57,10 @@ _OF_PROCESS = ("fd", "status", "stat", "maps", "mounts", "cgroup", "task")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-def check_inside(root: Path | None, typed: str) -> None:
-    """Refuse a path that leads out of the folder; says the same whether something is there or not.
+def checked_path(root: Path | None, typed: str) -> str:
+    """Give a path whole, and refuse one that leads out of the folder; without a folder it stays as typed.
+
+    What is said is the same whether something is there or not.
 
     Raises
     ------
@@ -56,9 +68,11 @@ def check_inside(root: Path | None, typed: str) -> None:
         If it does, or is no path.
     """
     if root is None or not typed:
-        return
-    if "\0" in typed or not is_inside(root, os.path.expanduser(typed)):  # noqa: PTH111 # which does not raise
+        return typed
+    whole = os.path.join(os.getcwd(), os.path.expanduser(typed))  # noqa: PTH109, PTH111, PTH118 # links are for later
+    if "\0" in typed or not is_inside(root, whole):
         raise InputError(_OUTSIDE, hint="give a path in it; whoever started the server chose it")
+    return whole
 
 
 def is_inside(root: Path, path: str | os.PathLike[str]) -> bool:
@@ -78,8 +92,10 @@ def is_inside(root: Path, path: str | os.PathLike[str]) -> bool:
 def confine_this_process(folders: Sequence[Path]) -> None:
     """Let this process open files of some folders only, and else read those of its libraries.
 
-    It cannot be undone. Native code that opens files by itself is not held back.
+    It cannot be undone. Native code that opens files by itself is not held back. The audit does not say from which open
+    folder ``os.open`` is given a name: the working folder is therefore one of ours from now on.
     """
+    os.chdir(folders[-1])
     own = [Path(os.path.realpath(folder)) for folder in folders]
     libraries = [*_READ_BY_LIBRARIES, sys.prefix, sys.base_prefix, str(Path(__file__).parents[1])]
     libraries += [*sysconfig.get_paths().values(), *site.getsitepackages(), *filter(None, sys.path)]
@@ -95,9 +111,13 @@ def confine_this_process(folders: Sequence[Path]) -> None:
         if event not in _EVENTS:
             return
         is_written = _is_written(arguments) if event == "open" else event not in _LISTING
-        for path in arguments[: _EVENTS[event]]:
-            is_path = isinstance(path, str | bytes | os.PathLike)  # else a file that is open already
-            if is_path and not is_allowed(os.fsdecode(path), is_written=is_written):
+        for place, folder in _EVENTS[event]:
+            path = arguments[place]
+            if not isinstance(path, str | bytes | os.PathLike):  # a file that is open already
+                continue
+            opened = -1 if folder is None else arguments[folder]
+            beginning = f"/proc/self/fd/{opened}" if opened != -1 else ""
+            if not is_allowed(os.path.join(beginning, os.fsdecode(path)), is_written=is_written):  # noqa: PTH118
                 raise PermissionError(errno.EACCES, _OUTSIDE)
 
     sys.addaudithook(refuse)

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.foreign import refuse_address
-from sfumato.web.confinement import check_inside
+from sfumato.web.confinement import checked_path
 from sfumato.web.jobs import TaskError
 
 FORMATS = ("csv", "tsv", "parquet", "excel", "arff", "libsvm")
@@ -38,8 +38,8 @@ def paths_of(fields: Mapping[str, str], root: Path | None = None) -> tuple[Path 
         raise TaskError(message, hint="give the path of a data file or of a project file on this machine")
     try:
         refuse_address(fields["path"])
-        check_inside(root, fields["path"])
-        check_inside(root, fields["project"])
+        checked_path(root, fields["path"])
+        checked_path(root, fields["project"])
     except InputError as error:
         raise TaskError.of(error) from None
     path = _path(fields["path"])

@@ -24,6 +24,7 @@ _FIELDS = {
 }
 """Fields of the step Open by the parameters that errors name, see :class:`sfumato.errors.SfumatoError`."""
 _HINTS = {
+    "describe": "describe it in the project file, or open the data on the step Open with a new project file",
     "force": "move it elsewhere, or name another output",
     "init": "open the data file on the step Open, with a project file that does not exist yet",
     "output": 'name another output under [release] in the project file, such as output = "release.csv"',

@@ -77,7 +77,7 @@ def orders(draw):
     kind = draw(st.sampled_from([GlobalRecoder, GainRecoder]))
     settings = {
         "k": draw(st.integers(2, 6)),
-        "max_suppressed_fraction": draw(st.sampled_from([0.0, 0.1, 0.5])),
+        "max_suppressed_fraction": draw(st.sampled_from([0.0, 0.1, 0.5, 1.0])),
         "regroup": draw(st.booleans()),
         "loss": draw(st.sampled_from(["loss", "discernibility", "target_information"])),
     }

@@ -260,6 +260,25 @@ def test_an_upload_of_the_page_is_refused_when_it_is_opened(tmp_path, monkeypatc
         open_path(tmp_path, Tell(lambda _: None), data=str(tmp_path / "u.csv.gz"), project=str(tmp_path / "p.toml"))
 
 
+def test_copies_of_files_do_not_count_as_used_memory_of_a_control_group(tmp_path, monkeypatch):
+    """In a container they fill all that is left, and are given back at once."""
+    (tmp_path / "memory.max").write_text("1000\n")
+    (tmp_path / "memory.current").write_text("990\n")
+    (tmp_path / "memory.stat").write_text("anon 100\nfile 890\ninactive_file 600\n")
+    monkeypatch.setattr(unpacking, "_CONTROL_GROUPS", ((tmp_path, "memory.max", "memory.current"),))
+    assert unpacking._of_control_group() == 610
+
+    (tmp_path / "memory.max").write_text("max\n")
+    assert unpacking._of_control_group() > 1 << 50
+
+
+def test_some_is_always_allowed(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "available_memory", lambda: 1000)
+    path = write_gzip(tmp_path / "t.csv.gz", gzip.compress(ROWS[: 4 * MB], 9), 1)
+
+    assert read_table(path).n_rows == MB // 2
+
+
 def test_memory_is_what_is_free_for_this_process():
     assert 0 < unpacking._of_machine() < 1 << 50
     assert unpacking._of_control_group() > 0

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.errors import InputError
-from sfumato.web.confinement import check_inside
+from sfumato.web.confinement import checked_path
 from sfumato.web.jobs import Job, TaskError
 from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response, redirect
 from sfumato.web.sessions import known_of
@@ -102,8 +102,8 @@ async def transcript(request: Request) -> Response:
         problem = _FieldError("transcript", "path", "Name a file.")
         return _page(request, problem=problem, status=UNPROCESSABLE)
     try:
-        _check_inside(page_of(request), "transcript", {"path": path}, "path")
-        found = await page_of(request).jobs.call("transcripts.read", path=path)
+        whole = _checked_paths(page_of(request), "transcript", {"path": path}, "path")
+        found = await page_of(request).jobs.call("transcripts.read", path=whole["path"])
     except _FieldError as outside:
         return _page(request, problem=outside, path=path, status=UNPROCESSABLE)
     except TaskError as exc:
@@ -184,7 +184,7 @@ def _take_part(page: Page, values: Mapping[str, str]) -> Job:
     uses_file = values["rows"] == "file" or project is None
     if uses_file and not values["data"]:
         raise _FieldError(form, "data", "Name the file with this party's rows.")
-    _check_inside(page, form, values, "config", "data", "schema", "output", "transcript")
+    values = _checked_paths(page, form, values, "config", "data", "schema", "output", "transcript")
     return page.jobs.start(
         "collaborate.take_part",
         title="Session with other parties",
@@ -207,7 +207,7 @@ def _open_project(page: Page) -> str:
 def _simulate(page: Page, values: Mapping[str, str]) -> Job:
     form, project = "simulate", _open_project(page)
     parties = int(_number(form, "parties", values, whole=True))
-    _check_inside(page, form, values, "output_dir")
+    values = _checked_paths(page, form, values, "output_dir")
     return page.jobs.start(
         "collaborate.simulate",
         title=f"Simulation of {parties} parties",
@@ -221,13 +221,15 @@ def _simulate(page: Page, values: Mapping[str, str]) -> Job:
     )
 
 
-def _check_inside(page: Page, form: str, values: Mapping[str, str], *fields: str) -> None:
-    """Refuse paths that lead out of the folder that the page may use."""
+def _checked_paths(page: Page, form: str, values: Mapping[str, str], *fields: str) -> dict[str, str]:
+    """Refuse paths that lead out of the folder that the page may use, and give them whole."""
+    whole = dict(values)
     for field in fields:
         try:
-            check_inside(page.settings.root, values[field])
+            whole[field] = checked_path(page.settings.root, values[field])
         except InputError as error:
             raise _FieldError(form, field, str(error)) from None
+    return whole
 
 
 def _plan(form: str, values: Mapping[str, str]) -> dict[str, Any]:
