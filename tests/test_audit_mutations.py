@@ -2,8 +2,8 @@
 
 Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
 tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
-7 releases × 12 seeds × (21 kinds × 2 + 2 naive ones) = 3,696 tamperings, 48 with ranges,
-120 with levels, 24 with buckets and 96 with gains.
+7 releases × 12 seeds × (24 kinds × 2 + 2 naive ones) = 4,200 tamperings, 48 with ranges, 120 with levels, 24 with
+buckets and 96 with gains; and texts of manifests that say something twice or hide it in blanks.
 """
 
 import csv
@@ -18,6 +18,7 @@ import pytest
 
 import sfumato
 from manifest_texts import text_of
+from sfumato.cli.main import run
 from sfumato.collaboration.release import ProjectionReleaser, SessionRecord
 from sfumato.collaboration.shared_schema import SharedSchema
 from sfumato.contract import Release
@@ -372,7 +373,40 @@ def change_anything_in_the_manifest(release, rows, manifest, chooser):
     manifest["mechanism"]["name"] = f"magic-{chooser.random()}"
 
 
+def list_values_as_missing(release, rows, manifest, chooser):
+    """Call the values of all quasi-identifiers missing, everywhere or column by column: rows then look equal."""
+    quasi = [i for i, c in enumerate(manifest["output"]["columns"]) if c["role"] == "quasi-identifier"]
+    names = [manifest["output"]["columns"][i]["name"] for i in quasi]
+    values = {name: sorted({row[i] for row in rows[1:]}) for name, i in zip(names, quasi, strict=True)}
+    if chooser.random() < 0.5:
+        manifest["missing"]["tokens"] = sorted(set().union(*values.values()) | {""})
+    else:
+        manifest["missing"]["columns"] = values
+        for i in quasi:
+            manifest["output"]["columns"][i]["missing"] = values[manifest["output"]["columns"][i]["name"]]
+
+
+def promise_nothing(release, rows, manifest, chooser):
+    """Promise a level that every table has."""
+    entry = manifest["guarantees"][0]
+    name = next(name for name in ("k", "l", "t", "min_privacy_gain") if name in entry)
+    entry[name] = {"k": 1, "l": 1, "t": 1.0, "min_privacy_gain": 0.0}[name]
+    if name in manifest["mechanism"]["parameters"]:
+        manifest["mechanism"]["parameters"][name] = entry[name]
+
+
+def add_an_unknown_key(release, rows, manifest, chooser):
+    """Say something that nothing checks, at any depth."""
+    records = [manifest, manifest["input"], manifest["output"], manifest["mechanism"], manifest["missing"]]
+    records += [manifest["evidence"], manifest["versions"], manifest["mechanism"]["parameters"]]
+    records += [*manifest["guarantees"], *manifest["output"]["columns"], *manifest["recodings"]]
+    chooser.choice(records)["certified_k"] = chooser.randrange(100, 1000)
+
+
 CONTENT = [
+    list_values_as_missing,
+    promise_nothing,
+    add_an_unknown_key,
     change_a_cell,
     show_the_original_value,
     split_a_class,
@@ -452,3 +486,72 @@ def test_every_tampering_with_what_only_some_releases_have_is_caught(releases, k
             tamper(release, rows, manifest, random.Random(f"{tamper.__name__}{seed}"))
 
             assert release.is_caught(rows, manifest, repaired), (seed, repaired)
+
+
+HIDDEN = {
+    "a key twice": lambda text: text.replace('"suppressed_rows":', '"suppressed_rows": 0,\n  "suppressed_rows":'),
+    "no number": lambda text: text.replace('"suppressed_rows": 0', '"suppressed_rows": NaN'),
+    "a blank": lambda text: text.replace('"input":', '"input": ', 1),
+    "a line more": lambda text: text + "\n",
+    "an escape": lambda text: text.replace('"input":', '"\\u0069nput":', 1),
+}
+
+
+@pytest.mark.parametrize("kind", RELEASES)
+@pytest.mark.parametrize("how", HIDDEN)
+def test_nothing_hides_in_the_text_of_a_manifest(releases, kind, how):
+    release = releases[kind]
+    rows, manifest = release.copy()
+    assert not release.is_caught(rows, manifest, repaired=True)
+    text = HIDDEN[how]((release.folder / "t.json").read_text(encoding="utf-8"))
+    (release.folder / "t.json").write_text(text, encoding="utf-8")
+
+    with pytest.raises(SfumatoError):
+        audit_published(release.folder / "t.csv", release.folder / "t.json", original=release.original)
+
+
+def unique_rows(tmp_path, per_column):
+    """Forge a release of 40 unique rows whose values the manifest calls missing, with hashes and digest that fit."""
+    lines = ["age,city,y", *(f"{20 + i},c{i},{'ny'[i % 2]}" for i in range(40))]
+    (tmp_path / "in.csv").write_text("\n".join(lines) + "\n")
+    table = sfumato.read_table(tmp_path / "in.csv")
+    table = table.with_schema(table.schema.with_roles({"y": Role.TARGET}))
+    quasi = ("age", "city")
+    tokens = {"age": [str(20 + i) for i in range(40)], "city": [f"c{i}" for i in range(40)]}
+    entries = draft_manifest(
+        table, table, mechanism="mondrian", parameters={"k": 40}, guarantees=[KAnonymity(40, quasi)], evidence={}
+    ).to_dict()
+    entries = json.loads(json.dumps(entries))
+    if per_column:
+        entries["missing"]["columns"] = tokens
+        for column in entries["output"]["columns"][:2]:
+            column["missing"] = tokens[column["name"]]
+    else:
+        entries["missing"]["tokens"] = ["", *tokens["age"], *tokens["city"]]
+    content = (tmp_path / "in.csv").read_bytes()
+    entries["guarantees"][0]["audited"] = 40
+    entries["output"] |= {"name": "out.csv", "format": "csv", "sha256": hashlib.sha256(content).hexdigest()}
+    entries["digest"] = manifest_digest(entries)
+    (tmp_path / "out.csv").write_bytes(content)
+    (tmp_path / "out.csv.manifest.json").write_text(text_of(entries), encoding="utf-8")
+
+
+@pytest.mark.parametrize("per_column", [False, True], ids=["everywhere", "by column"])
+@pytest.mark.parametrize("memory", [(), ("--memory", "1GB")], ids=["in memory", "out of core"])
+@pytest.mark.parametrize(
+    "original",
+    [(), ("--original", "in.csv"), ("--original", "in.csv", "--target", "y", "--quasi-identifiers", "age,city")],
+)
+def test_unique_rows_are_not_anonymous_because_their_values_are_called_missing(
+    tmp_path, monkeypatch, capsys, per_column, memory, original
+):
+    monkeypatch.chdir(tmp_path)
+    unique_rows(tmp_path, per_column)
+
+    assert run(["audit", "out.csv", "--manifest", "out.csv.manifest.json", *original, *memory]) == 5
+
+    printed = capsys.readouterr().out
+    assert "k-anonymity does not hold: promised k = 40, found 1" in printed
+    assert printed.splitlines()[-1].startswith("refused: ")
+    assert run(["report", "out.csv", "--quick", "-o", "r.html"]) == 5
+    assert not (tmp_path / "r.html").exists()

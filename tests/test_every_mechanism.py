@@ -87,8 +87,15 @@ def test_the_command_line_makes_it(tmp_path, flags_csv, name, capsys):
     roles += ["--quasi-identifiers", "a,b,c,d,e,f,g,h"] if "dp" in name else []  # nothing is guessed of the rows
 
     assert run(["release", str(flags_csv), "-m", name, *extra, *roles, "-o", output]) == 0
-    assert run(["audit", output, "--manifest", output + ".manifest.json", "--original", str(flags_csv)]) == 0
-    assert "FAIL" not in capsys.readouterr().out
+    capsys.readouterr()
+    audit = ["audit", output, "--manifest", output + ".manifest.json", "--original", str(flags_csv)]
+    assert run(audit) == 8
+    printed = capsys.readouterr().out
+    assert "FAIL" not in printed
+    assert printed.splitlines()[-1].startswith("confirmed except: ")
+    assert run([*audit, "--accept", "roles,figures,epsilon,noise"]) == 0
+    every = [*roles, "--quasi-identifiers", "a,b,c,d,e,f,g,h"]
+    assert run([*audit, *every, "--accept", "figures,epsilon,noise"]) == 0
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if "k" in {p.name for p in registered_mechanisms()[n].parameters}])

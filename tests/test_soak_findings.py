@@ -18,7 +18,6 @@ from sfumato.cli import limited_memory
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InputError, InvalidParameterError, ManifestError, words_and_exit_code
-from sfumato.manifest import Manifest
 from sfumato.mechanisms import build_mechanism
 from sfumato.project import load_project
 from sfumato.reaudit import audit_published, read_manifest, read_original
@@ -82,22 +81,22 @@ class TestHalfCharacters:
 
 @pytest.mark.parametrize("own", [{"age": [1, None]}, {"age": "ab"}, {"age": [HALF_A_CHARACTER]}, ["age"], "age"])
 def test_missing_tokens_of_a_column_that_are_no_texts_are_refused(tmp_path, published, own):
-    original, _, manifest = published
+    original, table, manifest = published
     bad = changed(manifest, tmp_path / "m.json", lambda m: m["missing"].update(columns=own))
 
-    with pytest.raises(ManifestError, match="read as missing"):
-        read_original(original, read_manifest(bad)[0], DEFAULT_OPTIONS)
+    with pytest.raises(ManifestError, match=r"not a list of texts|not a list|mapping of names|not JSON"):
+        audit_published(table, bad, original=read_original(original, DEFAULT_OPTIONS))
 
 
-def test_missing_tokens_of_a_column_are_taken(published):
-    entries = json.loads(published[2].read_text())
-    entries["missing"]["columns"] = {"sex": ["male"]}
-    manifest = Manifest.from_json(json.dumps(entries | {"sfumato_manifest": 1}))
+def test_missing_tokens_of_a_column_are_not_taken_from_a_manifest(published, tmp_path):
+    """They would make values of the original missing that its reader takes as values."""
+    original, table, manifest = published
+    stated = changed(manifest, tmp_path / "m.json", lambda m: m["missing"].update(columns={"sex": ["male"]}))
 
-    table = read_original(published[0], manifest, DEFAULT_OPTIONS)
+    report = audit_published(table, stated, original=read_original(original, DEFAULT_OPTIONS))
 
-    assert manifest.missing_tokens_by_column == {"sex": ("male",)}
-    assert table["sex"].n_missing > 0
+    assert read_manifest(stated)[0].missing_tokens_by_column == {"sex": ("male",)}
+    assert "missing" in [check.name for check in report.checks if not check.passed]
 
 
 def test_a_number_of_thousands_of_digits_in_a_project_is_refused(tmp_path):

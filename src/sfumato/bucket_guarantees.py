@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.promise_data import AsDict, check_whole
+from sfumato.promise_data import LEAST_CROWD, AsDict, check_whole
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class BucketSize(_InBuckets):
     k: int
 
     def __post_init__(self) -> None:
-        check_whole("k", self.k)
+        check_whole("k", self.k, LEAST_CROWD)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -55,7 +55,7 @@ class BucketDiversity(_InBuckets):
     beside: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_whole("l", self.l)
+        check_whole("l", self.l, LEAST_CROWD)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import ClassVar
 
 BUG = 1  # exit code of what sfumato does not raise on purpose
+CONFIRMED_EXCEPT = 8  # exit code of an audit that confirms a release except for what it could not check
 
 
 def on_one_line(name: str) -> str:

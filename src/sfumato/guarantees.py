@@ -6,6 +6,7 @@ level found in a table with the promise; ``to_dict`` and :func:`guarantee_from_d
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -13,7 +14,7 @@ from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.estimated_guarantees import BreachBound
-from sfumato.promise_data import AsDict, check_whole
+from sfumato.promise_data import LEAST_CROWD, AsDict, check_whole
 
 DiversityVariant = Literal["distinct", "entropy", "recursive"]
 ClosenessDistance = Literal["equal", "ordered"]
@@ -46,9 +47,19 @@ class Guarantee(Protocol):
         ...
 
 
-def _check_at_least(name: str, value: float, least: float) -> None:
-    if not value >= least:
-        raise InvalidParameterError(name, f"got {value!r}", allowed=f"at least {least:g}")
+def check_diversity(l: float, variant: DiversityVariant) -> None:  # noqa: E741  # the field's own name
+    """Refuse a level that every class has: one value, or an entropy of at least log(1)."""
+    if variant == "entropy":
+        if not 1 < l < math.inf:
+            raise InvalidParameterError("l", f"got {l!r}", allowed="above 1 for entropy l-diversity")
+    elif not LEAST_CROWD <= l < math.inf:
+        raise InvalidParameterError("l", f"got {l!r}", allowed=f"at least {LEAST_CROWD}")
+
+
+def _check_share(name: str, value: float) -> None:
+    """Refuse what is no share, and all: every table keeps to it."""
+    if not 0 <= value < 1:
+        raise InvalidParameterError(name, f"got {value!r}", allowed="from 0 and below 1")
 
 
 class _MayLeaveOut:
@@ -83,7 +94,7 @@ class _Crowd(AsDict):
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        check_whole("k", self.k)
+        check_whole("k", self.k, LEAST_CROWD)
 
     def is_met_by(self, level: float) -> bool:
         """Whether the smallest number found is large enough."""
@@ -183,9 +194,7 @@ class UniquePatterns(AsDict):
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if not 0 <= self.max_unique_fraction <= 1:
-            problem = f"got {self.max_unique_fraction!r}"
-            raise InvalidParameterError("max_unique_fraction", problem, allowed="between 0 and 1")
+        _check_share("max_unique_fraction", self.max_unique_fraction)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -213,7 +222,7 @@ class LDiversity(_MayLeaveOut, AsDict):
 
     def __post_init__(self) -> None:
         self._check_protected()
-        _check_at_least("l", self.l, 1)
+        check_diversity(self.l, self.variant)
         if (self.variant == "recursive") != (self.c is not None):
             raise InvalidParameterError(
                 "c", f"got {self.c!r}", allowed="given for recursive l-diversity and only there"
@@ -247,8 +256,7 @@ class TCloseness(_MayLeaveOut, AsDict):
 
     def __post_init__(self) -> None:
         self._check_protected()
-        if not 0 <= self.t <= 1:
-            raise InvalidParameterError("t", f"got {self.t!r}", allowed="between 0 and 1")
+        _check_share("t", self.t)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""

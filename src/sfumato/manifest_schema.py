@@ -83,9 +83,23 @@ def _promise(kind: str, fields: Mapping[str, Form], *, may_leave_out: bool = Fal
     return _record({"kind": _is(kind), **fields, **said}, {"protected": _TEXTS} if may_leave_out else {})
 
 
-_CROWD = {"k": _COUNT, "columns": _TEXTS}
-_DIVERSE = {"l": _NUMBER, "sensitive": _TEXT, "columns": _TEXTS, "variant": _word("distinct", "entropy", "recursive")}
-_CLOSE = {"t": _NUMBER, "sensitive": _TEXT, "columns": _TEXTS, "distance": _word("equal", "ordered")}
+_FROM_TWO: Form = {**_COUNT, "minimum": 2}  # 1 promises nothing
+_SHARE = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
+_CROWD: dict[str, Form] = {"k": _FROM_TWO, "columns": _TEXTS}
+_ABOVE_ONE = {"type": "number", "exclusiveMinimum": 1}
+_DIVERSE: dict[str, Form] = {
+    "l": _ABOVE_ONE,
+    "sensitive": _TEXT,
+    "columns": _TEXTS,
+    "variant": _word("distinct", "entropy", "recursive"),
+}
+_CLOSE: dict[str, Form] = {
+    "t": _SHARE,
+    "sensitive": _TEXT,
+    "columns": _TEXTS,
+    "distance": _word("equal", "ordered"),
+}
+_IN_BUCKETS: dict[str, Form] = {"columns": _TEXTS, "bucket": _TEXT}
 _BREACH = {
     "max_breach_increase": _NUMBER,
     "sensitive": _TEXT,
@@ -109,13 +123,11 @@ _GUARANTEE = {
         _promise("kk-anonymity", _CROWD),
         _promise("global-anonymity", _CROWD),
         _promise("containment", {**_CROWD, "reveals": _list(_word("ones", "zeros", "both"))}),
-        _promise("unique-patterns", {"max_unique_fraction": _NUMBER, "columns": _TEXTS}),
+        _promise("unique-patterns", {"max_unique_fraction": _SHARE, "columns": _TEXTS}),
         _promise("l-diversity", {**_DIVERSE, "c": _NUMBER_OR_NULL}, may_leave_out=True),
         _promise("t-closeness", _CLOSE, may_leave_out=True),
-        _promise("bucket-size", {"columns": _TEXTS, "bucket": _TEXT, "k": _COUNT}),
-        _promise(
-            "bucket-diversity", {"columns": _TEXTS, "bucket": _TEXT, "l": _COUNT, "sensitive": _TEXT, "beside": _TEXTS}
-        ),
+        _promise("bucket-size", {**_IN_BUCKETS, "k": _FROM_TWO}),
+        _promise("bucket-diversity", {**_IN_BUCKETS, "l": _FROM_TWO, "sensitive": _TEXT, "beside": _TEXTS}),
         _promise("breach-bound", _BREACH),
         _promise("privacy-gain", _GAIN),
         _promise("differential-privacy", {"epsilon": _NUMBER, "columns": _TEXTS, "neighbours": _TEXT}),
@@ -355,7 +367,8 @@ def _lenient(form: Any) -> Any:
         return [_lenient(part) for part in form]
     if not isinstance(form, dict):
         return form
-    parts = {key: _lenient(part) for key, part in form.items() if key != "pattern"}
+    limits = ("pattern", "minimum", "exclusiveMinimum", "exclusiveMaximum")
+    parts = {key: _lenient(part) for key, part in form.items() if key not in limits}
     if "oneOf" in parts:
         parts["anyOf"] = parts.pop("oneOf")  # with further keys, more than one may fit
     return {key: part for key, part in parts.items() if not (key == "additionalProperties" and part is False)}

@@ -21,7 +21,11 @@ class AsDict:
         return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
 
 
-def check_whole(name: str, value: object) -> None:
-    """Refuse what is no whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidParameterError(name, f"got {value!r}", allowed="a whole number of at least 1")
+LEAST_CROWD = 2
+"""Fewest rows, or different values, that a promise is about: every row is one of at least 1, so 1 promises nothing."""
+
+
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Refuse what is no whole number of at least 1, or another least one."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidParameterError(name, f"got {value!r}", allowed=f"a whole number of at least {least}")

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from sfumato.audit.columns import Declared
 from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import InputError, ManifestError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
-from sfumato.table.coding import Table
 from sfumato.table.formats import WRITABLE
 from sfumato.table.large import LargeTable, Told, open_large
 from sfumato.table.parquet_folder import refuse_more_than_parts
@@ -34,7 +34,7 @@ def audit_published(
     manifest_path: str | Path,
     *,
     original: AnyTable | None = None,
-    check_roles: bool = False,
+    check_roles: Declared = False,
 ) -> AuditReport:
     """Audit a release that stands on disk, with all hashes; the roles of the original only where it was described."""
     manifest, entries = read_manifest(Path(manifest_path))
@@ -61,11 +61,15 @@ def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:
 
 
 def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
-    """Read a released file the way its manifest describes it: no column and no value is guessed."""
+    """Read a released file the way its manifest describes it: no column and no value is guessed.
+
+    A missing cell has one spelling in a release, see :func:`_spelled`: every other text is a value, so that rows are
+    told apart by what is written there, whatever texts the manifest lists as missing.
+    """
     refuse_more_than_parts(path)
     columns = _released_columns(manifest)
     options = _released_options(manifest)
-    tokens = manifest.missing_tokens
+    tokens = options.missing
     try:
         if options.format == "libsvm":
             return _named(read_table(path, options=options), columns, tokens)
@@ -85,32 +89,15 @@ def open_released(path: str | Path, manifest: Manifest, memory: int, *, told: To
 def released_by(manifest: Manifest, opened: Callable[[Schema | None, ReadOptions], Opened]) -> Opened:
     """Let a function open a release as its manifest describes it, or, if it is not that, as it is."""
     options = _released_options(manifest)
-    columns, tokens = _released_columns(manifest), manifest.missing_tokens
     try:
-        return opened(Schema.of(columns, tokens), options)
+        return opened(Schema.of(_released_columns(manifest), options.missing), options)
     except (SchemaError, InputError):
         return opened(None, options)  # the audit says in which way it differs
 
 
-def open_original(
-    path: str | Path, manifest: Manifest, options: ReadOptions, memory: int, *, told: Told | None = None
-) -> LargeTable:
-    """Open the table that a release came from, with the missing tokens that its manifest states."""
-    return original_by(
-        manifest,
-        options,
-        lambda schema, options: open_large(path, memory=memory, schema=schema, options=options, told=told),
-    )
-
-
-def original_by(
-    manifest: Manifest, options: ReadOptions, opened: Callable[[Schema | None, ReadOptions], Opened]
-) -> Opened:
-    """Let a function open the table that a release came from, with the missing tokens that its manifest states."""
-    options = _original_options(manifest, options)
-    table = opened(None, options)
-    schema = _with_own_tokens(table.schema, manifest)
-    return table if schema is None else opened(schema, options)
+def open_original(path: str | Path, options: ReadOptions, memory: int, *, told: Told | None = None) -> LargeTable:
+    """Open the table that a release came from; what means missing there the reader says, never the manifest."""
+    return open_large(path, memory=memory, options=original_options(options), told=told)
 
 
 def _released_options(manifest: Manifest) -> ReadOptions:
@@ -123,12 +110,23 @@ def _released_options(manifest: Manifest) -> ReadOptions:
         raise ManifestError(problem, hint=f"known: {', '.join(WRITABLE)}")
     content_format = str(output_format).removesuffix(".gz")
     delimiter = {"csv": ",", "tsv": "\t"}.get(content_format)
-    return ReadOptions(format=content_format, encoding="utf-8", delimiter=delimiter, missing=manifest.missing_tokens)
+    spelled = _spelled(manifest, manifest.missing_tokens)
+    return ReadOptions(format=content_format, encoding="utf-8", delimiter=delimiter, missing=spelled)
+
+
+def _spelled(manifest: Manifest, tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the one text by which a release spells a missing cell; a Parquet file has nulls and needs none."""
+    if manifest.output.get("format") == "parquet":
+        return ()
+    if manifest.output.get("format") == "excel" and len(manifest.output["columns"]) == 1:
+        return ("", next((token for token in tokens if token), ""))  # where a row of nothing would be no row
+    return ("",) if "" in tokens or not tokens else tokens[:1]
 
 
 def _released_columns(manifest: Manifest) -> list[Column]:
     try:
-        return [_column(entry) for entry in manifest.output["columns"]]
+        columns = [_column(entry) for entry in manifest.output["columns"]]
+        return [c if c.missing is None else replace(c, missing=_spelled(manifest, c.missing)) for c in columns]
     except (KeyError, TypeError, ValueError, AttributeError):
         problem = "does not describe the released columns"
         raise ManifestError(problem) from None
@@ -168,23 +166,11 @@ def _named(table: AnyTable, columns: Sequence[Column], tokens: tuple[str, ...]) 
     return table
 
 
-def read_original(path: str | Path, manifest: Manifest, options: ReadOptions) -> AnyTable:
-    """Read the table that a release came from, with the missing tokens that its manifest states."""
-    options = _original_options(manifest, options)
-    table = read_table(path, options=options)
-    schema = _with_own_tokens(table.schema, manifest) if isinstance(table, Table) else None
-    return table if schema is None else read_table(path, schema=schema, options=options)
+def read_original(path: str | Path, options: ReadOptions) -> AnyTable:
+    """Read the table that a release came from; what means missing there the reader says, never the manifest."""
+    return read_table(path, options=original_options(options))
 
 
-def _original_options(manifest: Manifest, options: ReadOptions) -> ReadOptions:
-    return replace(options, missing=manifest.missing_tokens, complete_rows_only=False, mixed_as_text=True)
-
-
-def _with_own_tokens(schema: Schema, manifest: Manifest) -> Schema | None:
-    """Give columns the missing tokens that a manifest states of them; ``None`` where it states none."""
-    own = manifest.missing_tokens_by_column
-    if not own:
-        return None
-    columns = [replace(c, missing=own.get(c.name, c.missing)) for c in schema]
-    kinds = [replace(c, kind=Kind.CATEGORICAL) if c.name in own else c for c in columns]
-    return Schema.of(kinds, manifest.missing_tokens)
+def original_options(options: ReadOptions) -> ReadOptions:
+    """Give the options by which an original is read to be compared: all its rows, mixed cells as text."""
+    return replace(options, complete_rows_only=False, mixed_as_text=True)

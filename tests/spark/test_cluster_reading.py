@@ -279,9 +279,8 @@ def test_a_release_that_counts_cannot_follow_is_not_accused(spark, tmp_path):
 
     report = audit_cluster_file(spark, made.table_path, made.manifest_path, MEMORY, original=original, check_roles=True)
 
-    (failed,) = [check for check in report.checks if not check.passed]
-    assert failed.name == "cells"
-    assert failed.message.startswith("NOT CHECKED")
+    assert report.passed
+    assert "cells" in {one.name for one in report.unchecked}
     assert audit_published(made.table_path, made.manifest_path, original=table).passed
 
 

@@ -155,7 +155,7 @@ def test_the_release_is_the_one_made_out_of_core(spark, tmp_path, monkeypatch, o
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
     assert found.audit.levels == expected.audit.levels
     assert found.release.manifest.suppressed_rows
-    assert "the order of the rows" in found.audit.checks[-1].message
+    assert any("the order of the rows" in one.message for one in found.audit.unchecked if one.name == "row-order")
     assert found.release.manifest.output["sha256"] == folder_sha256(found.table_path)
     assert all(name.startswith("part-") for name in files_in(found.table_path))
     assert audit_large_file(found.table_path, found.manifest_path, MEMORY).passed

@@ -471,7 +471,7 @@ def test_the_page_knows_the_methods_of_the_command_line():
     ("number", "method", "fields", "label"),
     [
         (2, "width", {"width": "10"}, "[20, 39]"),
-        (2, "quantile", {"intervals": "2"}, "[35, 59]"),
+        (2, "quantile", {"intervals": "2"}, "≥ 35"),
         (2, "cuts", {"cuts": "0,40,50,65", "merge": "2"}, "[40, 49]"),
         (3, "mask", {"step": "1"}, "0214*"),
         (4, "groups", {"order": "nurse,doctor,cook,waiter"}, "[nurse, doctor]"),

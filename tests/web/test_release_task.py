@@ -246,8 +246,7 @@ def test_every_phase_is_told_and_the_audit_is_logged(tmp_path, quick):
     (tmp_path / "job").mkdir()
     tell = Told()
     result = tasks.make(tmp_path / "job", tell, project=str(project), quick=quick)
-    n_checks = len(result["summary"]["audit"]["checks"])
-    assert f"The audit confirms the release: all {n_checks} checks passed." in tell.lines
+    assert f"The audit ends in: {result['summary']['audit']['last_line']}." in tell.lines
     phases = [what for done, total, what in tell.steps if (done, total) == (0, 0)]
     assert phases == [
         "releasing by mondrian",

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.audit.beside import Beside
-from sfumato.audit.checks import Check, listed
+from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.columns import Columns
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -117,7 +117,7 @@ def lower_end(scores: Numbers, baseline: Numbers, confidence: float) -> float:
 
 def check_breach_promises(
     claims: Claims, original: Columns | None, check_roles: bool, telling: Telling | None = None
-) -> Iterator[Check]:
+) -> Iterator[Check | Unchecked]:
     """Whether a bound compares with what it should, and what it protects is not simply released.
 
     ``telling`` finds the columns among some that determine another one; without it they are looked up in the rows.
@@ -127,7 +127,11 @@ def check_breach_promises(
         if isinstance(guarantee, BreachBound):
             yield _check_baseline(guarantee, claims, original if check_roles else None)
             yield _check_sensitive(guarantee, claims, original, check_roles)
-            yield _check_numeric(guarantee, original if check_roles else None)
+            if original is not None and check_roles:
+                yield _check_numeric(guarantee, original)
+            else:
+                said = "whether the columns compared with are all quasi-identifiers of the original, with their kinds"
+                yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
             if original is not None and guarantee.sensitive in original:
                 yield _check_given_away(guarantee, claims, original, telling)
 
@@ -141,20 +145,16 @@ def _check_baseline(guarantee: BreachBound, claims: Claims, original: Columns | 
         wrong = sorted(quasi ^ set(guarantee.baseline))
     said = f"are not the original's quasi-identifiers: {listed(wrong)}"
     if not wrong:
-        unchecked = "were released or dropped; NOT CHECKED whether they are all quasi-identifiers of the original"
-        said = unchecked if original is None else "are the original's quasi-identifiers"
+        said = "were released or dropped" if original is None else "are the original's quasi-identifiers"
     return Check(f"{guarantee.kind}: compared with", not wrong, f"{guarantee.kind}: the columns compared with {said}")
 
 
-def _check_numeric(guarantee: BreachBound, original: Columns | None) -> Check:
+def _check_numeric(guarantee: BreachBound, original: Columns) -> Check:
     """Compare with the declared kinds: who takes categories for numbers, or numbers for categories, is weak."""
-    name, said = f"{guarantee.kind}: numbers", "NOT CHECKED whether they are the original's, whose kinds were not given"
-    wrong: list[str] = []
-    if original is not None:
-        kinds = {column: original.describe(column).kind for column in guarantee.baseline if column in original}
-        wrong = [column for column, kind in kinds.items() if (kind is Kind.NUMERIC) != (column in guarantee.numeric)]
-        said = f"are not the original's: {listed(wrong)}" if wrong else "are the original's"
-    return Check(name, not wrong, f"{guarantee.kind}: the columns taken as numbers {said}")
+    kinds = {column: original.describe(column).kind for column in guarantee.baseline if column in original}
+    wrong = [column for column, kind in kinds.items() if (kind is Kind.NUMERIC) != (column in guarantee.numeric)]
+    said = f"are not the original's: {listed(wrong)}" if wrong else "are the original's"
+    return Check(f"{guarantee.kind}: numbers", not wrong, f"{guarantee.kind}: the columns taken as numbers {said}")
 
 
 def _check_sensitive(guarantee: BreachBound, claims: Claims, original: Columns | None, check_roles: bool) -> Check:
@@ -169,8 +169,7 @@ def _check_sensitive(guarantee: BreachBound, claims: Claims, original: Columns |
     if wrong:
         said = f"columns to be protected are released: {listed(sorted(wrong))}"
     elif original is None or not check_roles:
-        said = "NOT CHECKED whether a released column is sensitive in the original, whose roles were not given"
-        said += "; the column to be protected is released as the target" if name in released else ""
+        said = "the column to be protected is released as the target" if name in released else "it is not released"
     elif name in released:
         said = "the column to be protected is the original's target, which recipients predict"
     else:

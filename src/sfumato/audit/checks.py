@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, Self
 
-from sfumato.errors import AuditFailedError
+from sfumato.errors import AuditFailedError, InvalidParameterError
 from sfumato.guarantees import ROUNDING
 
 Verdict = Literal["confirmed", "confirmed except", "refused"]
+
+EXCEPTIONS: Mapping[str, str] = {
+    "original": "the release was not compared with the table that it came from",
+    "roles": "the roles of released columns were taken from the manifest",
+    "promises": "a promise was not measured",
+    "format": "the manifest is of an older version",
+    "figures": "figures of the manifest were not computed again",
+    "order": "the order of an ordered column was taken from the manifest",
+    "cells": "cells of some columns were not compared with the original's",
+    "row-order": "the order of the rows was not compared with the original's",
+    "spelling": "spellings of some columns were not looked at",
+    "bytes": "bytes of the release are not accounted for",
+    "compression": "the bytes of a compressed file were not made again",
+    "writer": "the bytes of a file were not made again",
+    "epsilon": "differential privacy is a property of the mechanism",
+    "noise": "whether noise was added cannot be told",
+}
+"""What an audit may be unable to check, by the word under which a reader accepts that."""
+
+
+GIVE_ORIGINAL = "give the original"
+DECLARE = "declare the roles of all columns"
+IN_MEMORY = "audit it in memory"
+"""Remedies that several checks name."""
 
 
 def agrees_in_three_digits(stated: float, found: float) -> bool:
@@ -54,20 +78,36 @@ class Unchecked:
     message: str
     remedy: str = ""
 
+    def __post_init__(self) -> None:
+        if self.name not in EXCEPTIONS:
+            raise AssertionError(self.name)  # what is not listed there nobody could accept
+
 
 @dataclass(frozen=True)
 class AuditReport:
-    """All checks of a release. It passes when there is at least one check and none failed."""
+    """All checks of a release. It passes when there is at least one check and none failed.
+
+    A report that passes is no confirmation: see ``verdict``.
+    """
 
     checks: tuple[Check, ...]
     levels: tuple[float | str | None, ...] = ()
     """Level found of each promised guarantee, in the manifest's order; ``None`` where none can be measured."""
     unchecked: tuple[Unchecked, ...] = ()
     """What could not be checked: with any of it a release that passes is confirmed except for that."""
+    accepted: tuple[str, ...] = ()
+    """Names of exceptions that the reader accepts; they stay listed."""
+
+    @classmethod
+    def of(cls, found: Iterable[Check | Unchecked], levels: Iterable[float | str | None] = ()) -> Self:
+        """Sort what was found into the checks that were made and those that could not be."""
+        every = list(found)
+        unchecked = tuple(one for one in every if isinstance(one, Unchecked))
+        return cls(tuple(one for one in every if isinstance(one, Check)), tuple(levels), unchecked)
 
     @property
     def passed(self) -> bool:
-        """Whether the audit confirms the release."""
+        """Whether no check failed, and there is one."""
         return bool(self.checks) and all(check.passed for check in self.checks)
 
     @property
@@ -76,6 +116,56 @@ class AuditReport:
         if not self.passed:
             return "refused"
         return "confirmed except" if self.unchecked else "confirmed"
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the audit confirms the release, except at most for what the reader accepts."""
+        return self.passed and {one.name for one in self.unchecked} <= set(self.accepted)
+
+    def accepting(self, names: Iterable[str]) -> Self:
+        """Accept exceptions by their names.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is no such exception.
+
+        Examples
+        --------
+        >>> found = AuditReport((Check("rows", True, ""),), unchecked=(Unchecked("roles", ""),))
+        >>> found.verdict, found.is_accepted, found.accepting(["roles"]).is_accepted
+        ('confirmed except', False, True)
+        """
+        accepted = tuple(dict.fromkeys(names))
+        if not set(accepted) <= set(EXCEPTIONS):
+            allowed = f"names of exceptions ({', '.join(EXCEPTIONS)})"
+            raise InvalidParameterError("accepted exceptions", "got another", allowed=allowed)
+        return replace(self, accepted=accepted)
+
+    @property
+    def last_line(self) -> str:
+        """Say the end in one line that is enough for a reader.
+
+        Examples
+        --------
+        >>> AuditReport((Check("rows", True, ""),), unchecked=(Unchecked("roles", "", "declare roles"),)).last_line
+        'confirmed except: roles — 1 check holds, 1 could not be made; to make it, declare roles'
+        """
+        n_good, n_all = sum(check.passed for check in self.checks), len(self.checks)
+        if not self.passed:
+            n_bad = n_all - n_good
+            why = self.failures[0] if self.failures else "nothing was checked"
+            more = f" (and {n_bad - 1} more)" if n_bad > 1 else ""
+            return f"refused: {n_bad} of {n_all} checks {'does' if n_bad == 1 else 'do'} not hold: {why}{more}"
+        held = f"{n_good} {'check holds' if n_good == 1 else 'checks hold'}"
+        if not self.unchecked:
+            return f"confirmed: all {held}" if n_good > 1 else f"confirmed: {held}"
+        names = list(dict.fromkeys(one.name for one in self.unchecked))
+        shown = [f"{name} (accepted)" if name in self.accepted else name for name in names]
+        remedies = list(dict.fromkeys(one.remedy for one in self.unchecked if one.remedy))
+        n_open = len(self.unchecked)
+        to_make = f"; to make {'it' if n_open == 1 else 'them'}, {'; '.join(remedies)}" if remedies else ""
+        return f"confirmed except: {', '.join(shown)} — {held}, {n_open} could not be made{to_make}"
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -94,6 +184,7 @@ class AuditReport:
             "verdict": self.verdict,
             "checks": [asdict(check) for check in self.checks],
             "unchecked": [asdict(exception) for exception in self.unchecked],
+            "accepted": list(self.accepted),
         }
 
 

@@ -123,6 +123,7 @@ class Claims:
     columns: tuple[ClaimedColumn, ...]
     parameters: Mapping[str, Any]
     missing_tokens: tuple[str, ...]
+    missing_by_column: Mapping[str, tuple[str, ...]]
     drops_incomplete_rows: bool
     n_incomplete_dropped: int
     dropped_columns: tuple[str, ...]
@@ -131,6 +132,8 @@ class Claims:
     promises: tuple[Promise, ...]
     stated_risk: Mapping[str, Any]
     stated_utility: Mapping[str, Any]
+    stated_sections: tuple[str, ...] = ()
+    """Names of the parts of the evidence."""
     versions: Mapping[str, str] = field(default_factory=dict)
     seed: Any = None
     perturbation: ClaimedPerturbation | None = None
@@ -179,6 +182,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         columns=columns,
         parameters=mechanism.entry("parameters").data,
         missing_tokens=missing.texts("tokens"),
+        missing_by_column=missing.texts_by_name("columns") if "columns" in missing.data else {},
         drops_incomplete_rows=says_rows and missing.one_of("rows", ("kept", "dropped")) == "dropped",
         n_incomplete_dropped=missing.count("n_dropped") if says_rows else 0,
         dropped_columns=top.texts("dropped_columns"),
@@ -187,6 +191,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         promises=tuple(_promise(entry) for entry in top.entries("guarantees")),
         stated_risk=_Entry(top.entry("evidence").data.get("risk", {}), "evidence.risk").data,
         stated_utility=_Entry(top.entry("evidence").data.get("utility", {}), "evidence.utility").data,
+        stated_sections=tuple(top.entry("evidence").data),
         versions=top.entry("versions").data,
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
@@ -280,6 +285,10 @@ class _Entry:
         if list(found) != sorted(set(found)):
             raise self._refuse(key, "a list of ascending numbers")
         return tuple(found)
+
+    def texts_by_name(self, key: str) -> dict[str, tuple[str, ...]]:
+        named = self.entry(key)
+        return {name: named.texts(name) for name in named.data}
 
     def counts_by_name(self, key: str) -> dict[str, int]:
         named = self.entry(key)

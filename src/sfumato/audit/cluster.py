@@ -11,17 +11,17 @@ import pyarrow as pa
 
 from sfumato.audit.beside import PENALTY
 from sfumato.audit.cell_rules import cell_rules
-from sfumato.audit.checks import AuditReport, Check, Unchecked, listed
+from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
 from sfumato.audit.claims import Claims, read_claims
 from sfumato.audit.cluster_rows import Frame, TooManyRowsError, check_whole_rows, grouped_rows
-from sfumato.audit.columns import Columns
+from sfumato.audit.columns import Columns, Declared
 from sfumato.audit.counted_claims import beyond_counts, check_open_kinds, judged_together
 from sfumato.audit.fidelity import check_description, check_rows
 from sfumato.audit.file_bytes import check_file
 from sfumato.audit.spelling import NAME as SPELLING
 from sfumato.audit.spelling import SPELLED, check_spelling
 from sfumato.audit.values import is_text
-from sfumato.audit.verify import audit_release, sort_found, types_of, values_of
+from sfumato.audit.verify import audit_release, open_questions, types_of, values_of, without_open_questions
 from sfumato.errors import InputError
 from sfumato.schema import Schema
 from sfumato.table.coding import Table
@@ -69,12 +69,12 @@ def audit_cluster(
     released_sha256: str | None = None,
     original_sha256: str | None = None,
     file: str | Path | None = None,
-    check_roles: bool = False,
+    check_roles: Declared = False,
 ) -> AuditReport:
     """Check a release against its manifest and its original as :func:`audit_release` does, with the rows on a cluster.
 
-    What is not checked is said by a check named ``on a cluster``, which fails if a promise or how the release came
-    about cannot be judged.
+    What cannot be judged on a cluster is an exception; where that is a promise, or how the release came about, a check
+    named ``on a cluster`` fails.
 
     Parameters
     ----------
@@ -100,17 +100,18 @@ def audit_cluster(
     found = audit_release(
         counted, manifest, released_sha256=released_sha256, original_sha256=original_sha256, check_audited_values=True
     )
-    checks = [*found.checks, *check_open_kinds(released.outline, claims)]
-    unchecked = [*found.unchecked]
+    more: list[Check | Unchecked] = [*check_open_kinds(released.outline, claims)]
     if file is not None:
-        sort_found(_check_bytes(file, released_sha256, released, original, claims), checks, unchecked)
+        more.extend(_check_bytes(file, released_sha256, released, original, claims))
     if original is not None:
-        checks.extend(_check_beside(released, counted, original, claims, check_roles, most_cells))
-    checks.append(_not_checked(released, original, claims))
+        found = without_open_questions(found)
+        more.extend(_check_beside(released, counted, original, claims, check_roles, most_cells))
+        more.extend(_not_checked(released, original, claims))
+        more.extend(open_questions(claims, Columns(original.outline), check_roles))
     for table in (released, original):
         if table is not None:
             table.ensure_unchanged()
-    return AuditReport(tuple(checks), found.levels, tuple(unchecked))
+    return AuditReport.of([*found.checks, *found.unchecked, *more], found.levels)
 
 
 def _check_bytes(
@@ -149,9 +150,9 @@ def _check_beside(
     counted: CountedTable,
     original: RowsOnCluster,
     claims: Claims,
-    check_roles: bool,
+    check_roles: Declared,
     most_cells: int,
-) -> Iterator[Check]:
+) -> Iterator[Check | Unchecked]:
     before, after = Columns(original.outline), Columns(released.outline)
     yield from check_description(before, claims, check_roles)
     rows = check_rows(after, before, claims, 0)
@@ -163,14 +164,12 @@ def _check_beside(
     yield check_whole_rows(released, counted, original, rules, claims, most_cells)
 
 
-def _not_checked(released: RowsOnCluster, original: RowsOnCluster | None, claims: Claims) -> Check:
-    """Say what the audit in memory checks and this one does not."""
-    left_out = []
-    if original is not None:
-        tables = (released, original)
-        long = [n for n in claims.names() if any(n in table.schema and table.is_open(n) for table in tables)]
-        left_out += ["the order of the rows, which a cluster does not keep"]
-        left_out += [f"whether one value has two spellings in {listed(long)}"] if long else []
-        left_out += ["the stated certainty penalty"] if PENALTY in claims.stated_utility else []
-    said = "; ".join(left_out) or "nothing that the audit in memory checks"
-    return Check(_NAME, True, f"not checked on a cluster: {said}")
+def _not_checked(released: RowsOnCluster, original: RowsOnCluster, claims: Claims) -> Iterator[Unchecked]:
+    """Name what the audit in memory checks and this one does not."""
+    tables = (released, original)
+    long = [n for n in claims.names() if any(n in table.schema and table.is_open(n) for table in tables)]
+    yield Unchecked("row-order", "the order of the rows, which a cluster does not keep", IN_MEMORY)
+    if long:
+        yield Unchecked("spelling", f"whether one value has two spellings in {listed(long)}", IN_MEMORY)
+    if PENALTY in claims.stated_utility:
+        yield Unchecked("figures", "the stated certainty penalty", IN_MEMORY)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.cell_rules import CellRule, FittingRule
-from sfumato.audit.checks import Check
+from sfumato.audit.checks import IN_MEMORY, Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.count_matching import UnmatchedError
 from sfumato.audit.label_matching import TooManyLayersError, matched_rows
@@ -57,7 +57,7 @@ def check_whole_rows(
     rules: Sequence[CellRule],
     claims: Claims,
     most_cells: int,
-) -> Check:
+) -> Check | Unchecked:
     """Whether the released rows follow from as many rows of the original, all but those stated as suppressed.
 
     Parameters
@@ -77,17 +77,17 @@ def check_whole_rows(
     except TooManyRowsError:
         return _not_checked(f"more than {most_cells:,} distinct rows do not fit in the memory given")
     except TooManyLayersError:
-        return _not_checked("cells overlap in too many ways for a cluster (audit it in memory)")
+        return _not_checked("cells overlap in too many ways for a cluster")
     except UnmatchedError:
-        return _not_checked("cells overlap, and counts do not tell which rows became which (audit it in memory)")
+        return _not_checked("cells overlap, and counts do not tell which rows became which")
     if are_same:
         return Check("cells", True, f"the cells of {len(rules):,} released columns follow from the original")
     said = "released rows are not rows of the original"
     return Check("cells", False, f"cells do not follow from the original: {said}")
 
 
-def _not_checked(reason: str) -> Check:
-    return Check("cells", False, f"NOT CHECKED whether cells follow from the original, because {reason}")
+def _not_checked(reason: str) -> Unchecked:
+    return Unchecked("cells", f"whether cells follow from the original: {reason}", IN_MEMORY)
 
 
 def _too_long(rule: CellRule, released: RowsOnCluster, original: RowsOnCluster, claims: Claims) -> str:

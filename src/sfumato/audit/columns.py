@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.weighted import CountedTable
 
 AnyTable = Table | BinaryTable
+Declared = bool | Collection[str]
+"""Which columns of an original have roles that its holder declared: all, none, or these."""
 Rows = NDArray[np.int64]
 
 _ZERO_ONE = pa.array([0, 1], type=pa.int8())
@@ -50,6 +52,16 @@ class Columns:
         return tuple(name for name in self.names if self.describe(name).role is role)
 
     @property
+    def missing_tokens(self) -> tuple[str, ...]:
+        """Texts that were read as missing in columns that have none of their own."""
+        return self._coded.schema.missing
+
+    @property
+    def missing_by_column(self) -> dict[str, tuple[str, ...]]:
+        """Texts that were read as missing in columns that have some of their own."""
+        return {column.name: column.missing for column in self._coded.schema if column.missing is not None}
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Names of the columns that the table was made of: a computed feature counts as the column it came from."""
         return tuple(dict.fromkeys([*(feature.column for feature in self._features), *self._coded.schema.names()]))
@@ -60,6 +72,12 @@ class Columns:
             return Column(name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL)
         self._require(name)
         return self._coded.schema[name]
+
+    def declared(self, names: Declared) -> frozenset[str]:
+        """Names of the columns whose roles were declared; those of features always are."""
+        if names is True:
+            return frozenset(self.names)
+        return frozenset(self._position) | frozenset(names or ())
 
     def feature(self, name: str) -> Feature | None:
         """How a feature was computed; ``None`` for a coded column."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sfumato.audit.beside import Beside
-from sfumato.audit.checks import Check, listed
+from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.values import numbers_in
 from sfumato.entropy_guarantees import PrivacyGain
@@ -76,13 +76,16 @@ def _n_values(guarantee: PrivacyGain, name: str, beside: Beside) -> int:
     return n_original
 
 
-def check_gain_promises(claims: Claims, beside: Beside | None, check_roles: bool) -> Iterator[Check]:
+def check_gain_promises(claims: Claims, beside: Beside | None, check_roles: bool) -> Iterator[Check | Unchecked]:
     """Whether a gain counts only columns that are gone, and all columns that should be counted, with all values."""
     for promise in claims.promises:
         guarantee = promise.guarantee
         if isinstance(guarantee, PrivacyGain):
             yield _check_removed(guarantee, claims)
             yield _check_columns(guarantee, claims, beside if check_roles else None)
+            if beside is None or not check_roles:
+                said = "whether the columns counted are all quasi-identifiers of the original"
+                yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
             if beside is not None:
                 yield _check_values(guarantee, beside)
 
@@ -102,8 +105,7 @@ def _check_columns(guarantee: PrivacyGain, claims: Claims, beside: Beside | None
         wrong = sorted(set(beside.original.with_role(Role.QUASI_IDENTIFIER)) ^ set(guarantee.n_values))
     said = f"are not the original's quasi-identifiers: {listed(wrong)}"
     if not wrong:
-        unchecked = "were released or dropped; NOT CHECKED whether they are all quasi-identifiers of the original"
-        said = unchecked if beside is None else "are the original's quasi-identifiers"
+        said = "were released or dropped" if beside is None else "are the original's quasi-identifiers"
     return Check(f"{guarantee.kind}: counted columns", not wrong, f"{guarantee.kind}: the columns counted {said}")
 
 

@@ -1,7 +1,7 @@
 """Whether what a manifest states beside its promises is so: the risk that is left, rows left out, labels listed.
 
-Of the utility that a manifest states only the suppressed fraction and (beside the original) the certainty penalty of
-ranges and sets are computed anew. Losses and levels of hierarchies are not: the hierarchies are not in the release.
+Of the utility that a manifest states counts, the suppressed fraction and (beside the original) the certainty penalty of
+ranges and sets are computed anew. Other figures are the publisher's word, which is an exception.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from sfumato.audit.anonymity import anonymity_level, sample_uniques
 from sfumato.audit.buckets import largest_share, smallest_bucket
-from sfumato.audit.checks import Check, agrees_in_three_digits, listed
+from sfumato.audit.checks import Check, Unchecked, agrees_in_three_digits, listed
 from sfumato.audit.claims import Claims, is_number, is_synthetic
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.containment import containment_level
@@ -116,6 +116,70 @@ def _agrees(stated: float, found: float) -> bool:
     """Whether a figure is what was found; a whole number to the last digit."""
     is_count = isinstance(found, int) or float(found).is_integer()
     return abs(stated - found) <= ROUNDING if is_count else agrees_in_three_digits(stated, found)
+
+
+def check_counts(released: AnyTable, claims: Claims) -> Iterator[Check]:
+    """Count anew what the manifest states of columns, slices, buckets and flipped cells."""
+    columns, stated = Columns(released), claims.stated_utility
+    for name, count in COUNTED_ANEW.items():
+        if name in stated:
+            found = count(columns, claims)
+            label, passed = name.replace("_", " "), is_number(stated[name]) and found is not None
+            passed = passed and _agrees(stated[name], found or 0)
+            shown = "nothing" if found is None else f"{found:.6g}"
+            said = f"{label}: the manifest gives {stated[name]:.6g}, found {shown}"
+            yield Check(f"utility: {label}", passed, said if is_number(stated[name]) else f"{label}: no number")
+
+
+def _n_quasi(columns: Columns, claims: Claims) -> float:
+    return len(claims.names(Role.QUASI_IDENTIFIER))
+
+
+def _n_buckets(columns: Columns, claims: Claims) -> float | None:
+    bucket = claims.perturbation.bucket if claims.perturbation is not None else None
+    return columns.coded(bucket).n_distinct if bucket is not None and bucket in columns else None
+
+
+def _mean_bucket(columns: Columns, claims: Claims) -> float | None:
+    n_buckets = _n_buckets(columns, claims)
+    return columns.n_rows / n_buckets if n_buckets else None
+
+
+def _n_slices(columns: Columns, claims: Claims) -> float:
+    return len(claims.perturbation.slices) if claims.perturbation is not None else 0
+
+
+def _flipped(columns: Columns, claims: Claims) -> float | None:
+    n_cells = columns.n_rows * len(claims.names(Role.QUASI_IDENTIFIER))
+    return claims.perturbation.n_cells_changed / n_cells if claims.perturbation is not None and n_cells else None
+
+
+COUNTED_ANEW: Mapping[str, Callable[[Columns, Claims], float | None]] = {
+    "n_features_released": _n_quasi,
+    "n_columns_released": _n_quasi,
+    "n_groups": _n_buckets,
+    "n_buckets": _n_buckets,
+    "mean_rows_of_a_group": _mean_bucket,
+    "n_slices": _n_slices,
+    "flipped_fraction": _flipped,
+}
+"""Figures of the utility that counts show."""
+
+
+def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
+    """Name the figures that the publisher states and no check computes again."""
+    known = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS, *COUNTED_ANEW, "suppressed_fraction"}
+    known |= {"global_certainty_penalty"} if has_original else set()
+    parts = (claims.stated_utility, claims.stated_risk)
+    names = [name for part in parts for name, value in part.items() if name not in known and not _is_text(value)]
+    names += [name for name in claims.stated_sections if name not in ("utility", "risk")]
+    if names:
+        said = f"figures that the publisher states and no check computes again: {listed(names, most=20)}"
+        yield Unchecked("figures", said.replace("_", " "))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def check_samples(claims: Claims) -> Iterator[Check]:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from sfumato.audit.buckets import check_buckets
 from sfumato.audit.cell_rules import CellRule, Codes, cell_rules, codes_of
-from sfumato.audit.checks import Check, listed
+from sfumato.audit.checks import Check, Unchecked, listed
 from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, Claims
-from sfumato.audit.columns import Columns
+from sfumato.audit.columns import Columns, Declared
 from sfumato.audit.row_order import are_in_order
 from sfumato.audit.rules import GENERALIZED, HIERARCHY
 from sfumato.audit.values import matching_ids
@@ -34,8 +34,8 @@ class _Pair:
 
 
 def check_fidelity(
-    released: Columns, original: Columns, claims: Claims, *, check_roles: bool = False
-) -> Iterator[Check]:
+    released: Columns, original: Columns, claims: Claims, *, check_roles: Declared = False
+) -> Iterator[Check | Unchecked]:
     """Compare a release with the original that it claims to come from.
 
     Every released column must be an original column unchanged or a recoding by a stated rule, in the original's row
@@ -69,15 +69,19 @@ def check_fidelity(
         yield _check_subsequence(pairs, claims.suppressed_rows) if claims.suppressed_rows else _check_cells(pairs)
 
 
-def check_description(original: Columns, claims: Claims, check_roles: bool) -> Iterator[Check]:
-    """Compare what the manifest says of the original's columns with what they are."""
+def check_description(original: Columns, claims: Claims, check_roles: Declared) -> Iterator[Check | Unchecked]:
+    """Compare what the manifest says of the original's columns with what they are, as far as that was declared."""
+    declared = original.declared(check_roles)
     if claims.input_rows is not None:
         yield _check_input(original, claims)
-    yield _check_identifiers(original, claims, check_roles)
+    identifiers = frozenset(original.with_role(Role.IDENTIFIER))  # which no column is by default
+    if declared or identifiers:
+        yield _check_identifiers(claims, identifiers)
     yield _check_accounted(original, claims)
-    if check_roles:
-        yield _check_roles(original, claims)
-    yield from _check_kinds(original, claims, check_roles)
+    yield _check_missing(original, claims)
+    if declared:
+        yield _check_roles(original, claims, declared)
+    yield from _check_kinds(original, claims, check_roles is True)
 
 
 def _check_input(original: Columns, claims: Claims) -> Check:
@@ -90,11 +94,7 @@ def _check_input(original: Columns, claims: Claims) -> Check:
     return Check("original's size", passed, message, claims.input_rows, rows)
 
 
-def _check_identifiers(original: Columns, claims: Claims, check_roles: bool) -> Check:
-    identifiers = set(original.with_role(Role.IDENTIFIER))
-    if not identifiers and not check_roles:
-        said = "NOT CHECKED whether a released column is an identifier of the original, whose roles were not given"
-        return Check("identifiers", True, said)
+def _check_identifiers(claims: Claims, identifiers: frozenset[str]) -> Check:
     released = [name for name in claims.names() if name in identifiers]
     released += [r.name for r in claims.recodings.values() if r.column in identifiers and r.name not in released]
     said = f"identifiers of the original are released: {listed(released)}" if released else "no identifier is released"
@@ -119,27 +119,37 @@ def _check_accounted(original: Columns, claims: Claims) -> Check:
     return Check("dropped columns", not problems, said)
 
 
+def _check_missing(original: Columns, claims: Claims) -> Check:
+    """Whether the manifest reads those texts as missing that the original's reader does: others would hide values."""
+    stated = (claims.missing_tokens, dict(claims.missing_by_column))
+    passed = stated == (original.missing_tokens, original.missing_by_column)
+    said = "are those of the original's reader"
+    if not passed:
+        said = "are not those by which the original was read; if they are right, read the original by them"
+    return Check("missing", passed, f"the texts that the manifest lists as missing {said}")
+
+
 def _source(feature: Feature | None) -> str | None:
     return feature.column if feature else None
 
 
-def _check_roles(original: Columns, claims: Claims) -> Check:
-    """Whether a quasi-identifier of the original stays one, so that no promise passes it over."""
-    quasi = set(original.with_role(Role.QUASI_IDENTIFIER))
-    source = {name: r.column for name, r in claims.recodings.items()}
-    wrong = [
-        c.name
-        for c in claims.columns
-        if c.role is not Role.QUASI_IDENTIFIER and (c.name in quasi or source.get(c.name) in quasi)
-    ]
-    said = f"released under another role: {listed(wrong)}" if wrong else "are released as such"
-    return Check("original's roles", not wrong, f"quasi-identifiers of the original {said}")
+def _check_roles(original: Columns, claims: Claims, declared: frozenset[str]) -> Check:
+    """Whether columns are released under their declared roles: no promise speaks of a demoted quasi-identifier."""
+    wrong = []
+    for column in claims.columns:
+        recoding = claims.recodings.get(column.name)
+        names = (column.name, recoding.column if recoding is not None else column.name)
+        source = next((name for name in names if name in original and name in declared), None)
+        if source is not None and original.describe(source).role is not column.role:
+            wrong.append(column.name)
+    said = f"have another role in the manifest: {listed(wrong)}" if wrong else "are released under these roles"
+    return Check("original's roles", not wrong, f"columns whose roles were declared {said}")
 
 
-def _check_kinds(original: Columns, claims: Claims, check_roles: bool) -> Iterator[Check]:
+def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Iterator[Check | Unchecked]:
     """Whether ranges run over the original's own order; that of levels must be declared."""
     ranges = [r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY) and r.column in original]
-    ranges = [r for r in ranges if r.kind is Kind.ORDERED or (check_roles and r.kind is not Kind.CATEGORICAL)]
+    ranges = [r for r in ranges if r.kind is Kind.ORDERED or (is_described and r.kind is not Kind.CATEGORICAL)]
     described = {r.name: original.describe(r.column) for r in ranges}
     wrong: list[str] = []
     unknown: list[str] = []
@@ -147,11 +157,13 @@ def _check_kinds(original: Columns, claims: Claims, check_roles: bool) -> Iterat
         own = described[recoding.name]
         is_same = recoding.kind is own.kind and (own.kind is not Kind.ORDERED or recoding.domain == own.domain)
         if not is_same:
-            (wrong if check_roles or own.kind is Kind.ORDERED else unknown).append(recoding.name)
-    if ranges:
+            (wrong if is_described or own.kind is Kind.ORDERED else unknown).append(recoding.name)
+    if len(ranges) > len(unknown):
         said = f" are not those of the original: {listed(wrong)}" if wrong else " are those of the original"
-        said += f"; NOT CHECKED (give --project, which declares them): {listed(unknown)}" if unknown else ""
-        yield Check("order of cells", not (wrong or unknown), f"orders that the manifest states for ranges{said}")
+        yield Check("order of cells", not wrong, f"orders that the manifest states for ranges{said}")
+    if unknown:
+        said = f"whether the levels of {listed(unknown)} were joined in their own order, which was not declared"
+        yield Unchecked("order", said, "describe the original in a project")
 
 
 def check_rows(released: Columns, original: Columns, claims: Claims, n_incomplete: int) -> Check:

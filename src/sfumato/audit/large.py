@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,25 @@ from numpy.typing import NDArray
 from sfumato.audit.beside import PENALTY, Beside
 from sfumato.audit.block_counting import counted_rows
 from sfumato.audit.cell_rules import CellRule, Codes, cell_rules
-from sfumato.audit.checks import AuditReport, Check, listed
+from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
 from sfumato.audit.claims import Claims, read_claims
-from sfumato.audit.columns import Columns
+from sfumato.audit.columns import Columns, Declared
 from sfumato.audit.counted_claims import LEAST_DIFFERENT, PATTERNS, beyond_counts, check_open_kinds, judged_together
 from sfumato.audit.fidelity import check_description, check_order, check_rows
 from sfumato.audit.file_bytes import check_file
-from sfumato.audit.large_promises import COMPARED, judged_apart, judged_beside, sampled_estimates
+from sfumato.audit.large_promises import COMPARED, judged_apart, judged_beside
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.rules import GENERALIZED
 from sfumato.audit.spelling import check_spelling
 from sfumato.audit.values import is_text, meanings_beside
-from sfumato.audit.verify import audit_release, sort_found, types_of, values_of
+from sfumato.audit.verify import (
+    audit_release,
+    has_all_roles,
+    open_questions,
+    types_of,
+    values_of,
+    without_open_questions,
+)
 from sfumato.schema import Role
 from sfumato.table.large import LargeTable, Told
 
@@ -47,13 +53,13 @@ def audit_large(
     released_sha256: str | None = None,
     original_sha256: str | None = None,
     file: str | Path | None = None,
-    check_roles: bool = False,
+    check_roles: Declared = False,
     told: Told | None = None,
 ) -> AuditReport:
     """Check a release against its manifest and its original as :func:`audit_release` does, with no table in memory.
 
-    What is not checked is said by a check named ``out of core``, which fails if a promise or how the release came
-    about cannot be judged.
+    What cannot be judged out of core is an exception; where that is a promise, or how the release came about, a check
+    named ``out of core`` fails.
 
     Raises
     ------
@@ -77,21 +83,24 @@ def audit_large(
     )
     if not set(apart) <= set(names):
         found = judged_apart(found, claims, released, memory, told)
-    found = judged_beside(found, claims, released, original, memory=memory, check_roles=check_roles, told=told)
-    checks = [*found.checks, *check_open_kinds(released.outline, claims)]
-    unchecked = [*found.unchecked]
+    before = Columns(original.outline) if original is not None else None
+    found = found if before is None else without_open_questions(found)
+    has_roles = has_all_roles(before, check_roles)
+    found = judged_beside(found, claims, released, original, memory=memory, has_roles=has_roles, told=told)
+    more: list[Check | Unchecked] = [*check_open_kinds(released.outline, claims)]
     if file is not None:
-        before = None if original is None else types_of(Columns(original.outline))
-        judged = (check_file(file, claims, released_sha256), check_spelling(_values(released, claims), claims, before))
-        sort_found(chain(*judged), checks, unchecked)
+        more.extend(check_file(file, claims, released_sha256))
+        types = None if before is None else types_of(before)
+        more.extend(check_spelling(_values(released, claims), claims, types))
     if original is not None:
-        checks.extend(_check_beside(released, original, claims, check_roles, told))
-        checks.extend(_check_penalty(released, original, claims))
-    checks.append(_not_checked(released, original, claims))
+        more.extend(_check_beside(released, original, claims, check_roles, told))
+        more.extend(_check_penalty(released, original, claims))
+        more.extend(_not_checked(released, original, claims))
+        more.extend(open_questions(claims, before, check_roles))
     for table in (released, original):
         if table is not None:
             table.ensure_unchanged()
-    return AuditReport(tuple(checks), found.levels, tuple(unchecked))
+    return AuditReport.of([*found.checks, *found.unchecked, *more], found.levels)
 
 
 def _values(released: LargeTable, claims: Claims) -> dict[str, Iterable[pa.Array]]:
@@ -113,8 +122,8 @@ def large_risk_profile(table: LargeTable, *, memory: int, told: Told | None = No
 
 
 def _check_beside(
-    released: LargeTable, original: LargeTable, claims: Claims, check_roles: bool, told: Told | None
-) -> Iterator[Check]:
+    released: LargeTable, original: LargeTable, claims: Claims, check_roles: Declared, told: Told | None
+) -> Iterator[Check | Unchecked]:
     before, after = Columns(original.outline), Columns(released.outline)
     yield from check_description(before, claims, check_roles)
     rows = check_rows(after, before, claims, 0)
@@ -126,8 +135,8 @@ def _check_beside(
     rules = [rule for rule in every if rule is not None]
     long = [name for name, rule in zip(claims.names(), every, strict=True) if rule is None]
     if long:
-        said = f"whether cells of {listed(long)} follow from the original, for distinct values are too many"
-        yield Check("cells of long columns", False, f"NOT CHECKED out of core: {said}")
+        said = f"whether cells of {listed(long)} follow from the original: distinct values are too many out of core"
+        yield Unchecked("cells", said, IN_MEMORY)
     if not rules and long:
         return
     originals = _codes(original, rules, [rule.column for rule in rules], released, [rule.name for rule in rules], None)
@@ -216,14 +225,11 @@ def _as_text(meaning: Hashable) -> str:
     return f"other {float(meaning) if isinstance(meaning, Decimal) else meaning}"
 
 
-def _not_checked(released: LargeTable, original: LargeTable | None, claims: Claims) -> Check:
-    """Say what the audit in memory checks and this one does not."""
-    left_out = sampled_estimates(original, claims)
-    if original is not None:
-        tables = (released, original)
-        long = [n for n in claims.names() if any(_is_long(table, n) for table in tables)]
-        left_out += [f"whether one value has two spellings in {listed(long)}"] if long else []
-        is_left_out = PENALTY in claims.stated_utility and _long_generalized(released, original, claims)
-        left_out += ["the stated certainty penalty"] if is_left_out else []
-    said = "; ".join(left_out) or "nothing that the audit in memory checks"
-    return Check("out of core", True, f"not checked out of core: {said}")
+def _not_checked(released: LargeTable, original: LargeTable, claims: Claims) -> Iterator[Unchecked]:
+    """Name what the audit in memory checks and this one does not."""
+    tables = (released, original)
+    long = [n for n in claims.names() if any(_is_long(table, n) for table in tables)]
+    if long:
+        yield Unchecked("spelling", f"whether one value has two spellings in {listed(long)}", IN_MEMORY)
+    if PENALTY in claims.stated_utility and _long_generalized(released, original, claims):
+        yield Unchecked("figures", "the stated certainty penalty", IN_MEMORY)

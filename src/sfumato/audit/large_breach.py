@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.block_counting import spilling_connection
 from sfumato.audit.breach import check_breach_promises, counts_tell, estimate, figures_tell, sampled_rows
-from sfumato.audit.checks import Check
+from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.columns import Columns
 from sfumato.errors import InputError
@@ -43,14 +43,14 @@ FROM by_value
 
 
 def check_large_breach(
-    claims: Claims, original: LargeTable, check_roles: bool, memory: int, told: Told | None
-) -> Iterator[Check]:
+    claims: Claims, original: LargeTable, has_roles: bool, memory: int, told: Told | None
+) -> Iterator[Check | Unchecked]:
     """Check what a bound compares with and what it protects, with columns that give it away looked for in all rows."""
 
     def telling(names: Sequence[str], sensitive: str) -> list[str]:
         return telling_columns(original, names, sensitive, memory, told)
 
-    yield from check_breach_promises(claims, Columns(original.outline), check_roles, telling)
+    yield from check_breach_promises(claims, Columns(original.outline), has_roles, telling)
 
 
 def measure_large(guarantee: BreachBound, original: LargeTable, told: Told | None = None) -> float:

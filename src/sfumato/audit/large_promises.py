@@ -8,7 +8,7 @@ from sfumato.audit import entropy
 from sfumato.audit.beside import Beside
 from sfumato.audit.block_counting import least_different_values
 from sfumato.audit.breach import sample_words
-from sfumato.audit.checks import AuditReport, Check, agrees_in_three_digits
+from sfumato.audit.checks import AuditReport, Check, Unchecked, agrees_in_three_digits
 from sfumato.audit.claims import Claims, Promise, is_number
 from sfumato.audit.columns import Columns
 from sfumato.audit.counted_claims import LEAST_DIFFERENT
@@ -32,18 +32,18 @@ def judged_beside(
     original: LargeTable | None,
     *,
     memory: int,
-    check_roles: bool,
+    has_roles: bool,
     told: Told | None = None,
 ) -> AuditReport:
     """Put what the two files together show in the place of what the release alone shows of such promises.
 
-    Without an original nothing changes: such a promise then was not checked, and the audit fails.
+    Without an original nothing changes: such a promise then was not measured, which is an exception.
     """
     if original is None or not any(promise.guarantee.kind in COMPARED for promise in claims.promises):
         return found
     beside = Beside(Columns(released.outline), Columns(original.outline), claims)
-    checks = [*check_large_breach(claims, original, check_roles, memory, told)]
-    checks += check_gain_promises(claims, beside, check_roles)
+    checks: list[Check | Unchecked] = [*check_large_breach(claims, original, has_roles, memory, told)]
+    checks += check_gain_promises(claims, beside, has_roles)
     levels = []
     for promise, level in zip(claims.promises, found.levels, strict=True):
         own = list(_check_level(promise, original, beside, told)) if promise.guarantee.kind in COMPARED else []
@@ -64,11 +64,13 @@ def judged_apart(
     return _with_anew(found, [check_risk(LEAST_DIFFERENT, stated, least)], found.levels)
 
 
-def _with_anew(found: AuditReport, checks: Sequence[Check], levels: Sequence[float | str | None]) -> AuditReport:
+def _with_anew(
+    found: AuditReport, checks: Sequence[Check | Unchecked], levels: Sequence[float | str | None]
+) -> AuditReport:
     """Put checks in the place of those with the same names."""
-    anew = {check.name for check in checks}
+    anew = {check.name for check in checks if isinstance(check, Check)}
     kept = [check for check in found.checks if check.name not in anew]
-    return AuditReport((*kept, *checks), tuple(levels), found.unchecked)
+    return AuditReport.of([*kept, *found.unchecked, *checks], levels)
 
 
 def _check_level(promise: Promise, original: LargeTable, beside: Beside, told: Told | None) -> Iterator[Check]:
@@ -99,11 +101,3 @@ def _check_audited(promise: Promise, found: float) -> Check:
         return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
     said = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
     return Check(name, agrees_in_three_digits(stated, found), said, stated, found)
-
-
-def sampled_estimates(original: LargeTable | None, claims: Claims) -> list[str]:
-    """Say which promises were judged on a sample only."""
-    if original is None:
-        return []
-    found = [(promise.guarantee.kind, sample_words(promise.guarantee, original.n_rows)) for promise in claims.promises]
-    return [f"{kind} on more than a {sampled}" for kind, sampled in found if sampled]

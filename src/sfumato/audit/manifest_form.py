@@ -53,7 +53,7 @@ _REGION = frozenset({"baseline", "I", "II", "III", "IV"})
 _WHOLE_COLUMN = frozenset({"values", "as-is", "drop"})
 _ROWS = frozenset({"kept", "dropped"})
 
-_CROWD = {"k": "count", "columns": ["text"]}
+_CROWD = {"k": "crowd", "columns": ["text"]}
 _LEFT_OUT = {"protected?": ["text"]}
 _SAID = {"statement": "text", "audited": "number?"}
 _GUARANTEES = Kinds(
@@ -64,14 +64,14 @@ _GUARANTEES = Kinds(
         "kk-anonymity": _CROWD,
         "global-anonymity": _CROWD,
         "containment": {**_CROWD, "reveals": [_REVEALING]},
-        "unique-patterns": {"max_unique_fraction": "number", "columns": ["text"]},
-        "l-diversity": {"l": "number", "sensitive": "text", "columns": ["text"], "variant": _VARIANT, "c": "number?"},
-        "t-closeness": {"t": "number", "sensitive": "text", "columns": ["text"], "distance": _DISTANCE},
-        "bucket-size": {"columns": ["text"], "bucket": "text", "k": "count"},
+        "unique-patterns": {"max_unique_fraction": "share", "columns": ["text"]},
+        "l-diversity": {"l": "above 1", "sensitive": "text", "columns": ["text"], "variant": _VARIANT, "c": "number?"},
+        "t-closeness": {"t": "share", "sensitive": "text", "columns": ["text"], "distance": _DISTANCE},
+        "bucket-size": {"columns": ["text"], "bucket": "text", "k": "crowd"},
         "bucket-diversity": {
             "columns": ["text"],
             "bucket": "text",
-            "l": "count",
+            "l": "crowd",
             "sensitive": "text",
             "beside": ["text"],
         },
@@ -265,6 +265,10 @@ def _is_whole(found: Any) -> bool:
     return isinstance(found, int) and not isinstance(found, bool)
 
 
+def _is_finite(found: Any) -> bool:
+    return _is_whole(found) or (isinstance(found, float) and math.isfinite(found))
+
+
 def _fits(pattern: str) -> Callable[[Any], bool]:
     return lambda found: isinstance(found, str) and re.fullmatch(pattern, found) is not None
 
@@ -280,10 +284,13 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "kind": (lambda found: isinstance(found, str) and found in set(Kind), "a kind"),
     "version": (lambda found: _is_whole(found) and found == STRICT_VERSION, "the version of this form"),
     "count": (lambda found: _is_whole(found) and 0 <= found < 2**63, "a whole number from 0 below 2 to the 63"),
-    "number": (
-        lambda found: _is_whole(found) or (isinstance(found, float) and math.isfinite(found)),
-        "a finite number",
+    "crowd": (lambda found: _is_whole(found) and 2 <= found < 2**63, "a whole number from 2, since 1 promises nothing"),
+    "number": (lambda found: _is_finite(found), "a finite number"),
+    "share": (
+        lambda found: _is_finite(found) and 0 <= found < 1,
+        "from 0 and below 1, which promises nothing",
     ),
+    "above 1": (lambda found: _is_finite(found) and found > 1, "above 1, which promises nothing"),
 }
 
 

@@ -187,7 +187,7 @@ def _read_reference(path: str, manifest: Manifest, options: ReadOptions, has_own
 
     if has_own_tokens:
         return read_table(path, options=replace(options, mixed_as_text=True))
-    table = read_original(path, manifest, options)
+    table = read_original(path, replace(options, missing=manifest.missing_tokens))
     return table.without_incomplete_rows() if options.complete_rows_only and isinstance(table, Table) else table
 
 

@@ -70,7 +70,7 @@ def _read(
     manifest, _ = read_manifest(Path(manifest_path))
     has_own = Role.QUASI_IDENTIFIER in roles.values()
     released = read_released(released_path, manifest)
-    original = read_original(original_path, manifest, options)
+    original = read_original(original_path, replace(options, missing=manifest.missing_tokens))
     known = _roles_of(released) | {
         str(entry["column"]): _roles_of(released)[str(entry["name"])]
         for entry in manifest.recodings

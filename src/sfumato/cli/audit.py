@@ -11,6 +11,7 @@ import click
 
 from sfumato.cli.cluster import ENGINE_HELP
 from sfumato.cli.options import (
+    accepted_exceptions,
     apply_roles,
     given_roles,
     read_options,
@@ -20,6 +21,7 @@ from sfumato.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from sfumato.audit.checks import AuditReport
     from sfumato.manifest import AnyTable
     from sfumato.schema import Role
     from sfumato.table.read import ReadOptions
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--manifest", "manifest_path", help="The release's manifest; without it, a risk profile is printed.")
 @click.option("--original", help="The table that was released from; also checks that nothing else was changed.")
 @click.option("--project", help="Project file that describes the original: reads it, and checks its roles too.")
+@click.option("--accept", metavar="NAMES", help="Exceptions to accept, by name: original,roles. They stay listed.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 @click.option("--memory", metavar="SIZE", help="Work out of core, in about so much memory, such as 1GB (CSV, Parquet).")
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
@@ -40,6 +43,7 @@ def command(
     manifest_path: str | None,
     original: str | None,
     project: str | None,
+    accept: str | None,
     as_json: bool,
     memory: str | None,
     engine: str | None,
@@ -49,29 +53,38 @@ def command(
 
     With --manifest: hashes, columns and every promised guarantee are re-checked, and with --original also that each
     released cell is what the manifest says it was made from. Every byte of the released file must belong to its cells
-    or to what its format needs (docs/canonical-form.md). Exit code 5 if anything does not hold. The reading and
-    role options then describe the original; a release is read as its manifest says. Whether an identifier was released
-    can only be checked where the original's roles are given, by --project or by role options; and whether the cells of
-    an ordered column were joined in its own order only with --project, which declares that order: where an ordered
-    column was recoded, --original fails with NOT CHECKED.
+    or to what its format needs (docs/canonical-form.md). The last line is one of three: confirmed (exit code 0),
+    confirmed except (exit code 8), with what could not be checked and what to give so that it can be, or refused (exit
+    code 5). Without the original there are always exceptions; --accept names those that are fine with you, and the exit
+    code is 0 if there are no others.
+
+    The reading and role options describe the original; a release is read as its manifest says. Roles are compared for
+    the columns that are given one, by --project or by role options; those of the others are the manifest's word, which
+    is an exception. Whether the cells of an ordered column were joined in its own order needs --project, which declares
+    that order. What means "missing" in the original is said by --missing or --project, never by the manifest.
 
     With --memory no table is held in memory, and with --engine the rows stay on a Spark cluster, which counts them.
-    What is then not checked is said.
 
     \b
     Examples:
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv
       sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
+      sfumato audit release.csv --manifest release.csv.manifest.json --accept original,roles
       sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
       sfumato audit release.parquet --manifest release.parquet.manifest.json --original large.parquet --memory 1GB
       sfumato audit release.parquet --manifest release.parquet.manifest.json --engine spark://node1:7077
     """
+    from sfumato.audit.checks import AuditReport, Check
     from sfumato.cli.large import describe_large_original, profile_large, verify_large
-    from sfumato.errors import InvalidParameterError
+    from sfumato.cli.summary import end_audit
+    from sfumato.errors import InvalidParameterError, ManifestRefusedError
     from sfumato.large.memory import Memory
 
     options, roles = read_options(settings), given_roles(settings)
+    accepted = accepted_exceptions(accept)
     if manifest_path is None:
+        if accept is not None:
+            raise InvalidParameterError("--accept", "got some", allowed="given with --manifest only")
         if original or project:
             raise InvalidParameterError("--original and --project", "got one", allowed="given with --manifest only")
         if engine is not None:
@@ -86,17 +99,20 @@ def command(
         raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
     if original is None and not project and roles:
         raise InvalidParameterError("role options", "got some", allowed="given with --original or without --manifest")
-    if engine is not None:
-        from sfumato.cli.cluster import verify_on_cluster
+    where = Path(manifest_path)
+    try:
+        if engine is not None:
+            from sfumato.cli.cluster import verify_on_cluster
 
-        verify_on_cluster(table, Path(manifest_path), original, project, options, roles, engine, memory, as_json)
-        return
-    if memory is not None:
-        opened = describe_large_original(Path(manifest_path), original, project, options, roles, Memory.of(memory))
-        verify_large(table, Path(manifest_path), opened, as_json, bool(project or roles), Memory.of(memory))
-        return
-    described = _described_original(Path(manifest_path), original, project, options, roles)
-    _verify(table, Path(manifest_path), described, as_json, bool(project or roles))
+            report = verify_on_cluster(table, where, original, project, options, roles, engine, memory)
+        elif memory is not None:
+            opened = describe_large_original(original, project, options, roles, Memory.of(memory))
+            report = verify_large(table, where, opened, True if project else roles.keys(), Memory.of(memory))
+        else:
+            report = _verified(table, where, original, project, options, roles)
+    except ManifestRefusedError as exc:
+        report = AuditReport((Check("manifest", False, str(exc).removesuffix(".")),))
+    end_audit(report.accepting(accepted), as_json)
 
 
 def _profile(path: str, options: ReadOptions, roles: dict[str, Role], as_json: bool) -> None:
@@ -117,27 +133,27 @@ def _profile(path: str, options: ReadOptions, roles: dict[str, Role], as_json: b
 def _described_original(
     manifest_path: Path, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> AnyTable | None:
-    """Read the original: as a project describes it, or as the manifest says, with the roles given."""
+    """Read the original: as a project describes it, or as the options say, with the roles given."""
     from sfumato.project_release import read_project_of
     from sfumato.reaudit import read_manifest, read_original
 
-    if original is None and project is None:
-        return None
-    manifest, _ = read_manifest(manifest_path)
     if project is not None:
+        manifest, _ = read_manifest(manifest_path)
         return read_project_of(project, manifest)[1]
     if original is None:
         return None
-    return with_given_roles(read_original(original, manifest, options), roles)
+    return with_given_roles(read_original(original, options), roles)
 
 
-def _verify(path: str, manifest_path: Path, original: AnyTable | None, as_json: bool, has_roles: bool) -> None:
-    from sfumato.cli.summary import show_checks
+def _verified(
+    path: str,
+    manifest_path: Path,
+    original: str | None,
+    project: str | None,
+    options: ReadOptions,
+    roles: dict[str, Role],
+) -> AuditReport:
     from sfumato.reaudit import audit_published
 
-    report = audit_published(path, manifest_path, original=original, check_roles=has_roles)
-    if as_json:
-        click.echo(json.dumps(report.to_dict(), indent=2))
-    else:
-        show_checks(report)
-    report.raise_if_failed()
+    described = _described_original(manifest_path, original, project, options, roles)
+    return audit_published(path, manifest_path, original=described, check_roles=True if project else roles.keys())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from sfumato.cli.large import described_as, refuse_open_guesses
 from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, with_given_roles
 
 if TYPE_CHECKING:
+    from sfumato.audit.checks import AuditReport
     from sfumato.cluster.table import ClusterTable
     from sfumato.contract import Release
     from sfumato.large.memory import Memory
@@ -80,7 +80,7 @@ def release_on_cluster(
 
 
 def _show(release: Release, published: Published | None, as_json: bool) -> None:
-    from sfumato.cli.summary import show_release
+    from sfumato.cli.summary import show_release, show_verdict
 
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
@@ -88,7 +88,7 @@ def _show(release: Release, published: Published | None, as_json: bool) -> None:
     if published is None:
         click.echo("dry run: nothing was written; the promises were measured on the counts", err=True)
     else:
-        click.echo(published.audit.checks[-1].message, err=True)
+        show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
 
 
@@ -186,10 +186,8 @@ def verify_on_cluster(
     roles: dict[str, Role],
     engine: str,
     memory_text: str | None,
-    as_json: bool,
-) -> None:
+) -> AuditReport:
     """Have a cluster audit a release, beside its original if that is given."""
-    from sfumato.cli.summary import show_checks
     from sfumato.cluster.master import Master
     from sfumato.cluster.release import audit_cluster_file
     from sfumato.cluster.session import spark_session
@@ -219,35 +217,23 @@ def verify_on_cluster(
         if described is not None:
             opened: ClusterTable | None = _opened_project(session, described, memory)
         else:
-            opened = _opened_original(session, original, manifest_path, options, roles, memory)
-        report = audit_cluster_file(
-            session, path, manifest_path, memory, original=opened, check_roles=bool(project or roles)
-        )
-    if as_json:
-        click.echo(json.dumps(report.to_dict(), indent=2))
-    else:
-        show_checks(report)
-    report.raise_if_failed()
+            opened = _opened_original(session, original, options, roles, memory)
+        declared = True if project else roles.keys()
+        return audit_cluster_file(session, path, manifest_path, memory, original=opened, check_roles=declared)
 
 
 def _opened_original(
     session: Any,
     path: str | None,
-    manifest_path: Path,
     options: ReadOptions,
     roles: dict[str, Role],
     memory: Memory,
 ) -> ClusterTable | None:
-    """Open the original as the manifest says, with the roles given."""
+    """Open the original as the options say, with the roles given."""
     from sfumato.cluster.table import open_cluster
-    from sfumato.reaudit import original_by, read_manifest
+    from sfumato.reaudit import original_options
 
     if path is None:
         return None
-    manifest, _ = read_manifest(manifest_path)
-    table = original_by(
-        manifest,
-        options,
-        lambda schema, read_as: open_cluster(session, path, memory=memory.n_bytes, schema=schema, options=read_as),
-    )
+    table = open_cluster(session, path, memory=memory.n_bytes, options=original_options(options))
     return described_as(table, with_given_roles(table.outline, roles))

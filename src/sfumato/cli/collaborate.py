@@ -198,7 +198,7 @@ def party(
         --mode selection-only --min-privacy-gain 0.2
     """
     from sfumato.cli.collaborate_tables import say_trust, show_own_gains, show_scores
-    from sfumato.cli.summary import show_release
+    from sfumato.cli.summary import show_release, show_verdict
     from sfumato.collaboration.config import load_party_config
     from sfumato.collaboration.party import take_part
     from sfumato.collaboration.schema_file import read_shared_schema_and_digest
@@ -225,8 +225,8 @@ def party(
     show_own_gains(found.selection)
     show_release(found.release)
     wrote = found.published
-    if wrote and limit:
-        click.echo(wrote.audit.checks[-1].message, err=True)
+    if wrote:
+        show_verdict(wrote.audit)
     said = f"wrote {wrote.table_path} and {wrote.manifest_path}" if wrote else "dry run: nothing was written"
     click.echo(said if wrote or not limit else f"{said}; the gain was measured on the counts", err=True)
 

@@ -12,6 +12,8 @@ import click
 from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, with_given_roles
 
 if TYPE_CHECKING:
+    from sfumato.audit.checks import AuditReport
+    from sfumato.audit.columns import Declared
     from sfumato.cluster.table import ClusterTable
     from sfumato.large.memory import Memory
     from sfumato.manifest import AnyTable
@@ -34,7 +36,7 @@ def release_large(
 ) -> None:
     """Make a release of a file in blocks, audit it and write it."""
     from sfumato.cli.release import checked_output, merged_parameters, project_with_flags
-    from sfumato.cli.summary import show_guesses, show_release
+    from sfumato.cli.summary import show_guesses, show_release, show_verdict
     from sfumato.large.memory import Memory
     from sfumato.large.release import check_able, propose, publish_large
     from sfumato.mechanisms import build_mechanism
@@ -77,7 +79,7 @@ def release_large(
     if target is None:
         click.echo("dry run: nothing was written; the promises were measured on counts or on a sample", err=True)
     else:
-        click.echo(published.audit.checks[-1].message, err=True)
+        show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
 
 
@@ -114,43 +116,35 @@ def refuse_open_guesses(large: LargeTable | ClusterTable, roles: dict[str, Role]
 
 
 def describe_large_original(
-    manifest_path: Path,
     original: str | None,
     project: str | None,
     options: ReadOptions,
     roles: dict[str, Role],
     memory: Memory,
 ) -> LargeTable | None:
-    """Open the original: as a project describes it, or as the manifest says, with the roles given."""
+    """Open the original: as a project describes it, or as the options say, with the roles given."""
     from sfumato.project import load_project
-    from sfumato.reaudit import open_original, read_manifest
+    from sfumato.reaudit import open_original
 
     if project:
         return load_project(project).open(memory.n_bytes)
     if original is None:
         return None
-    manifest, _ = read_manifest(manifest_path)
-    large = open_original(original, manifest, options, memory.n_bytes)
+    large = open_original(original, options, memory.n_bytes)
     return described_as(large, with_given_roles(large.outline, roles))
 
 
 def verify_large(
-    path: str, manifest_path: Path, original: LargeTable | None, as_json: bool, has_roles: bool, memory: Memory
-) -> None:
+    path: str, manifest_path: Path, original: LargeTable | None, check_roles: Declared, memory: Memory
+) -> AuditReport:
     """Audit a release in blocks."""
-    from sfumato.cli.summary import show_checks
     from sfumato.large.release import audit_large_file
 
     bar, progress = progress_bar("auditing")
     with bar:
-        report = audit_large_file(
-            path, manifest_path, memory, original=original, check_roles=has_roles, progress=progress
+        return audit_large_file(
+            path, manifest_path, memory, original=original, check_roles=check_roles, progress=progress
         )
-    if as_json:
-        click.echo(json.dumps(report.to_dict(), indent=2))
-    else:
-        show_checks(report)
-    report.raise_if_failed()
 
 
 def profile_large(path: str, options: ReadOptions, roles: dict[str, Role], memory: Memory, as_json: bool) -> None:

@@ -33,10 +33,11 @@ COMMANDS = {
 
 EXIT_CODES = """\b
 Exit codes: 0 fine, 1 a bug in sfumato, 2 wrong usage, 3 bad input or output path,
-4 the guarantee cannot be met (nothing written), 5 the audit does not confirm,
+4 the guarantee cannot be met (nothing written), 5 the audit refuses the release,
 6 a session of several parties ended early (this party publishes nothing; nor do the others,
 unless it says that they may have),
-7 a Spark cluster cannot be used or was lost (nothing written)."""
+7 a Spark cluster cannot be used or was lost (nothing written),
+8 the audit confirms the release except for what it could not check (see audit --accept)."""
 
 
 class LazyGroup(click.Group):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -133,12 +133,16 @@ def with_given_roles(table: AnyTable, roles: dict[str, Role]) -> AnyTable:
     return redescribed(table, [replace(c, role=roles.get(c.name, Role.OTHER)) for c in plain.schema])
 
 
-def has_all_roles(table: AnyTable, roles: Mapping[str, Role]) -> bool:
-    """Whether every column was given a role; else the audit cannot tell what the others are."""
-    from sfumato.table.binary import BinaryTable
+def accepted_exceptions(names: str | None) -> tuple[str, ...]:
+    """Read the exceptions that ``--accept`` names."""
+    from sfumato.audit.checks import EXCEPTIONS
+    from sfumato.errors import InvalidParameterError
 
-    plain = table.companions if isinstance(table, BinaryTable) else table
-    return bool(roles) and set(roles) >= set(plain.schema.names())
+    given = tuple(name.strip() for name in names.split(",")) if names else ()
+    for name in given:
+        if name not in EXCEPTIONS:
+            raise InvalidParameterError("--accept", f"got '{name}'", allowed=f"some of {', '.join(EXCEPTIONS)}")
+    return given
 
 
 def progress_bar(what: str) -> tuple[Any, Progress]:

@@ -100,7 +100,7 @@ def command(
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
     """
-    from sfumato.cli.summary import show_guesses, show_release
+    from sfumato.cli.summary import show_guesses, show_release, show_verdict
     from sfumato.errors import InvalidParameterError
     from sfumato.publishing import publish
 
@@ -131,6 +131,7 @@ def command(
     if target is None:
         click.echo("dry run: nothing was written", err=True)
     else:
+        show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
 
 

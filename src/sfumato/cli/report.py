@@ -12,7 +12,6 @@ import click
 from sfumato.cli.options import (
     apply_roles,
     given_roles,
-    has_all_roles,
     progress_bar,
     read_options,
     reading_options,
@@ -21,6 +20,7 @@ from sfumato.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from sfumato.audit.columns import Declared
     from sfumato.manifest import AnyTable, Manifest
     from sfumato.report.reproduction import Asked
     from sfumato.schema import Role
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 def command(released: str, manifest_path: str | None, output: str, **settings: Any) -> None:
     """Write what was asked, done, promised and found about a RELEASED table into one HTML file.
 
-    The release is audited first; there is no report of one that the audit does not confirm (exit code 5). With the
-    original, classifiers are trained before and after, and both tables are attacked. Some mechanisms take a while, for
-    they are fitted in every fold: --quick leaves that out. Roles of released columns are those of the manifest; of
-    other columns they are those given, or guessed. The audit compares them with the manifest's only if every column of
-    the original is given one, or a project is.
+    The release is audited first; there is no report of one that the audit refuses (exit code 5). What the audit could
+    not check comes first in the report. With the original, classifiers are trained before and after, and both tables
+    are attacked. Some mechanisms take a while, for they are fitted in every fold: --quick leaves that out. Roles of
+    released columns are those of the manifest; of other columns they are those given, or guessed. The audit compares
+    the roles that are given, or those of a project.
 
     \b
     Examples:
@@ -55,6 +55,7 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     """
     from sfumato.atomic import check_writable
     from sfumato.audit.claims import read_claims
+    from sfumato.cli.summary import show_verdict
     from sfumato.contract import Release
     from sfumato.publishing import manifest_path_for
     from sfumato.reaudit import audit_published, read_manifest, read_released
@@ -68,7 +69,7 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     read_claims(entries)  # refuses a manifest that is not as this program writes it
     release = Release(read_released(released, manifest), manifest)
     found = _original(manifest, settings["original"], settings["project"], options, roles)
-    audit = audit_published(released, where, original=found.audited, check_roles=found.has_roles)
+    audit = audit_published(released, where, original=found.audited, check_roles=found.declared)
     audit.raise_if_failed()
     bar, progress = progress_bar("report")
     with bar:
@@ -83,6 +84,7 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
             force=force,
             progress=progress,
         )
+    show_verdict(audit)
     click.echo(f"wrote {output}", err=True)
 
 
@@ -93,7 +95,7 @@ class _Original:
     audited: AnyTable | None
     described: AnyTable | None
     asked: Asked
-    has_roles: bool
+    declared: Declared
 
 
 def _original(
@@ -111,11 +113,11 @@ def _original(
     if project:
         return _of_project(project, manifest)
     if original is None:
-        return _Original(None, None, Asked(), has_roles=False)
-    table = read_original(original, manifest, options)
+        return _Original(None, None, Asked(), declared=False)
+    table = read_original(original, options)
     described, guesses = apply_roles(table, _shared(_released_roles(manifest), table) | roles)
     asked = Asked(reading=_as_options(options), n_guessed=len(guesses), is_as_read=True)
-    return _Original(with_given_roles(table, roles), described, asked, has_all_roles(table, roles))
+    return _Original(with_given_roles(table, roles), described, asked, roles.keys())
 
 
 def _of_project(path: str, manifest: Manifest) -> _Original:
@@ -123,7 +125,7 @@ def _of_project(path: str, manifest: Manifest) -> _Original:
     from sfumato.report.reproduction import Asked
 
     project, table = read_project_of(path, manifest)
-    return _Original(table, table, Asked(path, project.settings, project_sha256=project.sha256), has_roles=True)
+    return _Original(table, table, Asked(path, project.settings, project_sha256=project.sha256), declared=True)
 
 
 def _released_roles(manifest: Manifest) -> dict[str, Role]:

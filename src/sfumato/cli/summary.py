@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.errors import on_one_line
+from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, IN_MEMORY
+from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
 from sfumato.report.gaps import not_promised
 
 if TYPE_CHECKING:
@@ -34,8 +37,6 @@ def show_release(release: Release) -> None:
     manifest = release.manifest
     for entry in manifest.guarantees:
         click.echo(_promise(entry), err=True)
-    if any(entry.get("k") == 1 for entry in manifest.guarantees):
-        click.echo("note: k = 1 protects nobody", err=True)
     for heading, values in manifest.evidence.items():
         click.echo(f"{heading}:", err=True)
         for name, value in values.items():
@@ -73,12 +74,51 @@ def _promise(entry: Mapping[str, Any]) -> str:
     return f"promised and audited: {entry['statement']} (found: {_number(entry['audited'])})"
 
 
+_FLAGS = {
+    GIVE_ORIGINAL: "give --original or --project",
+    DECLARE: "give --project or the role of every column",
+    IN_MEMORY: "audit it without --memory and --engine",
+}
+"""Remedies of the audit as options of the command line."""
+
+
 def show_checks(report: AuditReport) -> None:
-    """List every check with its verdict."""
+    """List every check and every exception; the last line says the end."""
     for check in report.checks:
-        click.echo(f"{'ok  ' if check.passed else 'FAIL'} {check.message}")
-    verdict = "confirmed" if report.passed else "NOT confirmed"
-    click.echo(f"{verdict}: {sum(c.passed for c in report.checks)} of {len(report.checks)} checks hold")
+        click.echo(on_one_line(f"{'ok  ' if check.passed else 'FAIL'} {check.message}"))
+    for line in _exceptions(report):
+        click.echo(line)
+    click.echo(last_line(report))
+
+
+def show_verdict(report: AuditReport) -> None:
+    """Say after a release what its audit ended in, and what it could not check."""
+    for line in _exceptions(report):
+        click.echo(line, err=True)
+    click.echo(f"audit: {last_line(report)}", err=True)
+
+
+def last_line(report: AuditReport) -> str:
+    """Say the end of an audit in one line, with the options that make more checks possible."""
+    shown = [replace(one, remedy=_FLAGS.get(one.remedy, one.remedy)) for one in report.unchecked]
+    return on_one_line(replace(report, unchecked=tuple(shown)).last_line)
+
+
+def _exceptions(report: AuditReport) -> Iterator[str]:
+    for one in report.unchecked:
+        accepted = ", accepted" if one.name in report.accepted else ""
+        yield on_one_line(f"NOT CHECKED ({one.name}{accepted}): {one.message}")
+
+
+def end_audit(report: AuditReport, as_json: bool) -> None:
+    """Print an audit and leave with its exit code: 0 confirmed, 8 confirmed except, 5 refused."""
+    if as_json:
+        click.echo(json.dumps(report.to_dict() | {"last_line": last_line(report)}, indent=2))
+        click.echo(last_line(report), err=True)
+    else:
+        show_checks(report)
+    if not report.is_accepted:
+        click.get_current_context().exit(CONFIRMED_EXCEPT if report.passed else AuditFailedError.exit_code)
 
 
 def show_profile(profile: Mapping[str, Any], indent: int = 0) -> None:

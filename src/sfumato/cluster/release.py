@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.atomic import PendingFile, explained_writing
 from sfumato.audit.checks import AuditReport
 from sfumato.audit.cluster import audit_cluster
+from sfumato.audit.columns import Declared
 from sfumato.cluster.folders import PendingFolder, check_folder_targets, name_both, pending_folder
 from sfumato.cluster.frames import Session, exact_settings, url_of
 from sfumato.cluster.inputs import files_of
@@ -109,7 +110,7 @@ def audit_cluster_file(
     memory: Memory,
     *,
     original: ClusterTable | None = None,
-    check_roles: bool = False,
+    check_roles: Declared = False,
 ) -> AuditReport:
     """Have a cluster audit a release that stands on disk, as :func:`sfumato.reaudit.audit_published` does in memory."""
     manifest, entries = read_manifest(Path(manifest_path))

@@ -137,9 +137,9 @@ def _makes_sense(parameter: str, value: float) -> bool:
         case "k":
             return 2 <= value <= _MOST and value == int(value)
         case "l":
-            return 1 <= value <= _MOST
+            return 1 < value <= _MOST
         case "t":
-            return 0 <= value <= 1
+            return 0 <= value < 1
         case "epsilon":
             return value > 0
         case _:

@@ -14,7 +14,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.large.memory import Memory
 from sfumato.large.release import audit_large_file, check_able, propose, publish_large
 from sfumato.publishing import Published, check_targets, manifest_path_for
-from sfumato.reaudit import open_original, read_manifest
+from sfumato.reaudit import open_original
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Source
 from sfumato.table.formats import check_format, writable_format_of
@@ -142,8 +142,7 @@ def audit_large(
     stated = Path(manifest_path) if manifest_path is not None else manifest_path_for(Path(path))
     opened = None
     if original is not None and schema is None and not isinstance(original, LargeTable):
-        manifest, _ = read_manifest(stated)
-        opened = open_original(original, manifest, options, allowed.n_bytes, told=_told(progress))
+        opened = open_original(original, options, allowed.n_bytes, told=_told(progress))
     elif original is not None:
         opened = _opened(original, schema, allowed, options, progress)
     return audit_large_file(
@@ -151,7 +150,7 @@ def audit_large(
         stated,
         allowed,
         original=None if opened is None else opened.with_schema(with_roles(opened.schema, roles)),
-        check_roles=schema is not None or roles is not None,
+        check_roles=schema is not None or tuple(roles or ()),
         progress=progress,
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.audit.checks import AuditReport
+from sfumato.audit.columns import Declared
 from sfumato.audit.large import audit_large
 from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
@@ -140,7 +141,7 @@ def audit_large_file(
     memory: Memory,
     *,
     original: LargeTable | None = None,
-    check_roles: bool = False,
+    check_roles: Declared = False,
     progress: Progress | None = None,
 ) -> AuditReport:
     """Audit a release that stands on disk, as :func:`sfumato.reaudit.audit_published`, with no table in memory."""

@@ -145,8 +145,8 @@ class RandomFlipper(BaseEstimator):  # type: ignore[misc]  # no types upstream
         return Release(released, replace(manifest, perturbation=changed))
 
     def _check(self, binary: BinaryTable) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
-            raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 1")
+        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 2:
+            raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 2")
         seed = self.random_state
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63):
             raise InvalidParameterError("random_state", f"got {seed!r}", allowed="a whole number from 0, or None")

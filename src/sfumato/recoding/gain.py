@@ -164,7 +164,7 @@ class GainRecoder(GlobalRecoder):
         """Add the gains that guided the recoding, of columns that are released as more than ``*``."""
         hidden = recoding.fully_suppressed(released)
         gains = {name: gain for name, gain in self.gains_.items() if name not in hidden}
-        return super().utility(table, recoding, released) | {"information_gain_bits": gains}
+        return super().utility(table, recoding, released) | ({"information_gain_bits": gains} if gains else {})
 
     def _gains(self, table: Table) -> dict[str, float]:
         check_truth_value("slicing", self.slicing)

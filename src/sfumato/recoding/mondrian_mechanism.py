@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, combinations
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import DiversityVariant, Guarantee, KAnonymity, LDiversity
+from sfumato.guarantees import DiversityVariant, Guarantee, KAnonymity, LDiversity, check_diversity
 from sfumato.recoding.base import Recoder, Recoding, check_choices, check_truth_value
 from sfumato.recoding.buckets import sensitive_codes
 from sfumato.recoding.constraints import constraint_of
@@ -118,8 +118,10 @@ class Mondrian(Recoder):
         check_truth_value("strict", self.strict)
         if self.l is None:
             self._check_nothing_is_said_of_diversity()
-        elif not _is_number(self.l) or not 1 <= self.l < float("inf"):
-            raise InvalidParameterError("l", f"got {self.l!r}", allowed="a number of at least 1, or None")
+        elif not _is_number(self.l):
+            raise InvalidParameterError("l", f"got {self.l!r}", allowed="a number of at least 2, or None")
+        else:
+            check_diversity(self.l, self.variant)
         if self.sensitive is not None and not isinstance(self.sensitive, str):
             raise InvalidParameterError("sensitive", f"got {self.sensitive!r}", allowed="the name of a column, or None")
         if self.c is not None and not _is_number(self.c):

@@ -86,13 +86,18 @@ def summarize(
         "sfumato_report": SUMMARY_VERSION,
         "audience": "internal",
         "name": manifest.output.get("name"),
-        "in_short": _in_short(manifest, done, guarantees, utility, risk),
+        "in_short": _in_short(manifest, done, guarantees, utility, risk, checked),
         "asked": _asked(manifest),
         "done": done,
         "guarantees": guarantees,
         "not_promised": not_promised(release),
         "assumptions": list(ASSUMPTIONS),
         "audit": {
+            "verdict": checked.verdict,
+            "last_line": checked.last_line,
+            "unchecked": [
+                {"name": one.name, "message": one.message, "remedy": one.remedy} for one in checked.unchecked
+            ],
             "n_checks": len(checked.checks),
             "with_original": original is not None,
             "checks": [check.message for check in checked.checks],
@@ -180,6 +185,7 @@ def _in_short(
     guarantees: list[dict[str, Any]],
     utility: Mapping[str, Any],
     risk: Mapping[str, Any],
+    audit: AuditReport,
 ) -> list[str]:
     """Say the report in a few sentences."""
     of_all = f" of {done['n_rows_before']:,}" if done["n_rows_before"] is not None else ""
@@ -187,7 +193,7 @@ def _in_short(
     names = ", ".join(entry["title"] for entry in guarantees)
     said = [
         f"{rows} were released by {manifest.mechanism['name']}, in {done['n_columns_after']:,} columns.",
-        f"An independent audit confirms what is promised: {names}.",
+        _audit_in_short(names, audit),
     ]
     if NOT_MEASURED in utility:
         said.append(f"Utility was not measured: {utility[NOT_MEASURED]}.")
@@ -199,6 +205,13 @@ def _in_short(
         before, after = share_in_words(row["before"]), share_in_words(row["after"])
         said.append(f"Risk: {row['what']}: {before} before, {after} after.")
     return said
+
+
+def _audit_in_short(names: str, audit: AuditReport) -> str:
+    if not audit.unchecked:
+        return f"An independent audit confirms what is promised: {names}."
+    exceptions = ", ".join(dict.fromkeys(one.name for one in audit.unchecked))
+    return f"Promised: {names}. An independent audit confirms it except for what it could not check: {exceptions}."
 
 
 def _utility_in_short(utility: Mapping[str, Any]) -> str:

@@ -110,11 +110,11 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
         """Choose features whose projection keeps k."""
 
     def _check_parameters(self, n_rows: int) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
-            raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 1")
+        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 2:
+            raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 2")
         limit = self.max_unique_fraction
-        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit <= 1):
-            raise InvalidParameterError("max_unique_fraction", f"got {limit!r}", allowed="between 0 and 1, or None")
+        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < 1):
+            raise InvalidParameterError("max_unique_fraction", f"got {limit!r}", allowed="from 0 and below 1, or None")
         if self.k > n_rows:
             raise PrivacyNotAchievableError(
                 f"containment with k = {self.k} on {n_rows:,} rows",

@@ -163,6 +163,10 @@ def sources_of(table: Table | BinaryTable) -> list[str]:
     return list(dict.fromkeys([*(f.column for f in features), *companions.schema.names()]))
 
 
+def _described(table: Table | BinaryTable) -> Table:
+    return table if isinstance(table, Table) else table.companions
+
+
 def manifest_of(
     released: Table | BinaryTable,
     guarantees: list[tuple[Guarantee, float]],
@@ -190,7 +194,7 @@ def manifest_of(
             "columns": columns_of(released),
         },
         "mechanism": {"name": "test", "parameters": {}, "seed": None},
-        "missing": {"tokens": ["?"], "rows": "kept", "n_dropped": 0},
+        "missing": {"tokens": list(_described(original).schema.missing), "rows": "kept", "n_dropped": 0},
         "project_sha256": None,
         "dropped_columns": [name for name in sources_of(original) if name not in {*names, *sources}],
         "recodings": [],

@@ -72,7 +72,7 @@ def test_no_check_shows_a_cell_value(rule, missing, suppressed):
     assert CANARY not in str(caught.value)
 
 
-@pytest.mark.parametrize("guarantee", [Containment(1, QI), KAnonymity(1, ("zz",)), LDiversity(1, "zz", QI)], ids=str)
+@pytest.mark.parametrize("guarantee", [Containment(2, QI), KAnonymity(2, ("zz",)), LDiversity(2, "zz", QI)], ids=str)
 def test_no_error_of_a_measure_shows_a_cell_value(guarantee):
     with pytest.raises(SfumatoError) as caught:
         measured_level(guarantee, RELEASED)

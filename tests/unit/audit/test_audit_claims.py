@@ -19,7 +19,7 @@ ALL_KINDS = [
     (KAnonymity(2, QI), 4),
     (Containment(2, QI), 4),
     (LDiversity(2, "s", QI), 2),
-    (LDiversity(1, "s", QI, "recursive", 3.0), 2),
+    (LDiversity(2, "s", QI, "recursive", 3.0), 2),
     (TCloseness(0.2, "s", QI), 0),
 ]
 RECODING = {"name": "a", "column": "a", "rule": "interval", "above": 0, "upto": 2.5}

@@ -83,7 +83,7 @@ def test_an_empty_table_has_no_class_and_level_zero():
     classes = group_rows(Columns(Table(Schema.of([]), {}, 0)), [])
 
     assert (len(classes.sizes), anonymity_level(classes), share_below(classes, 5)) == (0, 0, 0.0)
-    assert not KAnonymity(1, ()).is_met_by(anonymity_level(classes))
+    assert not KAnonymity(2, ()).is_met_by(anonymity_level(classes))
 
 
 def test_rows_at_risk_are_those_in_small_classes():

@@ -110,7 +110,7 @@ def test_recursive_comparison_is_not_rounded():
 def test_extreme_factors_do_not_overflow(c):
     table = table_of({"a": ["x"] * 3, "s": list("abc")})
 
-    assert measured_level(LDiversity(1, "s", QI, "recursive", c), table) == (3 if c > 1 else 0)
+    assert measured_level(LDiversity(2, "s", QI, "recursive", c), table) == (3 if c > 1 else 0)
 
 
 def test_the_least_diverse_class_counts():
@@ -123,11 +123,11 @@ def test_the_least_diverse_class_counts():
 
 @pytest.mark.parametrize("variant", ["distinct", "entropy", "recursive"])
 def test_an_empty_table_has_level_zero(variant):
-    guarantee = LDiversity(1, "s", (), variant, 3.0 if variant == "recursive" else None)
+    guarantee = LDiversity(2, "s", (), variant, 3.0 if variant == "recursive" else None)
 
     assert measured_level(guarantee, table_from_rows([], [])) == 0
 
 
 def test_an_unknown_sensitive_column_is_named():
     with pytest.raises(ColumnNotFoundError, match="'s': not found"):
-        measured_level(LDiversity(1, "s", QI), table_of({"a": ["x"]}))
+        measured_level(LDiversity(2, "s", QI), table_of({"a": ["x"]}))

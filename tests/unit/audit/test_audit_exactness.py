@@ -147,7 +147,8 @@ def test_an_honest_release_is_not_refused_and_not_confirmed_outright(seed):
     releaser = (LaplaceReleaser, ExponentialReleaser)[seed % 2]
     release = sfumato.release(original, releaser(epsilon=(0.1, 1.0, 5.0)[seed % 3], n_features=(2, 5, 8)[seed % 3]))
 
-    report = sfumato.audit_release(release.table, json.loads(release.manifest.to_json()), original=original)
+    entries = json.loads(release.manifest.to_json())
+    report = sfumato.audit_release(release.table, entries, original=original, check_roles=True)
 
     assert report.verdict == "confirmed except", report.failures
     assert [exception.name for exception in report.unchecked] == ["epsilon", "noise"]

@@ -64,7 +64,7 @@ def test_another_number_of_rows_fails():
 def test_a_release_without_rows_fails():
     empty = table_of({"a": []}).take(TABLE["a"].codes[:0])
 
-    report = audit_release(empty, manifest_of(empty, [(KAnonymity(1, ("a",)), 0)]))
+    report = audit_release(empty, manifest_of(empty, [(KAnonymity(2, ("a",)), 0)]))
 
     assert failed(report) == ["rows", "k-anonymity: level"]
     assert audit_release(Table(Schema.of([]), {}, 0), manifest_of(empty, PROMISE)).passed is False

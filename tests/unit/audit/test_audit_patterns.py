@@ -90,13 +90,13 @@ def test_containment_counts_the_rows_that_entries_stand_for(drawn, reveals):
     known = [known_values(row, reveals or ("ones",) * 3) for row in rows]
     expected = min(sum(own <= other for other in known) for own in known)
 
-    assert measure_containment(Containment(1, NAMES, reveals), table) == expected
+    assert measure_containment(Containment(2, NAMES, reveals), table) == expected
     if not reveals:
         assert containment_level(Columns(table), NAMES) == expected
         assert min(row_containment(Columns(table), NAMES)) == expected
     sizes = {row: rows.count(row) for row in rows}
-    assert measure(KAnonymity(1, NAMES), table) == min(sizes.values())
-    assert measure_uniques(UniquePatterns(1.0, NAMES), table) == sum(n == 1 for n in sizes.values()) / len(rows)
+    assert measure(KAnonymity(2, NAMES), table) == min(sizes.values())
+    assert measure_uniques(UniquePatterns(0.5, NAMES), table) == sum(n == 1 for n in sizes.values()) / len(rows)
 
 
 def test_no_columns_are_contained_in_all_rows():

@@ -298,7 +298,7 @@ class TestSimulate:
         assert len(os.listdir("out")) == 12
         assert "wrote 3 releases" in capsys.readouterr().err
         manifest, original = "out/party-1.csv.manifest.json", "out/party-1.original.parquet"
-        assert run(["audit", "out/party-1.csv", "--manifest", manifest, "--original", original]) == 0
+        assert run(["audit", "out/party-1.csv", "--manifest", manifest, "--original", original]) == 8
         capsys.readouterr()
         assert run(["collaborate", "simulate", "data.csv", "--target", "ill", "--output-dir", "out"]) == 3
         assert "--force" in capsys.readouterr().err

@@ -44,7 +44,8 @@ def test_init_then_release_then_audit(folder, capsys):
     capsys.readouterr()
 
     arguments = ["audit", "release.csv", "--manifest", "release.csv.manifest.json", "--original", "admissions.csv"]
-    assert run(arguments) == 0
+    assert run(arguments) == 8
+    assert run([*arguments, "--accept", "roles,figures"]) == 0
     assert "FAIL" not in capsys.readouterr().out
     assert audit_published(folder / "release.csv", folder / "release.csv.manifest.json").passed
 
@@ -149,7 +150,7 @@ def test_exit_codes_for_usage_and_input(folder, capsys):
     assert run(["release", "admissions.csv", "-p", "k", "-o", "x.csv"]) == 2
     assert run(["release", "admissions.csv", "-m", "magic", "-o", "x.csv"]) == 2
     assert run(["release", "nowhere.csv", "-o", "x.csv"]) == 3
-    assert run(["release", "one.csv", "--target", "y", "-o", "x.csv", "-k", "1"]) == 3
+    assert run(["release", "one.csv", "--target", "y", "-o", "x.csv", "-k", "2"]) == 3
     assert run(["release"]) == 3
     assert run(["release", "admissions.csv", "--target", "readmited", "-o", "x.csv"]) == 3
     assert "did you mean 'readmitted'" in capsys.readouterr().err
@@ -209,7 +210,7 @@ def test_rows_with_missing_values_are_kept_or_dropped_and_the_manifest_says_whic
     )
     for name in ("kept", "dropped"):
         arguments = ["audit", f"{name}.csv", "--manifest", f"{name}.csv.manifest.json", "--original", "t.csv"]
-        assert run(arguments) == 0
+        assert run([*arguments, "--accept", "roles,figures"]) == 0
 
 
 def test_standard_input_and_a_sparse_file(tmp_path, monkeypatch):
@@ -220,7 +221,7 @@ def test_standard_input_and_a_sparse_file(tmp_path, monkeypatch):
     assert run(["release", "-k", "2", "-p", "on_infeasible=skip"]) == 0
     assert run(["release", "mail.svm", "-k", "2", "-o", "out.svm"]) == 0
     arguments = ["audit", "out.svm", "--manifest", "out.svm.manifest.json", "--original", "mail.svm"]
-    assert run(arguments) == 0
+    assert run([*arguments, "--accept", "roles,figures"]) == 0
 
 
 def test_demo_makes_an_audited_release(tmp_path, monkeypatch, capsys):

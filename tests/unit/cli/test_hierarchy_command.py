@@ -271,10 +271,10 @@ def test_the_order_of_a_recoded_column_is_audited_with_the_project_as_the_help_s
     audit = ["audit", "out.csv", "--manifest", "out.csv.manifest.json"]
     capsys.readouterr()
 
-    assert run([*audit, "--project", "sub/sfumato.toml"]) == 0
-    assert "NOT CHECKED" not in capsys.readouterr().out
-    assert run([*audit, "--original", "jobs.csv"]) == 5
-    assert "NOT CHECKED (give --project" in capsys.readouterr().out
+    assert run([*audit, "--project", "sub/sfumato.toml", "--accept", "figures"]) == 0
+    assert "NOT CHECKED (order)" not in capsys.readouterr().out
+    assert run([*audit, "--original", "jobs.csv"]) == 8
+    assert "NOT CHECKED (order): whether the levels of 'age'" in capsys.readouterr().out
     run(["audit", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "where an ordered column was recoded, --original fails with NOT CHECKED" in said
+    assert "joined in its own order needs --project, which declares that order" in said

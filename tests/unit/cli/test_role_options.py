@@ -1,11 +1,12 @@
-"""Whether roles were given for all columns of a table, of either kind."""
+"""Whether roles were declared for all columns of a table, of either kind."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.cli.options import has_all_roles
-from sfumato.schema import Column, Role, Schema
+from sfumato.audit.columns import Columns
+from sfumato.audit.verify import has_all_roles
+from sfumato.schema import Column, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table
 
@@ -21,8 +22,7 @@ SPARSE = BinaryTable(as_binary_matrix(np.eye(2)), (Feature("f", "f"), Feature("g
         (PLAIN, ["age", "y"], True),
         (SPARSE, [], False),
         (SPARSE, ["y"], True),
-        (PLAIN.keep([]), [], False),
     ],
 )
 def test_all_columns_need_a_role_and_features_none(table, given, expected):
-    assert has_all_roles(table, dict.fromkeys(given, Role.OTHER)) is expected
+    assert has_all_roles(Columns(table), given) is expected

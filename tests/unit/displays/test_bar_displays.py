@@ -86,7 +86,8 @@ def test_gains_of_a_manifest(table):
 
     shown = [InformationGainDisplay.from_manifest(manifest) for manifest in manifests]
 
-    assert shown[0] == InformationGainDisplay(tuple(sliced.gains_), tuple(sliced.gains_.values()), 0.03)
+    stated = {name: float(f"{gain:.3g}") for name, gain in sliced.gains_.items()}
+    assert shown[0] == InformationGainDisplay(tuple(stated), tuple(stated.values()), 0.03)
     assert shown[1].threshold is None
     assert display_of_manifest(manifests[0], "information-gain") == shown[0]
     with pytest.raises(InvalidParameterError, match="information-gain, levels"):

@@ -15,7 +15,7 @@ from matplotlib.text import Annotation, Text
 from sfumato.displays.base import new_axes
 from sfumato.displays.breach_plane import BreachPlaneDisplay, has_candidates
 from sfumato.errors import InvalidParameterError, ManifestError
-from sfumato.manifest import Manifest
+from sfumato.manifest import Manifest, in_three_digits
 from sfumato.schema import Kind, Role
 from sfumato.selection.breach import AcceptanceRule, CandidateSearch
 from sfumato.selection.breach_selector import BreachAwareSelector
@@ -308,11 +308,11 @@ def test_a_release_and_its_manifest_on_disk_show_the_same(people):
 
     share = manifest.evidence["risk"]["share_of_the_most_frequent_value"]
     direct = BreachPlaneDisplay.from_selector(selector, majority_fraction=share)
-    assert sorted(rows(read)) == sorted(rows(direct))
+    assert sorted(rows(read)) == sorted(tuple(in_three_digits(row)) for row in rows(direct))
     assert read.labels[read.chosen] == direct.labels[direct.chosen]
     for field in ("baseline_performance", "max_breach_increase", "performance_name", "n_left_out"):
-        assert getattr(read, field) == getattr(direct, field)
-    assert read.floor == pytest.approx(direct.floor)
+        assert getattr(read, field) == in_three_digits(getattr(direct, field))
+    assert read.floor == pytest.approx(direct.floor, rel=5e-3)  # of figures in three digits
 
 
 def test_a_manifest_shows_what_it_lists():

@@ -141,7 +141,7 @@ def test_features_of_test_rows_follow_the_cuts_and_values_of_the_training_rows()
     test = Table.from_arrow(pa.table(new), Schema.of(columns))
     plan = {"columns": {"age": {"cuts": [24]}, "job": "values"}}
 
-    selector = GreedyContainmentSelector(k=1, binarize=plan, on_infeasible="skip")
+    selector = GreedyContainmentSelector(k=2, binarize=plan, on_infeasible="skip")
     found = treated(selector, train, test)
 
     shown = {name: found.test[name].cells().to_pylist() for name in found.columns}

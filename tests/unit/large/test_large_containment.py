@@ -249,8 +249,8 @@ def files(request, source, tmp_path):
 def both_reports(source, output, manifest_path):
     """Audit in memory and out of core."""
     manifest, entries = read_manifest(manifest_path)
-    before = described(read_original(source, manifest, ReadOptions()))
-    large = described(open_original(source, manifest, ReadOptions(), MEMORY.n_bytes))
+    before = described(read_original(source, ReadOptions()))
+    large = described(open_original(source, ReadOptions(), MEMORY.n_bytes))
     after, after_large = read_released(output, manifest), open_released(output, manifest, MEMORY.n_bytes)
     hashes = {"released_sha256": after.source.sha256, "original_sha256": before.source.sha256}
     return (

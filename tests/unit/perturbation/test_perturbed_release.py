@@ -284,7 +284,7 @@ def claim_an_audited_level(manifest):
 
 def promise_k_instead(manifest):
     columns = manifest["guarantees"][0]["columns"]
-    manifest["guarantees"] = [{"kind": "k-anonymity", "k": 1, "columns": columns, "audited": 1.0}]
+    manifest["guarantees"] = [{"kind": "k-anonymity", "k": 2, "columns": columns, "audited": 2.0}]
 
 
 def invent_a_column(manifest):

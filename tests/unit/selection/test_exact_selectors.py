@@ -27,9 +27,9 @@ from sfumato.selection.rating import PatternCounts
 from sfumato.table.binary import as_binary_matrix
 
 ESTIMATORS = [
-    OptimalContainmentSelector(k=1),
-    ExactContainmentSelector(k=1, criterion="distinguished_pairs"),
-    ExactContainmentSelector(k=1, choose="cross_validation"),
+    OptimalContainmentSelector(k=2),
+    ExactContainmentSelector(k=2, criterion="distinguished_pairs"),
+    ExactContainmentSelector(k=2, choose="cross_validation"),
 ]
 BOTH = [OptimalContainmentSelector, ExactContainmentSelector]
 
@@ -309,7 +309,7 @@ def test_k_above_the_row_count_and_one_class_are_refused(selector):
     with pytest.raises(PrivacyNotAchievableError, match="k is at most the row count"):
         selector(k=5).fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(SchemaError, match="one class only"):
-        selector(k=1).fit(np.eye(3), [1, 1, 1])
+        selector(k=2).fit(np.eye(3), [1, 1, 1])
 
 
 @pytest.mark.parametrize("selector", BOTH)

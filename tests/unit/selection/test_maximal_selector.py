@@ -22,9 +22,9 @@ from sfumato.table.binarize import BinarizePlan, binarize
 from sfumato.table.binary import BinaryTable, as_binary_matrix
 
 ESTIMATORS = [
-    MaximalContainmentSelector(k=1),
-    MaximalContainmentSelector(k=1, search="best"),
-    MaximalContainmentSelector(k=1, criterion="distinguished_pairs", r=3),
+    MaximalContainmentSelector(k=2),
+    MaximalContainmentSelector(k=2, search="best"),
+    MaximalContainmentSelector(k=2, criterion="distinguished_pairs", r=3),
 ]
 
 

@@ -166,7 +166,7 @@ def _measured(
     beside = None if manifest.is_differentially_private else original
     audit = audit_published(published.table_path, published.manifest_path, original=beside, check_roles=True)
     audit.raise_if_failed()
-    tell.log(f"The audit confirms the release: all {len(audit.checks):,} checks passed.")
+    tell.log(f"The audit ends in: {audit.last_line}.")
     asked = Asked(project.path.name, dict(project.settings), project_sha256=project.sha256)
     _begin(tell, "measuring risk" if quick else "measuring utility and risk")
     return release, summarize(release, original, audit=audit, asked=asked, quick=quick, progress=tell.progress)
