@@ -3,7 +3,7 @@
 Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
 tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
 7 releases × 12 seeds × (24 kinds × 2 + 2 naive ones) = 4,200 tamperings, 48 with ranges, 120 with levels, 24 with
-buckets and 96 with gains; and texts of manifests that say something twice or hide it in blanks.
+buckets and 96 with gains; 64 releases that demote a quasi-identifier; and texts of manifests that say something twice or hide it in blanks.
 """
 
 import csv
@@ -25,7 +25,7 @@ from sfumato.contract import Release
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import KAnonymity, LDiversity, TCloseness, guarantee_from_dict
-from sfumato.manifest import draft_manifest, manifest_digest
+from sfumato.manifest import draft_manifest, in_three_digits, manifest_digest
 from sfumato.publishing import publish
 from sfumato.reaudit import audit_published
 from sfumato.recoding.global_recoding import GlobalRecoder
@@ -128,6 +128,18 @@ class Published:
         return [list(row) for row in self.rows], json.loads(json.dumps(self.manifest))
 
     def is_caught(self, rows, manifest, repaired):
+        self.write(rows, manifest, repaired)
+        try:
+            return not self.audited().passed
+        except SfumatoError:
+            return True
+
+    def audited(self, check_roles=False):
+        return audit_published(
+            self.folder / "t.csv", self.folder / "t.json", original=self.original, check_roles=check_roles
+        )
+
+    def write(self, rows, manifest, repaired):
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         content = text.getvalue().encode()
@@ -136,11 +148,6 @@ class Published:
             manifest["digest"] = manifest_digest(manifest)
         (self.folder / "t.csv").write_bytes(content)
         (self.folder / "t.json").write_text(text_of(manifest), encoding="utf-8")
-        try:
-            report = audit_published(self.folder / "t.csv", self.folder / "t.json", original=self.original)
-        except SfumatoError:
-            return True
-        return not report.passed
 
 
 @pytest.fixture(scope="module")
@@ -368,6 +375,36 @@ def make_a_column_an_identifier(release, rows, manifest, chooser):
     chooser.choice(manifest["output"]["columns"])["role"] = "identifier"
 
 
+def demote_a_quasi_identifier(manifest, chooser, role):
+    """Give a quasi-identifier another role and let every promise and statement be silent about it; gives its name."""
+    named = [c for c in manifest["output"]["columns"] if c["role"] == "quasi-identifier"]
+    column = chooser.choice(named)
+    column["role"] = role
+    for entry in manifest["guarantees"]:
+        entry["columns"] = [name for name in entry["columns"] if name != column["name"]]
+        if "n_values" in entry:
+            n_values = {name: n for name, n in entry["n_values"].items() if name != column["name"]}
+            restate_the_gain(entry, n_values, {n: c for n, c in entry["cuts"].items() if n in n_values})
+        entry["statement"] = statement_of(entry)
+    return column["name"]
+
+
+def restate_what_was_found(release, rows, manifest):
+    """Let a liar copy the levels and figures that the audit itself finds."""
+    release.write(rows, manifest, repaired=True)
+    report = release.audited()
+    for entry, level in zip(manifest["guarantees"], report.levels, strict=True):
+        if level is not None:
+            entry["audited"] = in_three_digits(level) if "min_privacy_gain" in entry else level
+    for check in report.checks:
+        part, _, figure = check.name.partition(": ")
+        if not check.passed and part in ("risk", "utility"):
+            found = float(check.message.rpartition("found ")[2])
+            manifest["evidence"][part][figure.replace(" ", "_")] = (
+                int(found) if found.is_integer() else in_three_digits(found)
+            )
+
+
 def change_anything_in_the_manifest(release, rows, manifest, chooser):
     """Only for the naive case: with the digest recomputed a new name is a new manifest."""
     manifest["mechanism"]["name"] = f"magic-{chooser.random()}"
@@ -486,6 +523,32 @@ def test_every_tampering_with_what_only_some_releases_have_is_caught(releases, k
             tamper(release, rows, manifest, random.Random(f"{tamper.__name__}{seed}"))
 
             assert release.is_caught(rows, manifest, repaired), (seed, repaired)
+
+
+@pytest.mark.parametrize("kind", [*RELEASES, "groups of jobs"])
+@pytest.mark.parametrize("role", ["other", "sensitive"])
+def test_a_demoted_quasi_identifier_is_refused_or_named(releases, kind, role):
+    """With its role declared it is refused; without, it is at least named as one whose role nobody vouches for."""
+    release = releases[kind]
+    n_consistent = 0
+    for seed in SEEDS[:4]:
+        rows, manifest = release.copy()
+        name = demote_a_quasi_identifier(manifest, random.Random(f"demote{seed}"), role)
+        restate_what_was_found(release, rows, manifest)
+        release.write(rows, manifest, repaired=True)
+        sources = {entry["name"]: entry["column"] for entry in manifest["recodings"]}
+        for declared in (True, [sources.get(name, name)]):
+            report = release.audited(declared)
+            assert report.verdict == "refused"
+            assert "original's roles" in [check.name for check in report.checks if not check.passed]
+        trusting = release.audited()
+        alone = audit_published(release.folder / "t.csv", release.folder / "t.json")
+        n_consistent += trusting.passed
+        for report in (trusting, alone):
+            assert report.verdict != "confirmed"
+            of_roles = [one.message for one in report.unchecked if one.name == "roles"]
+            assert any(f"'{name}' ({role})" in said for said in of_roles)
+    assert n_consistent, "something else than the roles gives every one of these away"
 
 
 HIDDEN = {

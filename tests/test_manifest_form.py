@@ -11,6 +11,7 @@ import pytest
 
 import sfumato
 from sfumato.audit.manifest_form import check_form, parsed_manifest
+from sfumato.cli.main import run
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.manifest import Manifest, manifest_digest
 from sfumato.manifest_schema import VERSIONS, problems_in, schema_of_version
@@ -21,6 +22,7 @@ from sfumato.table.read import ReadOptions
 DOCS = Path(__file__).parents[1] / "docs" / "manifest"
 GOLDEN = Path(__file__).parent / "golden" / "manifest-1"
 NAMES = list(registered_mechanisms())
+ROLES = ("--identifiers", "id", "--sensitive", "illness", "--target", "y")
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +269,34 @@ class TestVersionOne:
         assert entries["sfumato_manifest"] == 1
         assert manifest.promised()
         assert report.passed, report.failures
+
+    @pytest.mark.parametrize(
+        ("given", "exceptions"),
+        [
+            ((), ("format", "original", "figures", "roles")),
+            (("--original", str(GOLDEN / "people.csv")), ("format", "figures", "roles")),
+            (("--original", str(GOLDEN / "people.csv"), *ROLES), ("format", "figures")),
+        ],
+        ids=["alone", "original", "original and roles"],
+    )
+    def test_it_is_never_confirmed_without_exception(self, capsys, name, given, exceptions):
+        audit = ["audit", str(GOLDEN / f"{name}.csv"), "--manifest", str(GOLDEN / f"{name}.csv.manifest.json"), *given]
+
+        assert run(audit) == 8
+        last = capsys.readouterr().out.splitlines()[-1]
+        assert last.startswith(f"confirmed except: {', '.join(exceptions)} — ")
+        assert "release again with this version" in last
+        assert run([*audit, "--accept", ",".join(e for e in exceptions if e != "format")]) == 8
+        assert run([*audit, "--accept", ",".join(exceptions)]) == 0
+
+    @pytest.mark.parametrize("names", ["everything", "format,everything", "Format", "format,", ",", "digest"])
+    def test_what_is_no_exception_cannot_be_accepted(self, capsys, name, names):
+        audit = ["audit", str(GOLDEN / f"{name}.csv"), "--manifest", str(GOLDEN / f"{name}.csv.manifest.json")]
+
+        assert run([*audit, "--accept", names]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "--accept must be some of original, roles, promises, format, " in said.err
 
     def test_a_repeated_key_is_refused_there_too(self, name):
         text = (GOLDEN / f"{name}.csv.manifest.json").read_text(encoding="utf-8")

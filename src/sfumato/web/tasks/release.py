@@ -27,7 +27,7 @@ from sfumato.project import DEFAULT_MECHANISM, Project, parse_toml, project_byte
 from sfumato.project_edit import ProjectChanges, edit_project
 from sfumato.project_release import release_project
 from sfumato.publishing import Published, check_targets, manifest_path_for, publish
-from sfumato.reaudit import audit_published, read_released
+from sfumato.reaudit import audit_published, read_manifest, read_released
 from sfumato.report.pictures import displays_of
 from sfumato.report.render import report_html
 from sfumato.report.reproduction import Asked, project_commands
@@ -159,8 +159,8 @@ def _measured(
     published: Published, original: AnyTable, project: Project, *, quick: bool, tell: Tell
 ) -> tuple[Release, dict[str, Any]]:
     """Read the files back as anybody would and summarize them, so that ``sfumato report`` says the same."""
-    manifest = published.release.manifest
     _begin(tell, "reading the files back as a recipient would")
+    manifest, _ = read_manifest(published.manifest_path)
     release = Release(read_released(published.table_path, manifest), manifest)
     # A look at the original would make it depend on the rows whether a differentially private release appears.
     beside = None if manifest.is_differentially_private else original
