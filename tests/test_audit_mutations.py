@@ -3,7 +3,8 @@
 Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
 tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
 7 releases × 12 seeds × (24 kinds × 2 + 2 naive ones) = 4,200 tamperings, 48 with ranges, 120 with levels, 24 with
-buckets and 96 with gains; 64 releases that demote a quasi-identifier; and texts of manifests that say something twice or hide it in blanks.
+buckets and 96 with gains; 64 that demote a
+quasi-identifier; and texts of manifests that say something twice or hide it in blanks.
 """
 
 import csv
