@@ -5,6 +5,7 @@ of bytes can find it. The other half: whatever our own writer writes is canonica
 """
 
 import csv
+import dataclasses
 import gzip
 import hashlib
 import io
@@ -412,6 +413,13 @@ def arrow_schema_with_more(release):
     return parquet_bytes_of(pa.table(cells.columns, schema=pa.schema(fields)), store_schema=True)
 
 
+def columns_that_miss_nothing(release):
+    """Each column that has no missing value can say so or not, as its writer likes."""
+    cells = cells_of(release)
+    fields = [field.with_nullable(i == 0) for i, field in enumerate(cells.schema)]
+    return parquet_bytes_of(pa.table(cells.columns, schema=pa.schema(fields)))
+
+
 def numbered_columns(release):
     cells = cells_of(release)
     fields = [field.with_metadata({"PARQUET:field_id": f"{1000 + i}"}) for i, field in enumerate(cells.schema)]
@@ -499,6 +507,7 @@ IN_PARQUET = [
     key_value_metadata,
     arrow_schema_with_more,
     numbered_columns,
+    columns_that_miss_nothing,
     other_row_groups,
     unused_dictionary_entries,
     bytes_between_pages_and_footer,
@@ -576,6 +585,23 @@ def in_part(part_name, old, new):
     return change
 
 
+def other_cells(change):
+    """Make the workbook anew, by the audit's own calls, of cells that readers take for the same."""
+
+    def changed(release):
+        with zipfile.ZipFile(io.BytesIO(release.content)) as archive:
+            cells = list(workbook_bytes._cells({name: archive.read(name) for name in archive.namelist()}))
+        assert workbook_bytes._made(cells) == release.content
+        return workbook_bytes._made([change(cell) for cell in cells])
+
+    return changed
+
+
+def numbers_in_every_third_row(cell):
+    is_age = cell.row and cell.row % 3 == 0 and cell.column == 2
+    return dataclasses.replace(cell, value=float(cell.value)) if is_age else cell
+
+
 SHEET, STRINGS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
 IN_WORKBOOK = {
     "archive comment": lambda release: repacked(release, archive_comment=b"row 7"),
@@ -599,6 +625,9 @@ IN_WORKBOOK = {
     "height of a row": in_part(SHEET, b'<row r="3"', b'<row r="3" ht="15.07"'),
     "hidden row": in_part(SHEET, b'<row r="3"', b'<row r="3" hidden="0"'),
     "style of a cell": in_part(SHEET, b'<c r="A2"', b'<c r="A2" s="0"'),
+    "numbers beside texts": other_cells(numbers_in_every_third_row),
+    "a blank row": other_cells(lambda cell: dataclasses.replace(cell, row=cell.row + (cell.row > 7))),
+    "a blank row above": other_cells(lambda cell: dataclasses.replace(cell, row=cell.row + 1)),
     "padded text": in_part(STRINGS, b"<t>north</t>", b'<t xml:space="preserve">north </t>'),
 }
 

@@ -72,7 +72,9 @@ def cell_rules(released: Columns, original: Columns, claims: Claims) -> Iterator
         if name not in released:
             yield _impossible(name, "is not in the release")
         elif name in claims.recodings:
-            yield _recoded(released, original, claims.recodings[name])
+            given = claims.parameters.get("hierarchies") or ()
+            is_built = claims.recodings[name].n_levels is not None and name not in given
+            yield _recoded(released, original, claims.recodings[name], is_built)
         elif name not in original:
             yield _impossible(name, "is neither a column of the original nor a stated recoding")
         elif original.feature(name):
@@ -91,7 +93,7 @@ def codes_of(columns: Columns, name: str) -> Codes:
     return ones
 
 
-def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding) -> CellRule:
+def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, is_built: bool) -> CellRule:
     name = recoding.name
     feature = original.feature(name) or (original.feature(recoding.column) if recoding.rule == AS_IS else None)
     if feature is not None:
@@ -101,7 +103,7 @@ def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding) ->
     if recoding.column not in original:
         return _impossible(name, "was computed from a column that the original lacks")
     if recoding.rule in (GENERALIZED, HIERARCHY):
-        return _fitting(released, original, recoding)
+        return _fitting(released, original, recoding, is_built)
     if recoding.rule not in KNOWN_RULES:
         return _impossible(name, "was recoded by a rule that this audit does not know")
     result = evaluate(recoding, original.coded(recoding.column).values)
@@ -110,14 +112,17 @@ def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding) ->
     return _as_ones(name, recoding.column, released, result)
 
 
-def _fitting(released: Columns, original: Columns, recoding: ClaimedRecoding) -> CellRule:
+def _fitting(released: Columns, original: Columns, recoding: ClaimedRecoding, is_built: bool) -> CellRule:
     """Compare cells that stand for several values with the original's."""
     before, after = original.coded(recoding.column), released.coded(recoding.name)
     if recoding.rule == GENERALIZED:
         read = contained(after.values, before.values, recoding.kind, recoding.domain)
     else:
-        read = contained_in_labels(after.values, before.values, recoding.kind, recoding.labels, recoding.domain)
-    if read.n_unreadable or read.n_foreign or read.n_repeated:
+        kind, labels, domain = recoding.kind, recoding.labels, recoding.domain
+        read = contained_in_labels(
+            after.values, before.values, kind, labels, domain, n_levels=recoding.n_levels, is_built=is_built
+        )
+    if read.n_unreadable or read.n_foreign or read.n_repeated or read.n_misspelled:
         return _impossible(recoding.name, "has cells that cannot be read as ranges or sets of the original's values")
     return FittingRule(recoding.name, recoding.column, read=read)
 

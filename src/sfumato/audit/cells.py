@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ class _Said:
     members: tuple[str, ...] = ()
     may_be_missing: bool = False
     is_any: bool = False
+    is_missing_last: bool = True
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -66,6 +68,9 @@ class Containing:
         Cells that name values (or bounds, or "missing") that are not among the original's: they say more than it does.
     n_repeated : int
         Cells that say what another one says in another spelling.
+    n_misspelled : int
+        Cells in another spelling than the one that their values have: ``[29, 42.0]`` where the original has ``42``,
+        ``[42, 42]`` for ``42``, ``{b|a}`` for ``{a|b}``, a set of all values for ``*``.
     """
 
     places: Ids
@@ -77,6 +82,7 @@ class Containing:
     n_unreadable: int = 0
     n_foreign: int = 0
     n_repeated: int = 0
+    n_misspelled: int = 0
 
     def __repr__(self) -> str:
         return f"Containing({self.n_cells:,} cells, {self.n_places:,} values)"
@@ -135,19 +141,20 @@ def contained(released: pa.Array, original: pa.Array, kind: Kind, domain: tuple[
     values.learn(token for cell in said if cell for token in (*(cell.bounds or ()), *cell.members))
     runs: list[tuple[int, int, int]] = []
     known: set[tuple[Run, ...]] = set()
-    n_unreadable = n_foreign = n_repeated = 0
+    n_unreadable = n_foreign = n_repeated = n_misspelled = 0
     for number, cell in enumerate(said):
         places = values.places_of(cell) if cell else None
         if cell is None or places is None:
             n_unreadable += 1
             continue
         n_foreign += values.is_foreign(cell)
+        n_misspelled += not values.is_spelled(cell)
         covered = _merged(places)
         n_repeated += tuple(covered) in known
         known.add(tuple(covered))
         runs.extend((number, start, stop) for start, stop in covered)
     cells, starts, stops = np.array(runs, dtype=np.int64).reshape(-1, 3).T
-    problems = (n_unreadable, n_foreign, n_repeated)
+    problems = (n_unreadable, n_foreign, n_repeated, n_misspelled)
     return Containing(values.places, values.n_places, cells, starts, stops, len(texts), *problems)
 
 
@@ -176,7 +183,8 @@ def _parse_pieces(pieces: Sequence[str]) -> _Said | None:
             members.append(_plain(piece))
         else:
             return None
-    return _Said(bounds, tuple(members), may_be_missing)
+    is_missing_last = not may_be_missing or pieces[-1] == _MISSING_MEMBER
+    return _Said(bounds, tuple(members), may_be_missing, is_missing_last=is_missing_last)
 
 
 def _plain(value: str) -> str:
@@ -217,6 +225,9 @@ class _Values:
         self._place_of, self.n_places = place_of, len(place_of)
         self.places = np.array([place_of[key] for key in keys], dtype=np.int64)
         self._key_of: dict[str, Hashable] = {}
+        shown = pc.cast(original, pa.string())
+        self._spellings = set((pc.utf8_trim_whitespace(shown) if kind is Kind.NUMERIC else shown).to_pylist())
+        self._spelling_of: dict[Hashable, str] = {}
 
     def _read(self, values: pa.Array) -> list[Hashable]:
         if is_text(values.type):
@@ -264,12 +275,33 @@ class _Values:
         sort = _NUMBERS if isinstance(self._sorted[0], _NUMBERS) else str
         return all(isinstance(bound, sort) for bound in (low, high)) and bool(low <= high)
 
+    def is_spelled(self, cell: _Said) -> bool:
+        """Whether a cell is the one text of what it says, with values as the original spells them, each in one way."""
+        tokens = (*(cell.bounds or ()), *cell.members)
+        keys = [self._key_of[token] for token in tokens]
+        for token, key in zip(tokens, keys, strict=True):
+            if key in self._place_of and (
+                token not in self._spellings or self._spelling_of.setdefault(key, token) != token
+            ):
+                return False
+        if cell.bounds:
+            return cell.is_missing_last and keys[0] != keys[1]
+        is_all = len(keys) + cell.may_be_missing == self.n_places > 1
+        return cell.is_missing_last and _ascend(keys) and not (is_all and keys)
+
     def is_foreign(self, cell: _Said) -> bool:
         """Whether a cell names something that is not in the column."""
         if cell.may_be_missing and not self._has_missing:
             return True
         keys = (self._key_of[token] for token in (*(cell.bounds or ()), *cell.members))
         return any(key not in self._place_of for key in keys)
+
+
+def _ascend(keys: Sequence[Any]) -> bool:
+    try:
+        return all(a < b for a, b in pairwise(keys))
+    except TypeError:  # values of several types have no order
+        return True
 
 
 def _reading_type(original: pa.DataType, kind: Kind) -> pa.DataType:

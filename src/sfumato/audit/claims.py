@@ -64,6 +64,8 @@ class ClaimedRecoding:
     kind: Kind = Kind.CATEGORICAL
     domain: tuple[str, ...] | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    n_levels: int | None = 1
+    """Levels of a hierarchy that the labels are from: no value has more labels; ``None`` where that is not stated."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     mechanism = top.entry("mechanism")
     mechanism.text("name")
     columns = tuple(_column(entry) for entry in output.entries("columns"))
-    recodings = [_recoding(entry) for entry in top.entries("recodings")]
+    recodings = [_recoding(entry, is_strict(manifest)) for entry in top.entries("recodings")]
     _refuse_repetition([c.name for c in columns], "output.columns")
     _refuse_repetition([r.name for r in recodings], "recodings")
     return Claims(
@@ -276,6 +278,14 @@ class _Entry:
             raise self._refuse(key, "a whole number from 0")
         return found
 
+    def counts(self, key: str) -> tuple[int, ...]:
+        found = self._list(key)
+        if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < _LIMIT for n in found):
+            raise self._refuse(key, "a list of whole numbers from 0")
+        if list(found) != sorted(set(found)):
+            raise self._refuse(key, "a list of ascending numbers")
+        return tuple(found)
+
     def texts_by_name(self, key: str) -> dict[str, tuple[str, ...]]:
         named = self.entry(key)
         return {name: named.texts(name) for name in named.data}
@@ -321,14 +331,16 @@ def _domain(entry: _Entry) -> tuple[str, ...] | None:
     return entry.texts("domain") if entry.data.get("domain") is not None else None
 
 
-def _recoding(entry: _Entry) -> ClaimedRecoding:
+def _recoding(entry: _Entry, strict: bool) -> ClaimedRecoding:
     values = entry.texts("values") if "values" in entry.data else ()
     name, column, rule = entry.text("name"), entry.text("column"), entry.text("rule")
     kind = entry.one_of("kind", tuple(Kind)) if "kind" in entry.data else Kind.CATEGORICAL
     above, upto = entry.number("above"), entry.number("upto")
     labels = entry.entry("labels") if "labels" in entry.data else None
     listed = {label: labels.texts(label) for label in labels.data} if labels else {}
-    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry), listed)
+    levels = entry.counts("levels") if "levels" in entry.data else ()
+    n_levels = max(len(levels), 1) if levels or strict else None
+    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry), listed, n_levels)
 
 
 def _promise(entry: _Entry) -> Promise:

@@ -113,6 +113,8 @@ def _check_accounted(original: Columns, claims: Claims) -> Check:
     problems = [f"not released and not stated as dropped: {listed(silent)}"] if silent else []
     problems += [f"stated as dropped and released all the same: {listed(kept)}"] if kept else []
     problems += [f"stated as recoded and not released: {listed(stray)}"] if stray else []
+    if len(dropped) < len(claims.dropped_columns) or not dropped <= {*original.sources, *original.names}:
+        problems.append("those stated as dropped are not columns of the original, each once")
     said = "; ".join(problems) or f"every column of the original is accounted for ({len(dropped):,} dropped)"
     return Check("dropped columns", not problems, said)
 

@@ -22,7 +22,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,9 @@ def contained_in_labels(
     kind: Kind,
     listed: Mapping[str, Sequence[str]],
     domain: tuple[str, ...] | None = None,
+    *,
+    n_levels: int | None = None,
+    is_built: bool = False,
 ) -> Containing:
     """Read the distinct labels of a column against the distinct values of its original.
 
@@ -58,6 +61,11 @@ def contained_in_labels(
     ----------
     listed : mapping of str to sequence of str
         Values of the labels whose meaning their text does not tell.
+    n_levels : int or None
+        Levels of the hierarchy that the labels are from: on a level each value has one label. A value in more labels
+        than that (``[17, 25]`` and ``[17, 25.5]``) is in none, for the choice would tell rows apart. ``None``: any.
+    is_built : bool
+        Whether the hierarchy was built of the column: then its intervals end at the column's numbers, in one spelling.
 
     Examples
     --------
@@ -69,16 +77,24 @@ def contained_in_labels(
     labels = (released if is_text(released.type) else pc.cast(released, pa.string())).to_pylist()
     values = _Values(original, kind, domain)
     runs: list[tuple[int, int, int]] = []
-    n_unreadable = 0
+    n_unreadable = n_misspelled = 0
+    steps = np.zeros(len(original) + 1, dtype=np.int64)
     for i, label in enumerate(labels):
         row = values.standing_for(label, listed)
-        if row is None:
-            n_unreadable += 1
-        else:
-            runs.extend((i, *run) for run in _runs(row))
+        n_unreadable += row is None
+        n_misspelled += is_built and not values.is_built(label)
+        for start, stop in _runs(row) if row is not None else ():
+            runs.append((i, start, stop))
+            steps[[start, stop]] += (1, -1) if values.is_group(label) else (0, 0)
+    if n_levels is not None and (n_labels := np.cumsum(steps)[:-1]).max(initial=0) > n_levels:
+        is_sure = n_labels <= n_levels
+        own = [(i, start, is_sure[start:stop] | (not values.is_group(labels[i]))) for i, start, stop in runs]
+        runs = [(i, start + a, start + b) for i, start, sure in own for a, b in _runs(sure)]
+    n_foreign = sum(values.n_foreign(label, members) for label, members in listed.items())
+    problems = {"n_unreadable": n_unreadable, "n_foreign": n_foreign, "n_misspelled": n_misspelled}
     cells, starts, stops = np.array(runs, dtype=np.int64).reshape(-1, 3).T
     places = np.arange(len(original), dtype=np.int64)
-    return Containing(places, len(original), cells, starts, stops, len(labels), n_unreadable)
+    return Containing(places, len(original), cells, starts, stops, len(labels), **problems)
 
 
 def _runs(row: Flags) -> list[tuple[int, int]]:
@@ -122,6 +138,28 @@ class _Values:
         if self._kind is Kind.DATE and _DATE_PREFIX.fullmatch(label):
             return np.array([t is not None and t.startswith(label) for t in self._texts])
         return self._one_of([label])
+
+    def is_group(self, label: str | None) -> bool:
+        """Whether a label stands for a group of values by its text or a list: not missing, any value or one of them."""
+        return label is not None and label != _ANY and label.strip() not in self._spelled
+
+    def is_built(self, label: str | None) -> bool:
+        """Whether an interval of numbers ends at numbers of the column, written without zeros that say nothing."""
+        if self._kind is not Kind.NUMERIC or label is None or not self.is_group(label):
+            return True
+        interval, side = _INTERVAL.fullmatch(label), _OPEN.fullmatch(label)
+        ends = [interval[2], interval[3]] if interval else [side[2]] if side else []
+        meanings = self._read(pa.array(ends, pa.string()))
+        return all(m in self._places and end in _written(end) for m, end in zip(meanings, ends, strict=True))
+
+    def n_foreign(self, label: str, members: Sequence[str]) -> int:
+        """Count members of a list that are not values of the original, or come twice."""
+        stated = [text for text in members if text.strip() not in (_MISSING, label)]
+        meanings = self._read(pa.array(stated, pa.string()))
+        n_missing = members.count(_MISSING)
+        has_missing = bool(self._is_missing.any()) or _MISSING in self._spelled
+        n_strange = sum(meaning not in self._places for meaning in meanings)
+        return n_strange + len(meanings) - len(set(meanings)) + max(0, n_missing - has_missing)
 
     def _one_of(self, values: Sequence[str]) -> Flags:
         found = np.zeros(len(self._texts), dtype=np.bool_)
@@ -172,6 +210,15 @@ class _Values:
             texts = pc.cast(values, pa.string()).to_pylist()
             return [None if text is None else level.get(text.strip()) for text in texts]
         return None
+
+
+def _written(end: str) -> tuple[str, ...]:
+    """Spell a number in the ways that the end of a built interval may have: plain, or with an exponent."""
+    try:
+        plain = Decimal(end).normalize() + 0
+    except InvalidOperation:
+        return ()
+    return f"{plain:f}", str(plain)
 
 
 def _is_number(meaning: Hashable) -> bool:

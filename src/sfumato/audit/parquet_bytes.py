@@ -359,6 +359,10 @@ class _Accounting:
             and all(1 in leaf and leaf.get(3) in (0, 1) and 5 not in leaf for leaf in self._leaves),
             "its columns are not a flat list, or the list has a name of its own",
         )
+        _require(
+            not self._is_of_arrow or all(leaf[3] == 1 for leaf in self._leaves),
+            "a column states that it misses no value, which no release does",
+        )
         _require(footer[1] == (2 if self._is_of_arrow else 1), "it states another version than its writer does")
         _require(
             footer.get(7) == [{1: {}}] * len(self._leaves), "it states another order of values than its writer does"
@@ -401,8 +405,8 @@ class _Accounting:
 
 
 def _plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Names and types of the columns without metadata, which fields can have too (numbers of columns among them)."""
-    return pa.schema([pa.field(field.name, field.type, field.nullable) for field in schema])
+    """Names and types of the columns, all of which may miss values, without metadata, which fields can have too."""
+    return pa.schema([pa.field(field.name, field.type) for field in schema])
 
 
 def _arrow_schema(schema: pa.Schema) -> bytes:

@@ -14,6 +14,7 @@ import re
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -76,7 +77,7 @@ def account_for_workbook(content: bytes, tokens: Sequence[Sequence[str]]) -> boo
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             parts = {name: archive.read(name) for name in _MEMBERS}
         cells = list(_cells(parts))
-        _check_missing(cells, tokens)
+        _check_columns(cells, tokens)
         if _made(cells) == content:
             return True
         _check_fixed_parts(parts)
@@ -119,7 +120,7 @@ def _cells(parts: Mapping[str, bytes]) -> Iterator[Cell]:
     odd = "its sheet is not a plain list of cells"
     at, n_used, last_row = start, 0, 0
     for row in _ROW.finditer(sheet, start, end):
-        if row.start() != at or int(row[1]) <= last_row:
+        if row.start() != at or int(row[1]) != last_row + 1:  # readers pass over blank rows
             raise NotAccountedError(odd)
         at, last_row = row.end(), int(row[1])
         within, last_column = row.start(2), -1
@@ -172,21 +173,27 @@ def _column(letters: str) -> int:
     return number - 1
 
 
-def _check_missing(cells: Sequence[Cell], tokens: Sequence[Sequence[str]]) -> None:
-    """Refuse tokens in cells: a missing value is no cell, but a row without any value has a token in its first one."""
-    n_cells: dict[int, int] = {}
+def _check_columns(cells: Sequence[Cell], tokens: Sequence[Sequence[str]]) -> None:
+    """Refuse what readers take for the same: tokens beside missing cells, padded texts, numbers beside their texts.
+
+    A missing value is no cell, but a row without any value has a token in its first one.
+    """
+    n_cells = Counter(cell.row for cell in cells)
+    types: dict[int, tuple[type, bool]] = {}
     for cell in cells:
-        n_cells[cell.row] = n_cells.get(cell.row, 0) + 1
-    for cell in cells:
+        problem = ""
+        own = tokens[cell.column] if cell.row and cell.column < len(tokens) else ()
+        is_mark = cell.column == 0 and n_cells[cell.row] == 1 and cell.value == next((t for t in own if t), "")
+        stored = (type(cell.value), cell.is_date)
         if isinstance(cell.value, str) and cell.value != cell.value.strip():
             problem = "there are blanks around a text"
-            raise NotAccountedError(problem)
-        if cell.row == 0 or cell.column >= len(tokens):
+        elif is_mark and cell.row:
             continue
-        own = tokens[cell.column]
-        is_mark = cell.column == 0 and n_cells[cell.row] == 1 and cell.value == next((t for t in own if t), None)
-        if not is_mark and not isinstance(cell.value, bool) and _text(cell.value) in own:
+        elif not isinstance(cell.value, bool) and _text(cell.value) in own:
             problem = "it spells missing values in more than one way"
+        elif stored != (types.setdefault(cell.column, stored) if cell.row else (str, False)):
+            problem = "a column mixes texts, numbers, dates and truth values, or its name is no text"
+        if problem:
             raise NotAccountedError(problem)
 
 

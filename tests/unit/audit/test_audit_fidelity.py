@@ -174,8 +174,10 @@ def test_an_identifier_may_not_be_released_under_any_name():
     [
         (["ssn", "age"], "not released and not stated as dropped: 'flag'"),
         (["ssn", "age", "flag", "city"], "stated as dropped and released all the same: 'city'"),
+        (["ssn", "age", "flag", "row 7 is ill"], "those stated as dropped are not columns of the original, each once"),
+        (["ssn", "age", "flag", "age"], "those stated as dropped are not columns of the original, each once"),
     ],
-    ids=["incomplete", "released"],
+    ids=["incomplete", "released", "strange", "twice"],
 )
 def test_dropped_columns_are_stated_completely_and_truly(dropped, said):
     report = audit(ORIGINAL.keep(["city", "ill"]), dropped_columns=dropped)

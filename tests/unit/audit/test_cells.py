@@ -190,6 +190,37 @@ def test_second_spellings_are_counted():
     assert contained(pa.array(cells), AGES, Kind.NUMERIC).n_repeated == 4
 
 
+@pytest.mark.parametrize("stored", [pa.int64(), pa.float64(), pa.string()])
+@pytest.mark.parametrize(
+    "cell",
+    ["[29, 42.0]", "[+29, 42]", "[029, 42]", "[ 29, 42]", "[29,  42]", "[29e0, 42]", "42.0", "[42, 42]", r"{\N|29}"],
+)
+def test_a_cell_in_another_spelling_than_its_values_have_is_counted(cell, stored):
+    """Each distinct cell could carry as many bits as it has spellings."""
+    assert read(cell, AGES.cast(stored), Kind.NUMERIC).n_misspelled == 1
+
+
+@pytest.mark.parametrize("cell", ["{b|a}", "{c|a}", r"{a|\N|b}", r"{a|b|c|\N}"])
+def test_a_set_has_one_order_and_one_of_all_values_is_a_star(cell):
+    assert read(cell, pa.array(["a", "b", "c", None]), Kind.CATEGORICAL).n_misspelled == 1
+
+
+def test_a_value_that_the_original_spells_in_two_ways_has_one_of_them_in_a_column():
+    original = pa.array(["7", "7.0", "9"])
+
+    assert contained(pa.array(["[7, 9]", "7"]), original, Kind.NUMERIC).n_misspelled == 0
+    assert contained(pa.array(["[7, 9]", "7.0"]), original, Kind.NUMERIC).n_misspelled == 1
+
+
+def test_cells_as_they_are_written_have_their_one_spelling():
+    cells = pa.array(["[29, 42]", "57", r"{[29, 42]|\N}", "*", None])
+
+    assert contained(cells, AGES, Kind.NUMERIC).n_misspelled == 0
+    assert (
+        contained(pa.array(["{a|b}", r"{a|\N}", "c"]), pa.array(["a", "b", "c", None]), Kind.ORDERED).n_misspelled == 0
+    )
+
+
 @pytest.mark.parametrize("cell", ["{29|29}", "{[29, 42]|42}", "{[29, 42]|57}", "{29|38|29|42}", r"{29|\N|\N}"])
 def test_a_cell_that_says_something_twice_or_besides_a_range_is_not_read(cell):
     """Whoever is named once more in a cell would be told from the others in it."""

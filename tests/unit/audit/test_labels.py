@@ -162,3 +162,52 @@ def test_every_pair_of_a_label_and_a_value_is_judged_by_itself():
 
     for (i, label), (j, value) in product(enumerate(labels), enumerate(values)):
         assert found.holds(np.array([j]), np.array([i]))[0] == (value in stands[label]), (label, value)
+
+
+@pytest.mark.parametrize("other", ["[17, 25.0]", "[17, 26[", "[16, 25]", "≤ 25"])
+def test_a_value_in_more_labels_than_levels_is_in_none(other):
+    """Rows of one class could be told apart by which of its labels they have."""
+    labels, original = pa.array(["[17, 25]", other, "[60, 90]"]), pa.array(["17", "25", "60", "90"])
+
+    for n_levels, n_held in ((1, 2), (2, 6), (None, 6)):
+        found = contained_in_labels(labels, original, Kind.NUMERIC, {}, n_levels=n_levels)
+        pairs = np.array(list(product(range(4), range(3)))).T
+        assert int(found.holds(*pairs).sum()) == n_held, n_levels
+
+
+def test_labels_of_single_values_and_a_star_do_not_count_as_groups():
+    """Level 0 keeps spellings of the original, of which two may mean the same."""
+    labels = pa.array(["7", "7.0", "*", "[7, 9]"])
+    found = contained_in_labels(labels, pa.array(["7", "7.0", "9"]), Kind.NUMERIC, {}, n_levels=1)
+
+    assert found.holds(np.zeros(4, dtype=np.int64), np.arange(4)).all()
+
+
+@pytest.mark.parametrize("listed", [["cook", "Patient 7"], ["cook", "cook"], ["cook", ""]])
+def test_lists_name_values_of_the_original_once(listed):
+    found = contained_in_labels(
+        pa.array(["kitchen"]), pa.array(["cook", "baker"]), Kind.CATEGORICAL, {"kitchen": listed}
+    )
+
+    assert found.n_foreign == 1
+
+
+@pytest.mark.parametrize(
+    ("label", "is_built"),
+    [
+        ("[17, 25]", True),
+        ("≥ 17", True),
+        ("[17, 25.0]", False),
+        ("[17, 25.5]", False),
+        ("[+17, 25]", False),
+        ("< 18", False),
+        ("[ 17, 25]", False),
+        ("[017, 25]", False),
+        ("[17e0, 25]", False),
+    ],
+)
+def test_built_intervals_end_at_numbers_of_the_column_in_one_spelling(label, is_built):
+    original = pa.array(["17", "25", "90"])
+
+    assert contained_in_labels(pa.array([label]), original, Kind.NUMERIC, {}, is_built=True).n_misspelled != is_built
+    assert contained_in_labels(pa.array([label]), original, Kind.NUMERIC, {}).n_misspelled == 0
