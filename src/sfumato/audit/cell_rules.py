@@ -72,8 +72,8 @@ def cell_rules(released: Columns, original: Columns, claims: Claims) -> Iterator
         if name not in released:
             yield _impossible(name, "is not in the release")
         elif name in claims.recodings:
-            given = claims.parameters.get("hierarchies") or ()
-            is_built = claims.recodings[name].n_levels is not None and name not in given
+            is_built = claims.version > 1 and "hierarchies" in claims.parameters  # else intervals were agreed on
+            is_built = is_built and name not in (claims.parameters["hierarchies"] or ())
             yield _recoded(released, original, claims.recodings[name], is_built)
         elif name not in original:
             yield _impossible(name, "is neither a column of the original nor a stated recoding")

@@ -16,6 +16,8 @@ from sfumato.errors import ManifestError
 from sfumato.schema import Kind, Role
 from sfumato.table.binary import BinaryTable
 
+_ORDERED_SINCE = 2
+
 
 def digest_of(manifest: Mapping[str, Any]) -> str:
     """SHA-256 of a manifest without its digest, as JSON with sorted keys, no blanks, in UTF-8."""
@@ -69,6 +71,19 @@ def check_shape(released: AnyTable, columns: Columns, claims: Claims) -> Iterato
     said = f"identifiers are released: {listed(identifiers)}" if identifiers else "no released column is an identifier"
     yield Check("roles", not identifiers, said)
     yield _check_kinds(columns, claims)
+    if claims.version >= _ORDERED_SINCE:
+        yield _check_order(claims)
+
+
+def _check_order(claims: Claims) -> Check:
+    """Whether lists of released columns are in the order of the columns: with hundreds, another order is a message."""
+    place = {name: i for i, name in enumerate(claims.names())}
+    lists = {"recodings": tuple(claims.recodings)}
+    lists |= {f"guarantees[{i}]": promise.columns for i, promise in enumerate(claims.promises)}
+    places = {which: [place[name] for name in names if name in place] for which, names in lists.items()}
+    wrong = [which for which, found in places.items() if found != sorted(found)]
+    said = f"are not in the order of the columns: {', '.join(wrong)}" if wrong else "are in the order of the columns"
+    return Check("order of entries", not wrong, f"lists of columns in the manifest {said}")
 
 
 def _check_names(in_any_order: bool, columns: Columns, claims: Claims) -> Check:
