@@ -24,7 +24,7 @@ from sfumato.errors import AuditFailedError, PrivacyNotAchievableError, SchemaEr
 from sfumato.large import sampled
 from sfumato.large.memory import Memory
 from sfumato.large.release import able_mechanisms, audit_large_file, propose, publish_large
-from sfumato.manifest import manifest_digest
+from sfumato.manifest import in_three_digits, manifest_digest
 from sfumato.publishing import make_release, publish
 from sfumato.reaudit import audit_published, open_original
 from sfumato.schema import Role
@@ -194,7 +194,8 @@ def test_the_manifest_says_on_how_many_rows_it_was_estimated(published, source):
     assert sorted(manifest["dropped_columns"]) == sorted({"id", "age", "sex", "town", "illness"} - {*_chosen(manifest)})
     chosen = zip(*(rows[name] for name in _chosen(manifest)), strict=True)
     assert risk["anonymity_level"] == min(Counter(chosen).values())
-    assert risk["share_of_the_most_frequent_value"] == max(Counter(rows["illness"]).values()) / N_ROWS
+    share = max(Counter(rows["illness"]).values()) / N_ROWS
+    assert risk["share_of_the_most_frequent_value"] == in_three_digits(share)
 
 
 def _chosen(manifest):
@@ -239,7 +240,8 @@ def test_both_audits_confirm_it_and_say_that_they_sampled(published, source):
 
     assert in_memory.passed, in_memory.failures
     assert large.passed, large.failures
-    assert in_memory.levels == large.levels == (json.loads(manifest.read_text())["guarantees"][0]["audited"],)
+    assert in_memory.levels == large.levels
+    assert in_three_digits(large.levels) == [json.loads(manifest.read_text())["guarantees"][0]["audited"]]
     said = f"estimated on the audit's own sample of {N_SAMPLED} of {N_ROWS} rows"
     assert any(said in check.message for check in large.checks)
 
@@ -558,7 +560,10 @@ def test_on_the_command_line(source, tmp_path, sample_of_few):
     audit = ["audit", str(output), "--manifest", f"{output}.manifest.json", "--original", str(source)]
     for more in (["--memory", "200MB"], []):
         audited = runner.invoke(sfumato, [*audit, *roles, *more])
-        assert audited.exit_code == 0, audited.output
+        assert audited.exit_code == 8, audited.output
+        assert "confirmed except: figures — " in audited.output
+        accepted = runner.invoke(sfumato, [*audit, *roles, *more, "--accept", "figures"])
+        assert accepted.exit_code == 0, accepted.output
 
 
 def test_an_original_without_roles_is_audited_too(published, source):
@@ -566,4 +571,7 @@ def test_an_original_without_roles_is_audited_too(published, source):
     report = audit_large_file(published.table_path, published.manifest_path, MEMORY, original=original)
 
     assert report.passed, report.failures
-    assert any("NOT CHECKED whether" in check.message for check in report.checks)
+    assert report.verdict == "confirmed except"
+    assert {one.name for one in report.unchecked} == {"roles", "figures"}
+    said = "breach-bound: whether the columns compared with are all quasi-identifiers of the original, with their kinds"
+    assert said in [one.message for one in report.unchecked if one.name == "roles"]

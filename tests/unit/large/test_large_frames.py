@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato
+from sfumato.audit import parquet_bytes
 from sfumato.counting import blocks
 from sfumato.errors import InputError, InvalidParameterError, OutputError, SchemaError
 from sfumato.publishing import make_release, publish
@@ -46,6 +47,7 @@ def small_blocks(n_rows=3):
         (blocks, "_FEWEST_PENDING", 3),
         (write, "ROWS_OF_A_GROUP", 7),
         (parquet, "ROWS_OF_A_GROUP", 7),
+        (parquet_bytes, "ROWS_OF_A_GROUP", 7),
     ):
         stack.enter_context(patch.object(module, name, value))
     return stack

@@ -82,7 +82,8 @@ def orders(draw):
         "loss": draw(st.sampled_from(["loss", "discernibility", "target_information"])),
     }
     if draw(st.booleans()):
-        settings |= {"l": draw(st.sampled_from([1.0, 2.0])), "variant": draw(st.sampled_from(["distinct", "entropy"]))}
+        variant, level = draw(st.sampled_from([("distinct", 2.0), ("entropy", 1.5), ("entropy", 2.0)]))
+        settings |= {"l": level, "variant": variant}
     if draw(st.booleans()):
         settings |= {"t": 0.9}
     if kind is GainRecoder and draw(st.booleans()):

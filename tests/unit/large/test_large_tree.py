@@ -299,7 +299,10 @@ def test_the_command_says_that_it_took_a_sample(source, tmp_path, capsys):
     assert re.search(r"of rows +400\n", said)
     check_promise(source, output, 4)
     audit = ["audit", str(output), "--manifest", f"{output}.manifest.json", "--original", str(source)]
-    assert run([*audit, *large]) == 0
+    capsys.readouterr()
+    assert run([*audit, *large]) == 8
+    assert "\nconfirmed except: figures — " in capsys.readouterr().out
+    assert run([*audit, *large, "--accept", "figures"]) == 0
 
 
 def with_utility(manifest_path, **stated):
