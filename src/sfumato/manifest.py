@@ -191,11 +191,15 @@ def tool_versions() -> dict[str, str]:
     return own | {name: version(name) for name in packages}
 
 
+_OF_RELEASED_CELLS = frozenset({"global_certainty_penalty"})
+
+
 def in_three_digits(figures: Any) -> Any:
     """Round every number with decimals, in data as a manifest holds them, to three significant digits.
 
     Figures computed from the original's rows tell about rows and columns that are not released: written to the last
-    digit, an information gain leaves only a few tables possible.
+    digit, an information gain leaves only a few tables possible. The certainty penalty of ranges and sets stays exact:
+    it follows from released cells, of which no row is left out, and by it the audit finds a cell that was widened.
 
     Examples
     --------
@@ -203,7 +207,9 @@ def in_three_digits(figures: Any) -> Any:
     {'gain': [0.123, 7], 'rows': 123456}
     """
     if isinstance(figures, Mapping):
-        return {name: in_three_digits(figure) for name, figure in figures.items()}
+        return {
+            name: figure if name in _OF_RELEASED_CELLS else in_three_digits(figure) for name, figure in figures.items()
+        }
     if isinstance(figures, list | tuple):
         return [in_three_digits(figure) for figure in figures]
     return float(f"{figures:.3g}") if isinstance(figures, float) else figures

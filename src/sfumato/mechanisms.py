@@ -121,4 +121,4 @@ def _convert(parameter: Parameter, value: Any) -> Any:
     types = wanted if isinstance(wanted, tuple) else (wanted,)
     allowed = " or ".join(_WORDS[t] for t in types)
     hint = f"give it entry by entry, as {parameter.name}.NAME=VALUE" if dict in types else ""
-    raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=allowed, hint=hint, remedy=("parameters",))
+    raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=allowed, hint=hint, remedy=("entries",))

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from sfumato.audit.columns import Declared
 from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.audit.verify import AuditReport, audit_release
-from sfumato.errors import InputError, ManifestError, SchemaError
+from sfumato.errors import InputError, ManifestError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -103,11 +103,11 @@ def open_original(path: str | Path, options: ReadOptions, memory: int, *, told: 
 def _released_options(manifest: Manifest) -> ReadOptions:
     if not isinstance(manifest.output, Mapping):
         problem = "does not describe the released file"
-        raise ManifestError(problem)
+        raise ManifestRefusedError(problem)
     output_format = manifest.output.get("format")
     if output_format not in WRITABLE:
         problem = "names a format of the released file that this program does not know"
-        raise ManifestError(problem, hint=f"known: {', '.join(WRITABLE)}")
+        raise ManifestRefusedError(problem, hint=f"known: {', '.join(WRITABLE)}")
     content_format = str(output_format).removesuffix(".gz")
     delimiter = {"csv": ",", "tsv": "\t"}.get(content_format)
     spelled = _spelled(manifest, manifest.missing_tokens)
@@ -129,7 +129,7 @@ def _released_columns(manifest: Manifest) -> list[Column]:
         return [c if c.missing is None else replace(c, missing=_spelled(manifest, c.missing)) for c in columns]
     except (KeyError, TypeError, ValueError, AttributeError):
         problem = "does not describe the released columns"
-        raise ManifestError(problem) from None
+        raise ManifestRefusedError(problem) from None
 
 
 def _column(entry: Mapping[str, Any]) -> Column:

@@ -85,14 +85,21 @@ def test_class_sizes_and_their_measures_agree_with_the_definitions(make, drawn, 
 )
 def test_diversity_and_closeness_agree_with_the_definitions(make, drawn, c):
     public, name = split(drawn)
-    sensitive = drawn.column(name)
+    spelled = drawn.column(name)
+    merged = [None if text is None else oracles.same_value(text) for text in spelled]
     counts = class_value_counts(make(drawn), public.columns, name)
-    ordered = oracles.ordered_t_closeness(public.rows, sensitive, in_order(sensitive))
+    # a value stands where the first of its spellings does
+    places = list(dict.fromkeys(None if text is None else oracles.same_value(text) for text in in_order(spelled)))
+    equal = max(oracles.equal_t_closeness(public.rows, values) for values in (merged, spelled))
+    ordered = max(
+        oracles.ordered_t_closeness(public.rows, merged, places),
+        oracles.ordered_t_closeness(public.rows, spelled, in_order(spelled)),
+    )
 
-    assert distinct_diversity_level(counts) == oracles.distinct_diversity_level(public.rows, sensitive)
-    assert entropy_diversity_level(counts) == pytest.approx(oracles.entropy_diversity_level(public.rows, sensitive))
-    assert recursive_diversity_level(counts, float(c)) == oracles.recursive_diversity_level(public.rows, sensitive, c)
-    assert t_closeness(counts) == pytest.approx(float(oracles.equal_t_closeness(public.rows, sensitive)))
+    assert distinct_diversity_level(counts) == oracles.distinct_diversity_level(public.rows, merged)
+    assert entropy_diversity_level(counts) == pytest.approx(oracles.entropy_diversity_level(public.rows, merged))
+    assert recursive_diversity_level(counts, float(c)) == oracles.recursive_diversity_level(public.rows, merged, c)
+    assert t_closeness(counts) == pytest.approx(float(equal))
     assert t_closeness(counts, "ordered") == pytest.approx(float(ordered), abs=1e-12)
 
 

@@ -18,6 +18,7 @@ from sfumato.table.binary import as_binary_matrix
 from strategies import binary_tables
 
 LEVELS = st.integers(1, 4)
+ASKED = st.integers(2, 4)  # what a mechanism can be asked for
 TABLES = binary_tables(max_rows=10, max_columns=7)
 LABELLED = binary_tables(min_rows=2, min_columns=1, max_rows=10, max_columns=6, both_classes=True)
 SEED = 30
@@ -108,7 +109,7 @@ class TestAgainstAllItemsets:
         assert largest_itemsets(as_matrix(shuffled), weights, k, r) == largest_itemsets(as_matrix(rows), weights, k, r)
 
 
-@given(table=LABELLED, k=LEVELS)
+@given(table=LABELLED, k=ASKED)
 def test_best_search_has_the_largest_hamming_separation_of_all_maximal_itemsets(table, k):
     rows, labels = table
     assume(len(rows) >= k)
@@ -128,7 +129,7 @@ def test_best_search_has_the_largest_hamming_separation_of_all_maximal_itemsets(
 
 
 @pytest.mark.parametrize("criterion", ["hamming_separation", "distinguished_pairs"])
-@given(table=LABELLED, k=LEVELS)
+@given(table=LABELLED, k=ASKED)
 def test_top_r_search_compares_the_largest_sets_by_the_criterion(criterion, table, k):
     """With an r above the number of maximal sets all of them are compared."""
     rows, labels = table
@@ -147,7 +148,7 @@ def test_top_r_search_compares_the_largest_sets_by_the_criterion(criterion, tabl
 
 
 @pytest.mark.parametrize("search", ["top-r", "best"])
-@given(table=LABELLED, k=LEVELS, budget=st.sampled_from([0, 30]))
+@given(table=LABELLED, k=ASKED, budget=st.sampled_from([0, 30]))
 def test_every_selection_keeps_k(search, table, k, budget):
     rows, labels = table
     assume(len(rows) >= k)

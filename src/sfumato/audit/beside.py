@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.cells import contained
-from sfumato.audit.checks import Check, agrees_in_three_digits
+from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims, is_number
 from sfumato.audit.columns import Columns
 from sfumato.audit.consistency import Consistency, consistency
 from sfumato.audit.penalty import cell_penalties
 from sfumato.audit.rules import GENERALIZED
 from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Role
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import WeightedColumn
@@ -97,7 +98,7 @@ class Beside:
             yield Check(name, False, "global certainty penalty: some cells cannot be measured", stated)
             return
         found = float(np.mean([penalty for penalty in penalties if penalty is not None]))
-        passed = agrees_in_three_digits(stated, found)
+        passed = abs(stated - found) <= ROUNDING
         said = f"global certainty penalty: the manifest gives {stated:.6g}, found {found:.6g}"
         yield Check(name, passed, said, stated, found)
 

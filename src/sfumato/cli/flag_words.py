@@ -9,6 +9,7 @@ FLAGS = {
     "delimiter": "--delimiter",
     "describe": "sfumato init --update",
     "encoding": "--encoding",
+    "entries": "-p {name}.NAME=VALUE",
     "force": "--force",
     "format": "--format",
     "header": "--no-header",
@@ -38,7 +39,10 @@ FLAGS = {
     "timeout": "--timeout",
     "update": "sfumato init --update",
 }
-"""By the name that a parameter has in Python, see :class:`sfumato.errors.SfumatoError`."""
+"""By the name that a parameter has in Python, see :class:`sfumato.errors.SfumatoError`.
+
+``{name}`` stands for the parameter that the error is about.
+"""
 
 _OWN_NAMES = {
     "allowed_hosts": "--allow-host",
@@ -68,4 +72,6 @@ def in_flag_words(error: SfumatoError) -> str:
     if isinstance(error, InvalidParameterError) and error.name in _OWN_NAMES:
         text = _OWN_NAMES[error.name] + text.removeprefix(error.name)
     flags = [FLAGS[name] for name in dict.fromkeys(error.remedy) if name in FLAGS]
+    if isinstance(error, InvalidParameterError):
+        flags = [flag.replace("{name}", error.name) for flag in flags]
     return f"{text} ({', '.join(flags)})" if error.hint and flags else text

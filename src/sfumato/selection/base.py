@@ -109,18 +109,12 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
         """Choose features whose projection keeps k."""
 
-    def _check_parameters(self, n_rows: int) -> None:
+    def _check_parameters(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 2:
             raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 2")
         limit = self.max_unique_fraction
         if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < 1):
             raise InvalidParameterError("max_unique_fraction", f"got {limit!r}", allowed="from 0 and below 1, or None")
-        if self.k > n_rows:
-            raise PrivacyNotAchievableError(
-                f"containment with k = {self.k} on {n_rows:,} rows",
-                best_level=n_rows,
-                hint="k is at most the row count",
-            )
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the features of a 0/1 matrix (dense, sparse or a data frame) for the classes ``y``."""
@@ -144,11 +138,17 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
         return None
 
     def _fit(self, data: Labelled, progress: Progress | None) -> None:
-        self._check_parameters(data.n_rows)
-        if data.n_classes < 2:
+        self._check_parameters()
+        if data.n_rows and data.n_classes < 2:
             where = "" if data.source is None else f" in {data.source}"
             problem = f"the target has one class only{where}; a selection for classification needs at least two"
             raise SchemaError(problem, column=data.target, hint="choose another target column")
+        if self.k > data.n_rows:
+            raise PrivacyNotAchievableError(
+                f"containment with k = {self.k} on {data.n_rows:,} rows",
+                best_level=data.n_rows,
+                hint="k is at most the row count",
+            )
         self.n_features_in_ = data.matrix.shape[1]
         found = self._search(data, progress)
         self.trace_ = list(found.steps)

@@ -96,8 +96,8 @@ class GreedyContainmentSelector(ContainmentSelector):
         self.max_unique_fraction = max_unique_fraction
         self.binarize = binarize
 
-    def _check_parameters(self, n_rows: int) -> None:
-        super()._check_parameters(n_rows)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("criterion", self.criterion, CRITERIA)
         check_choice("on_infeasible", self.on_infeasible, get_args(OnInfeasible))
 

@@ -96,8 +96,8 @@ class ExactContainmentSelector(ContainmentSelector):
         self.random_state = random_state
         self.binarize = binarize
 
-    def _check_parameters(self, n_rows: int) -> None:
-        super()._check_parameters(n_rows)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("criterion", self.criterion, get_args(SetCriterion))
         check_choice("choose", self.choose, get_args(Choice))
         check_time_budget(self.time_budget)

@@ -107,8 +107,8 @@ class MaximalContainmentSelector(ContainmentSelector):
         self.time_budget = time_budget
         self.binarize = binarize
 
-    def _check_parameters(self, n_rows: int) -> None:
-        super()._check_parameters(n_rows)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("search", self.search, get_args(Search))
         check_choice("criterion", self.criterion, get_args(Criterion))
         check_time_budget(self.time_budget)

@@ -77,8 +77,8 @@ class OptimalContainmentSelector(ContainmentSelector):
         self.time_budget = time_budget
         self.binarize = binarize
 
-    def _check_parameters(self, n_rows: int) -> None:
-        super()._check_parameters(n_rows)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_time_budget(self.time_budget)
 
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:

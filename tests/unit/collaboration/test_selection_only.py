@@ -305,7 +305,7 @@ def _work_in_a_session(session):
         matrices,
         min_privacy_gain=0.3,
         max_rows=24,
-        timeout=1.0,
+        timeout=5.0,  # far above what a party on a busy machine needs for a message: only who is silent is late
         accuse=lambda party, reason: session.accuse(party, "selection", reason),
     )
     total = SecureSum(session).total(np.array([1], dtype=np.uint64), stage="after")

@@ -312,7 +312,8 @@ def test_a_release_and_its_manifest_on_disk_show_the_same(people):
     assert read.labels[read.chosen] == direct.labels[direct.chosen]
     for field in ("baseline_performance", "max_breach_increase", "performance_name", "n_left_out"):
         assert getattr(read, field) == in_three_digits(getattr(direct, field))
-    assert read.floor == pytest.approx(direct.floor, rel=5e-3)  # of figures in three digits
+    attack_with_all = in_three_digits(float(selector.breach_.attack_with_all))
+    assert read.floor == pytest.approx(100 * (share / attack_with_all - 1))
 
 
 def test_a_manifest_shows_what_it_lists():

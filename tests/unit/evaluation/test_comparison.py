@@ -429,7 +429,14 @@ def test_a_run_measures_all_points_and_the_next_run_none(table, tmp_path, monkey
     assert started == [Point(ORIGINAL), *GRID.points]
 
 
-def test_a_point_that_takes_too_long_is_killed_and_marked(table, tmp_path):
+def test_a_point_that_takes_too_long_is_killed_and_marked(table, tmp_path, monkeypatch):
+    def started(context, given, point, folder):
+        process = context.Process(target=time.sleep, args=(600,))
+        process.start()
+        return processes._Running(point, process, time.monotonic())
+
+    monkeypatch.setattr(processes, "_started", started)
+
     found = compare(table, GRID, measuring=QUICK, run_folder=tmp_path / "runs", timeout=0.001)
 
     assert {one.result["status"] for one in found.points} == {"timed out"}

@@ -29,7 +29,7 @@ def random_rows(n_rows, n_columns, seed=1):
 
 
 @pytest.mark.parametrize("keep_frequent", [False, True])
-@pytest.mark.parametrize(("n_rows", "k"), [(20, 5), (23, 5), (9, 5), (7, 7), (30, 1), (13, 2)])
+@pytest.mark.parametrize(("n_rows", "k"), [(20, 5), (23, 5), (9, 5), (7, 7), (30, 2), (13, 2)])
 def test_every_row_gets_k_minus_1_equals(n_rows, k, keep_frequent):
     table = binary_table(random_rows(n_rows, 6))
 
@@ -151,6 +151,7 @@ def test_a_table_without_a_target_can_be_flipped():
     ("parameters", "name"),
     [
         ({"k": 0}, "k"),
+        ({"k": 1}, "k"),
         ({"k": 2.5}, "k"),
         ({"k": True}, "k"),
         ({"random_state": -1}, "random_state"),

@@ -18,6 +18,7 @@ from unit.report.releases import hostile_table, made, stays, summary_of
 
 STRUCTURE = [
     ("h1", "Report on a release"),
+    ("section", "exceptions"),
     ("section", "in-short"),
     ("section", "left-open"),
     ("section", "asked"),

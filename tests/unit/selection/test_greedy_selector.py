@@ -17,8 +17,8 @@ from sfumato.selection import base
 from sfumato.table.binary import BinaryTable, as_binary_matrix
 
 ESTIMATORS = [
-    GreedyContainmentSelector(k=1),
-    GreedyContainmentSelector(k=1, criterion="distinguished_pairs", on_infeasible="skip"),
+    GreedyContainmentSelector(k=2),
+    GreedyContainmentSelector(k=2, criterion="distinguished_pairs", on_infeasible="skip"),
 ]
 NOT_BINARY = "feeds real-valued data, which this selector refuses: turning 3.7 into 1 silently would be wrong"
 FED_REAL_VALUED_DATA = (
@@ -152,13 +152,13 @@ def test_values_other_than_zero_and_one_are_refused_with_the_column():
     frame = pd.DataFrame({"fine": [0, 1, 1], "wrong": [0, 3.7, 1]})
 
     with pytest.raises(NotBinaryError, match=r"'wrong'.*neither 0 nor 1") as caught:
-        GreedyContainmentSelector(k=1).fit(frame, [0, 1, 0])
+        GreedyContainmentSelector(k=2).fit(frame, [0, 1, 0])
     assert "3.7" not in str(caught.value)
 
 
 def test_one_class_is_refused():
     with pytest.raises(SchemaError, match="one class only"):
-        GreedyContainmentSelector(k=1).fit(np.eye(3), [1, 1, 1])
+        GreedyContainmentSelector(k=2).fit(np.eye(3), [1, 1, 1])
 
 
 def test_constant_features_and_empty_rows_are_fine():

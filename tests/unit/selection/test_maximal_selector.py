@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.datasets.public import load_adult, load_pu1
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.manifest import in_three_digits
 from sfumato.mechanisms import build_mechanism
 from sfumato.selection import base
 from sfumato.selection.itemsets import largest_itemsets
@@ -155,7 +156,7 @@ def test_release_says_how_the_search_ended():
         "proven": True,
         "n_candidates": 1,
         "bound_on": "hamming_separation",
-        "bound": 6 / 9,
+        "bound": in_three_digits(6 / 9),
         "gap": 0.0,
     }
 
