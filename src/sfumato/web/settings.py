@@ -58,7 +58,7 @@ class PageSettings:
     >>> PageSettings(host="0.0.0.0")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    sfumato.errors.InvalidParameterError: --host must be an address of this machine only (127.0.0.1), ...
+    sfumato.errors.InvalidParameterError: host must be an address of this machine only (127.0.0.1), ...
     """
 
     host: str = "127.0.0.1"
@@ -197,9 +197,9 @@ def guessing_bits(token: str) -> float:
     Examples
     --------
     >>> round(guessing_bits("abcabcabcabcabcabcabcabc")), round(guessing_bits("0123456789012345678901"))
-    (2, 3)
+    (3, 20)
     >>> round(guessing_bits("9b1f0c2ad7e64358"))
-    60
+    64
     """
     period = (token + token).find(token, 1)
     once = token[:period]
