@@ -197,11 +197,12 @@ def guessing_bits(token: str) -> float:
     Examples
     --------
     >>> round(guessing_bits("abcabcabcabcabcabcabcabc")), round(guessing_bits("0123456789012345678901"))
-    (3, 20)
+    (3, 7)
     >>> round(guessing_bits("9b1f0c2ad7e64358"))
     64
     """
-    period = (token + token).find(token, 1)
+    # The last repetition may be cut short.
+    period = next((n for n in range(1, len(token)) if token.startswith(token[n:])), len(token))
     once = token[:period]
     steps = [ord(second) - ord(first) for first, second in pairwise(once)]
     # A letter counts if it is not reached by the same small step as the one before.
