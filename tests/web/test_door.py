@@ -200,6 +200,7 @@ def test_a_wrong_token_is_slowed_and_logged_without_the_token(tmp_path):
         "abcdefghijklmnopqrstuvwxyz",
         "12345678901234567890",
         "passwordpasswordpassword",
+        "passwordpasswordpasswordpa",
         "qwqwqwqwqwqwqwqwqwqwqwqw",
         "98765432109876543210987",
         "aaaaaaaaaabbbbbbbbbbcccccccccc",

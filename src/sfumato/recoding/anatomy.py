@@ -149,7 +149,7 @@ class Anatomy(BaseEstimator):  # type: ignore[misc]  # no types upstream
     --------
     >>> from sfumato.datasets.admissions import admissions
     >>> Anatomy(l=3).release(admissions(n_rows=200)).manifest.evidence["risk"]
-    {'largest_share_of_a_sensitive_value': 0.3333333333333333, 'anonymity_level': 1}
+    {'largest_share_of_a_sensitive_value': 0.333, 'anonymity_level': 1}
     """
 
     mechanism_name: ClassVar[str] = "anatomy"

@@ -58,7 +58,7 @@ class PageSettings:
     >>> PageSettings(host="0.0.0.0")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    sfumato.errors.InvalidParameterError: --host must be an address of this machine only (127.0.0.1), ...
+    sfumato.errors.InvalidParameterError: host must be an address of this machine only (127.0.0.1), ...
     """
 
     host: str = "127.0.0.1"
@@ -197,11 +197,12 @@ def guessing_bits(token: str) -> float:
     Examples
     --------
     >>> round(guessing_bits("abcabcabcabcabcabcabcabc")), round(guessing_bits("0123456789012345678901"))
-    (2, 3)
+    (3, 7)
     >>> round(guessing_bits("9b1f0c2ad7e64358"))
-    60
+    64
     """
-    period = (token + token).find(token, 1)
+    # The last repetition may be cut short.
+    period = next((n for n in range(1, len(token)) if token.startswith(token[n:])), len(token))
     once = token[:period]
     steps = [ord(second) - ord(first) for first, second in pairwise(once)]
     # A letter counts if it is not reached by the same small step as the one before.
