@@ -79,7 +79,9 @@ def check_whole_rows(
     except TooManyLayersError:
         return _not_checked("cells overlap in too many ways for a cluster")
     except UnmatchedError:
-        return _not_checked("cells overlap, and counts do not tell which rows became which")
+        # A failure, no exception: rows that were changed end here too, since no rows of the original add up to them.
+        said = "cells overlap, and no rows of the original were found that became these (audit it in memory)"
+        return Check("cells", False, f"cells do not follow from the original: {said}")
     if are_same:
         return Check("cells", True, f"the cells of {len(rules):,} released columns follow from the original")
     said = "released rows are not rows of the original"
