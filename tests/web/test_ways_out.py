@@ -87,7 +87,7 @@ DAMAGES = {
 }
 REMEDIES = {
     "broken TOML": "mend line 3 of sfumato.toml in a text editor",
-    "project file deleted": "open the data file on the step Open, which makes one",
+    "project file deleted": "open the data file on the step Open, with a project file that does not exist yet",
     "data deleted": "",
 }
 

@@ -235,6 +235,8 @@ def _parsed_apart(data: bytes, sheet: str | None) -> tuple[str, Any] | None:
     with child:
         try:
             return _talk(child, data, sheet)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None  # ours may come while the child's end by the same Ctrl-C is looked at
         finally:
             child.kill()
 

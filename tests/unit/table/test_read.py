@@ -21,6 +21,7 @@ import pytest
 import scipy.sparse as sp
 import xlsxwriter
 
+from sfumato.cli.flag_words import in_flag_words
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table import bytes as stored_bytes
@@ -239,8 +240,11 @@ class TestSchema:
             self.read(tmp_path, self.schema(agee=Column("agee")))
 
     def test_column_that_is_not_described_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(SchemaError, match=r"column 'sex': .*sfumato init.*default_role"):
+        hint = "describe it too, or set default_role in the project file"
+        with pytest.raises(SchemaError, match=rf"column 'sex': .*Hint: {hint}$") as caught:
             self.read(tmp_path, self.schema().keep(["age", "ill"]))
+
+        assert "sfumato init --update" in in_flag_words(caught.value)
 
     def test_numeric_column_with_text_names_the_physical_line(self, tmp_path: Path) -> None:
         content = 'age,sex,ill\n\n30,"m\n\nx",yes\nold,f,no\nold,f,no\n'
