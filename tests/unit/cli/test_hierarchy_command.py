@@ -250,7 +250,7 @@ def test_hierarchies_of_a_project_are_found_beside_it_and_flags_replace_single_o
         (["-p", "hierarchies.job="], 2, "--param must be NAME=VALUE"),
         (["-p", "hierarchies.=job.csv"], 2, "--param must be NAME.ENTRY=VALUE"),
         (["-p", ".job=job.csv"], 2, "--param must be NAME.ENTRY=VALUE"),
-        (["-p", 'hierarchies={job="job.csv"}'], 2, "as hierarchies.NAME=VALUE (-p NAME=VALUE)"),
+        (["-p", 'hierarchies={job="job.csv"}'], 2, "as hierarchies.NAME=VALUE (-p hierarchies.NAME=VALUE)"),
         (["--hierarchy", "jbo=job.csv"], 3, "did you mean 'job'"),
         (["--hierarchy", "job=nowhere.csv"], 3, "nowhere.csv: does not exist"),
         (["--hierarchy", "job=job.csv", "-m", "mondrian"], 2, "gain-recoding, global-recoding (-m;"),
