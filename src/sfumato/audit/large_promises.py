@@ -8,13 +8,14 @@ from sfumato.audit import entropy
 from sfumato.audit.beside import Beside
 from sfumato.audit.block_counting import least_different_values
 from sfumato.audit.breach import sample_words
-from sfumato.audit.checks import AuditReport, Check, Unchecked, agrees_in_three_digits
+from sfumato.audit.checks import AuditReport, Check, Unchecked
 from sfumato.audit.claims import Claims, Promise, is_number
 from sfumato.audit.columns import Columns
 from sfumato.audit.counted_claims import LEAST_DIFFERENT
 from sfumato.audit.entropy import check_gain_promises
 from sfumato.audit.evidence import check_risk
 from sfumato.audit.large_breach import check_large_breach, measure_large
+from sfumato.audit.verify import check_audited
 from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.estimated_guarantees import BreachBound
@@ -91,13 +92,4 @@ def _check_level(promise: Promise, original: LargeTable, beside: Beside, told: T
     sampled = sample_words(guarantee, original.n_rows)
     said += f", estimated on the audit's own {sampled}" if sampled else ""
     yield Check(name, passed, f"{guarantee.kind} {said}", promised, found)
-    yield _check_audited(promise, found)
-
-
-def _check_audited(promise: Promise, found: float) -> Check:
-    kind, stated = promise.guarantee.kind, promise.audited
-    name = f"{kind}: audited level"
-    if stated is None:
-        return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
-    said = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
-    return Check(name, agrees_in_three_digits(stated, found), said, stated, found)
+    yield check_audited(promise, found)

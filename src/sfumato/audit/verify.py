@@ -281,7 +281,7 @@ def _check_promise(
     said += _merged_words(promise, Columns(released))
     yield Check(name, passed, f"{kind} {said}", promised, found)
     if check_audited_values:
-        yield _check_audited(promise, found)
+        yield check_audited(promise, found)
 
 
 def _merged_words(promise: Promise, columns: Columns) -> str:
@@ -339,7 +339,8 @@ def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
         )
 
 
-def _check_audited(promise: Promise, found: float) -> Check:
+def check_audited(promise: Promise, found: float) -> Check:
+    """Whether a level is the one that the manifest gives as audited; rounded where it rests on the original."""
     kind, stated = promise.guarantee.kind, promise.audited
     name = f"{kind}: audited level"
     if stated is None:

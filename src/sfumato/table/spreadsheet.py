@@ -144,7 +144,7 @@ def _unless_damaged() -> Iterator[None]:
         yield
     except InputError:
         raise
-    except Exception:
+    except Exception:  # a damaged archive raises many kinds of errors
         return
 
 
