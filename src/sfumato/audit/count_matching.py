@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, maximum_flow
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -25,6 +25,10 @@ _WORK_A_STEP, _WORK_A_PAIR = 1000, 20
 
 class UnmatchedError(Exception):
     """No answer was found by which all sizes add up."""
+
+
+class ImpossibleError(Exception):
+    """No answer exists, not even one in which equal rows may have gone to different groups."""
 
 
 class PossiblePairs(NamedTuple):
@@ -59,6 +63,25 @@ def matched_by_counts(possible: PossiblePairs) -> tuple[Numbers, bool]:
         went = found != LEFT_OUT
         became[items[went]] = groups[found[went]]
     return became, is_sure
+
+
+def can_be_split(possible: PossiblePairs) -> bool:
+    """Whether the groups can be filled if an item may be divided among several: a flow of items into groups.
+
+    Where items are distinct rows with their counts, this is the case of equal rows that became different ones, as with
+    partitions that may cut between equal values. A no is a proof that the groups hold something else.
+    """
+    items, groups, sizes, wanted = possible
+    n_items, n = len(sizes), len(sizes) + len(wanted) + 2
+    total = int(wanted.sum())
+    if max(total, int(sizes.sum())) > np.iinfo(np.int32).max:
+        return True  # more than SciPy's flow can count; nothing is proven
+    source, sink = n - 2, n - 1
+    starts = np.concatenate([np.full(n_items, source), items, n_items + np.arange(len(wanted))])
+    ends = np.concatenate([np.arange(n_items), n_items + groups, np.full(len(wanted), sink)])
+    capacities = np.concatenate([sizes, np.minimum(sizes[items], wanted[groups]), wanted]).astype(np.int32)
+    network = sp.csr_array((capacities, (starts, ends)), shape=(n, n))
+    return int(maximum_flow(network, source, sink).flow_value) == total
 
 
 @dataclass

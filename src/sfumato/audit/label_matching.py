@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.cells import Containing
-from sfumato.audit.count_matching import LEFT_OUT, PossiblePairs, matched_by_counts
+from sfumato.audit.count_matching import (
+    LEFT_OUT,
+    ImpossibleError,
+    PossiblePairs,
+    UnmatchedError,
+    can_be_split,
+    matched_by_counts,
+)
 
 Numbers = NDArray[np.int64]
 
@@ -65,12 +72,19 @@ def matched_rows(
     TooManyLayersError
         If the cells overlap in too many ways.
     UnmatchedError
-        If no answer was found by which all counts add up.
+        If no answer was found by which all counts add up, though equal rows may have become different ones.
+    ImpossibleError
+        If the released rows cannot be rows of the original, whatever became of equal rows.
     """
     candidates = _candidates(reads, places, cells, n_after)
     rows, ways = np.nonzero(candidates != LEFT_OUT)
     possible = PossiblePairs(rows, candidates[rows, ways], n_before.astype(np.int64), n_after.astype(np.int64))
-    return Matched(*matched_by_counts(possible))
+    try:
+        return Matched(*matched_by_counts(possible))
+    except UnmatchedError:
+        if can_be_split(possible):
+            raise
+        raise ImpossibleError from None
 
 
 def _candidates(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit import count_matching
-from sfumato.audit.count_matching import LEFT_OUT, PossiblePairs, UnmatchedError, matched_by_counts
+from sfumato.audit.count_matching import LEFT_OUT, PossiblePairs, UnmatchedError, can_be_split, matched_by_counts
 
 
 @st.composite
@@ -49,6 +49,24 @@ def test_an_answer_is_found_whenever_there_is_one(case):
 
     assert tuple(found.tolist()) in expected
     assert not is_sure or len(expected) == 1
+
+
+@given(cases())
+def test_items_that_may_be_split_fill_the_groups_if_hall_s_condition_holds(case):
+    """Every set of groups must be offered as much as it wants."""
+    sizes, ways, wanted = case
+    subsets = itertools.product([False, True], repeat=len(wanted))
+    holds = all(
+        sum(n for n, is_in in zip(wanted, subset, strict=True) if is_in)
+        <= sum(size for size, own in zip(sizes, ways, strict=True) if any(subset[group] for group in own))
+        for subset in subsets
+    )
+
+    assert can_be_split(possible(*case)) == holds
+
+
+def test_more_than_a_flow_can_count_proves_nothing():
+    assert can_be_split(possible([2**31], [[]], [2**31]))
 
 
 def test_a_choice_that_spoils_another_is_taken_back():
