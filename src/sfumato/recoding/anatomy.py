@@ -17,9 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.guarantees.buckets import BucketDiversity
 from sfumato.manifest import AnyTable
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.recoding.buckets import (

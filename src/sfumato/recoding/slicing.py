@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable
 from sfumato.recoding.axes import axes_of
 from sfumato.recoding.base import check_group_size
