@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -34,9 +34,11 @@ _MOST_PAIRS = 8 * 10**6
 Counts = NDArray[np.int64]
 
 
-@runtime_checkable
 class SampleMechanism(Protocol):
-    """A mechanism that chooses columns by estimates, for which a sample of the rows is enough."""
+    """A mechanism that chooses columns by estimates, for which a sample of the rows is enough.
+
+    This is what ``needs = Needs.SAMPLE`` asks of it.
+    """
 
     def sampled_pairs(self, schema: Schema) -> tuple[tuple[str, ...], str]:
         """Columns to be counted on all rows with another one, and that one."""
