@@ -13,8 +13,8 @@ from sfumato.collaboration.agreement import check_threshold
 from sfumato.collaboration.scores import gains_of_removal
 from sfumato.collaboration.shared_schema import SharedColumn, SharedSchema
 from sfumato.contract import Mechanism, Progress, Release
-from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees.entropy import PrivacyGain
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.schema import Kind, Role

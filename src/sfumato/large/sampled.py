@@ -15,8 +15,8 @@ from sfumato.contract import Progress, Release
 from sfumato.counting.blocks import count_blocks
 from sfumato.counting.cell_limits import TooManyCellsError
 from sfumato.errors import AuditFailedError, InvalidParameterError, SchemaError
-from sfumato.estimated_guarantees import BreachBound
 from sfumato.guarantees import Guarantee
+from sfumato.guarantees.estimated import BreachBound
 from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import Block, Proposal, names_but_identifiers, telling
 from sfumato.manifest import with_audited

@@ -16,9 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+<<<<<<< HEAD
 from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.contract import Compared, Mechanism, MechanismInfo, ParameterSpec, Progress, Release
+=======
+from sfumato.contract import Compared, Mechanism, MechanismInfo, Parameter, Progress, Release
+>>>>>>> main
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable
 from sfumato.recoding.axes import axes_of
 from sfumato.recoding.base import check_group_size

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from sfumato.contract import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Progress, Release
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.estimated_guarantees import BreachBound, BreachMetric
+from sfumato.guarantees.estimated import BreachBound, BreachMetric
 from sfumato.learning.columns import refuse_repeated_names
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
