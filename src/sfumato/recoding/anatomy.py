@@ -18,12 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-<<<<<<< HEAD
-from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.contract import Compared, Mechanism, MechanismInfo, ParameterSpec, Progress, Release, combinations
-=======
-from sfumato.contract import Compared, Mechanism, MechanismInfo, Parameter, Progress, Release, combinations
->>>>>>> main
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity
 from sfumato.manifest import AnyTable

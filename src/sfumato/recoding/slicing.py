@@ -16,12 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-<<<<<<< HEAD
-from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.contract import Compared, Mechanism, MechanismInfo, ParameterSpec, Progress, Release
-=======
-from sfumato.contract import Compared, Mechanism, MechanismInfo, Parameter, Progress, Release
->>>>>>> main
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable

@@ -9,13 +9,8 @@ import numpy as np
 
 from sfumato.contract import ParameterSpec
 from sfumato.errors import InvalidParameterError
-<<<<<<< HEAD
-from sfumato.estimated_guarantees import BREACH_ATTACKERS
+from sfumato.guarantees.estimated import BREACH_ATTACKERS
 from sfumato.selection.base import check_choices
-=======
-from sfumato.guarantees.estimated import BREACH_ATTACKERS, BreachMetric
-from sfumato.selection.base import check_choice
->>>>>>> main
 from sfumato.selection.breach import AcceptanceRule
 from sfumato.selection.judging import RankedList
 from sfumato.selection.tradeoff import EvaluationWeights, evaluation_scores
