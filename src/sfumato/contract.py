@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from html import escape
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.errors import SchemaError, on_one_line
 from sfumato.manifest import AnyTable, Manifest
@@ -100,12 +102,54 @@ class Release:
         return replace(self, manifest=replace(self.manifest, **changes))
 
 
-class Mechanism(Protocol):
-    """Turns a table into a release, or raises ``PrivacyNotAchievableError``."""
+class Needs(StrEnum):
+    """What a mechanism must be given of the rows to find a release.
 
+    A mechanism that does with less than all rows can release tables that are larger than memory; what it must offer
+    for that is in the protocol named here.
+    """
+
+    ALL_ROWS = "all rows"
+    """The whole table in memory."""
+    COUNTS = "counts"
+    """Distinct rows with how often each occurs: :class:`sfumato.large.cells.CellMechanism`. Enough on a cluster too."""
+    COUNTS_OR_SAMPLE = "counts or a sample"
+    """Distinct rows or, where these are too many, a sample: :class:`sfumato.large.fitted.FittedMechanism`."""
+    SAMPLE = "a sample"
+    """A sample of the rows: :class:`sfumato.large.sampled.SampleMechanism`."""
+    FEATURE_COUNTS = "counts of features"
+    """Distinct rows of binary features: :class:`sfumato.large.features.PatternMechanism`."""
+
+
+class Mechanism(ABC):
+    """Turns a table into a release, or raises ``PrivacyNotAchievableError``.
+
+    The one base of all mechanisms. A subclass says by class attributes what others have to know of it; nobody asks of
+    which class it is. Its constructor takes parameters by name and only stores them, as scikit-learn has it.
+
+    Attributes
+    ----------
+    mechanism_name : str
+        As the command line and manifests have it.
+    needs : Needs
+        What it must be given of the rows.
+    is_differentially_private : bool
+        Whether it promises differential privacy: what it is given must be read and described without a look at the
+        rows.
+    """
+
+    mechanism_name: ClassVar[str]
+    needs: ClassVar[Needs] = Needs.ALL_ROWS
+    is_differentially_private: ClassVar[bool] = False
+
+    @abstractmethod
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Propose a release; whether it keeps its promise is audited elsewhere."""
-        ...
+
+
+def needs_of(mechanism: object) -> Needs:
+    """Say what a mechanism needs of the rows; an object that declares nothing needs them all."""
+    return Needs(getattr(mechanism, "needs", Needs.ALL_ROWS))
 
 
 @dataclass(frozen=True)
@@ -201,14 +245,22 @@ class MechanismInfo:
     """How a mechanism presents itself. A module that puts these in ``MECHANISMS`` is found by the registry.
 
     ``compared`` proposes settings for a comparison on a table, or raises ``SchemaError`` with the reason why there are
-    none. A mechanism without it is compared with its defaults. What a differentially private mechanism is given must be
-    read and described without a look at the rows.
+    none. A mechanism without it is compared with its defaults.
     """
 
     name: str
-    build: Callable[..., Mechanism]
+    build: type[Mechanism]
     why: str
     promises: str
     parameters: tuple[Parameter, ...]
     compared: Callable[[AnyTable], Sequence[Mapping[str, Any]]] | None = None
-    is_differentially_private: bool = False
+
+    @property
+    def needs(self) -> Needs:
+        """What the mechanism must be given of the rows."""
+        return self.build.needs
+
+    @property
+    def is_differentially_private(self) -> bool:
+        """Whether it promises differential privacy."""
+        return self.build.is_differentially_private

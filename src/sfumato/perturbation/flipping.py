@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release
+from sfumato.contract import Compared, Mechanism, MechanismInfo, Parameter, Progress, Release
 from sfumato.counting.bitsets import distinct_rows, ones_by_class
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import KAnonymity
@@ -51,7 +51,7 @@ def flip_to_clusters(
     return released
 
 
-class RandomFlipper(BaseEstimator):  # type: ignore[misc]  # no types upstream
+class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Flip bits until every row is equal to at least k - 1 others on all features.
 
     The baseline RF of [kAC17]_: the rows are put into clusters of at least k by the greedy k-member algorithm of

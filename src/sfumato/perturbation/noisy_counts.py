@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, get_args
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
+from sfumato.contract import Compared, Mechanism, MechanismInfo, Parameter, Progress, Release, combinations
 from sfumato.counting.bitsets import ones_by_class
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy
@@ -37,10 +37,10 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 100.0
 _N_FEATURES = 10
 
 
-class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
+class NoisyCountsReleaser(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of the two differentially private baselines; a subclass says how the features are chosen."""
 
-    mechanism_name: ClassVar[str]
+    is_differentially_private: ClassVar[bool] = True
     selection_noise: ClassVar[str]
     paper_changes: ClassVar[int]
 
@@ -294,7 +294,6 @@ def _info(releaser: type[NoisyCountsReleaser], how: str) -> MechanismInfo:
             Parameter("binarize", dict, None, "how mixed columns become binary features, by fixed rules"),
         ),
         compared=_compared,
-        is_differentially_private=True,
     )
 
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.bucket_guarantees import BucketDiversity
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
+from sfumato.contract import Compared, Mechanism, MechanismInfo, Parameter, Progress, Release, combinations
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.guarantees.buckets import BucketDiversity
 from sfumato.manifest import AnyTable
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.recoding.buckets import (
@@ -113,7 +113,7 @@ def _check_eligible(counts: NDArray[np.int64], l: int) -> None:  # noqa: E741
         )
 
 
-class Anatomy(BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Release quasi-identifiers as they are and the sensitive column only by groups of at least l different values.
 
     Anatomy of [XT06]_ as one table: a new column names the group of a row, and the sensitive values of a group stand at

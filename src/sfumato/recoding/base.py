@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import Progress, Release
+from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import Guarantee
 from sfumato.manifest import AnyTable, draft_manifest
@@ -127,13 +127,12 @@ def _described(axis: Axis) -> dict[str, Any]:
     return entry | ({"domain": list(domain)} if kind is Kind.ORDERED and domain else {})
 
 
-class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
+class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of the mechanisms that release ranges and sets of values instead of values.
 
     A subclass groups the rows (``recode``) and says what that guarantees (``guarantees``).
     """
 
-    mechanism_name: ClassVar[str]
     k: int
 
     @abstractmethod

@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.contract import Release
 from sfumato.counting.same_values import value_numbers
 from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, Table

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
+from sfumato.contract import Compared, Mechanism, MechanismInfo, Needs, Parameter, Progress, Release, combinations
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
@@ -41,7 +41,7 @@ LEAST_SECONDS = 0.5
 """Seconds that a search gets, if the limit is not less, where preparation took nearly all the time."""
 
 
-class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
+class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Take every quasi-identifier to one level of its hierarchy, so that classes are large and diverse, at least loss.
 
     All combinations of levels are considered, and rows in classes that are too small or not diverse enough are
@@ -96,6 +96,7 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
     """
 
     mechanism_name: ClassVar[str] = "global-recoding"
+    needs: ClassVar[Needs] = Needs.COUNTS
 
     def __init__(
         self,

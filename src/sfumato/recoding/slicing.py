@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.bucket_guarantees import BucketDiversity, BucketSize
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release
+from sfumato.contract import Compared, Mechanism, MechanismInfo, Parameter, Progress, Release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable
 from sfumato.recoding.axes import axes_of
 from sfumato.recoding.base import check_group_size
@@ -82,7 +82,7 @@ class _Slicing:
     contingency_kept: float
 
 
-class Slicer(BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Put columns into slices and rows into buckets, and part the slices of each bucket from each other.
 
     Slicing of [LLZM12]_. Values of one slice stay together; which values of two slices belong to one row is told only

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
+from sfumato.contract import Compared, MechanismInfo, Needs, Parameter, Progress, Release, combinations
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import GlobalAnonymity, Guarantee, KAnonymity, KKAnonymity
 from sfumato.learning.grow import grow
@@ -98,6 +98,7 @@ class ErrorRiskTree(Recoder):
     """
 
     mechanism_name: ClassVar[str] = "error-risk-tree"
+    needs: ClassVar[Needs] = Needs.COUNTS_OR_SAMPLE
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sfumato.contract import Progress, Release
+from sfumato.contract import Mechanism, Needs, Progress, Release
 from sfumato.counting.bitsets import ONES, counted, distinct_rows, ones_by_class, ones_of_each, revealing_items
 from sfumato.errors import (
     ColumnNotFoundError,
@@ -93,14 +93,14 @@ def weights_in_separation(data: Labelled) -> NDArray[np.int64]:
     return pairs_separated_by_each(data.ones_by_class(), data.class_sizes)
 
 
-class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
+class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of selectors whose projection must stay k-anonymous by containment.
 
     A subclass supplies ``_search``. ``fit`` follows scikit-learn; ``release`` turns a table into a
     :class:`~sfumato.contract.Release`.
     """
 
-    mechanism_name: ClassVar[str]
+    needs: ClassVar[Needs] = Needs.FEATURE_COUNTS
     k: int
     binarize: BinarizePlan | Mapping[str, Any] | None
     max_unique_fraction: float | None = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.contract import Parameter
 from sfumato.errors import InvalidParameterError
-from sfumato.estimated_guarantees import BREACH_ATTACKERS, BreachMetric
+from sfumato.guarantees.estimated import BREACH_ATTACKERS, BreachMetric
 from sfumato.selection.base import check_choice
 from sfumato.selection.breach import AcceptanceRule
 from sfumato.selection.breach_search import SEARCHES

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from sfumato.contract import Compared, MechanismInfo, Progress, Release
+from sfumato.contract import Compared, Mechanism, MechanismInfo, Needs, Progress, Release
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.estimated_guarantees import BreachBound, BreachMetric
+from sfumato.guarantees.estimated import BreachBound, BreachMetric
 from sfumato.learning.columns import refuse_repeated_names
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
@@ -43,7 +43,7 @@ from sfumato.selection.support import ChosenColumns
 from sfumato.table.coding import Table
 
 
-class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Keep the columns with the highest E(S) among those with a privacy breach increase (PBI) of at most α.
 
     Candidates come from backward elimination along columns ranked for performance and for privacy, as in [PBI17]_. The
@@ -125,6 +125,7 @@ class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  
     """
 
     mechanism_name: ClassVar[str] = "breach-aware"
+    needs: ClassVar[Needs] = Needs.SAMPLE
 
     def __init__(
         self,
