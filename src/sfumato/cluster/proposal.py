@@ -18,6 +18,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.large.cells import CellMechanism, columns_to_count, release_of_cells
 from sfumato.large.memory import Memory
 from sfumato.large.proposal import names_but_identifiers
+from sfumato.mechanisms import mechanisms_in_need_of
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import CountedTable
 
@@ -94,7 +95,7 @@ def _bytes_beside(column: CodedColumn) -> int:
 def check_able_on_cluster(mechanism: object) -> CellMechanism:
     """Refuse a mechanism that cannot do with counts of distinct rows."""
     if needs_of(mechanism) is not Needs.COUNTS:
-        allowed = "global-recoding or gain-recoding, which need no more than counts"
+        allowed = f"{' or '.join(mechanisms_in_need_of(Needs.COUNTS))}, which need no more than counts"
         raise InvalidParameterError("a mechanism on a cluster", "got another", allowed=allowed)
     return cast("CellMechanism", mechanism)
 

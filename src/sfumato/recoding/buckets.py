@@ -163,12 +163,6 @@ def sensitive_codes(table: Table, name: str) -> Ids:
     return value_numbers(column.values, table.schema[name]).merged[column.codes]
 
 
-def check_level(name: str, level: object) -> None:
-    """Refuse a level below 2, which promises nothing."""
-    if isinstance(level, bool) or not isinstance(level, int | np.integer) or level < 2:
-        raise InvalidParameterError(name, f"got {level!r}", allowed="a whole number of at least 2")
-
-
 def check_seed(seed: object) -> None:
     """Refuse a seed that the manifest cannot hold; there must be one, for the audit repeats the arrangement."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < MOST_SEED:

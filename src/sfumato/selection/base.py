@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sfumato.contract import Mechanism, Needs, Progress, Release
+from sfumato.contract import Mechanism, Needs, Progress, Release, declared_parameter
 from sfumato.counting.bitsets import ONES, counted, distinct_rows, ones_by_class, ones_of_each, revealing_items
 from sfumato.errors import (
     ColumnNotFoundError,
@@ -110,11 +110,7 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         """Choose features whose projection keeps k."""
 
     def _check_parameters(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 2:
-            raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 2")
-        limit = self.max_unique_fraction
-        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < 1):
-            raise InvalidParameterError("max_unique_fraction", f"got {limit!r}", allowed="from 0 and below 1, or None")
+        self.check_parameters("k")
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the features of a 0/1 matrix (dense, sparse or a data frame) for the classes ``y``."""
@@ -293,7 +289,8 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         parameters: dict[str, Any] = self.get_params(deep=False)
         if isinstance(parameters.get("reveals"), Mapping):
             parameters["reveals"] = "declared; see guarantees"
-        return parameters | {"binarize": "automatic" if self.binarize is None else "declared; see recodings"}
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+        return plain | {"binarize": "automatic" if self.binarize is None else "declared; see recodings"}
 
 
 def group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64]:
@@ -315,6 +312,12 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
         listed = " or ".join(f"'{choice}'" for choice in choices)
         raise InvalidParameterError(name, f"got {value!r}", allowed=listed)
+
+
+def check_choices(mechanism: Mechanism, *names: str) -> None:
+    """Refuse parameters that are none of the choices that the mechanism declares for them."""
+    for name in names:
+        check_choice(name, getattr(mechanism, name), declared_parameter(type(mechanism), name).choices)
 
 
 def revealing_codes(reveals: str | Mapping[str, str], features: Sequence[Feature]) -> NDArray[np.uint8]:

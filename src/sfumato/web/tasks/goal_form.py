@@ -28,18 +28,6 @@ MOST_TARGETS = 200
 _NOT_PROPOSED = SET_ELSEWHERE | {"n_workers"}  # one process is enough only where several points run at once
 _USUAL_K = 5
 _MOST_COLUMNS_TO_RECODE = 100
-_DEFINITIONS = {
-    "anatomy": "bucket-diversity",
-    "breach-aware": "breach-bound",
-    "error-risk-tree": "kk-anonymity",
-    "exact-containment": "containment",
-    "exponential-dp": "differential-privacy",
-    "greedy-containment": "containment",
-    "laplace-dp": "differential-privacy",
-    "maximal-containment": "containment",
-    "optimal-containment": "containment",
-    "slicing": "bucket-diversity",
-}
 
 
 def choices_for(table: AnyTable) -> dict[str, Any]:
@@ -70,7 +58,7 @@ def _described(info: MechanismInfo, table: AnyTable) -> dict[str, Any]:
         "name": info.name,
         "why": info.why,
         "promises": info.promises,
-        "definition": _DEFINITIONS.get(info.name, "k-anonymity"),
+        "definition": info.guarantee,
         "unavailable": reason,
         "proposed": _usual(proposals),
         "guarantees": [guarantee.name for guarantee in goal_guarantees() if guarantee.name in names],
