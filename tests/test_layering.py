@@ -85,3 +85,13 @@ def test_imports_point_upward(path):
 @pytest.mark.parametrize("path", [p for p in MODULES if layer_of(p) == "audit"], ids=lambda path: path.name)
 def test_audit_shares_no_code_with_what_it_judges(path):
     assert set(imported_layers(path)) <= AUDIT_MAY_USE
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if layer_of(p) == "audit"], ids=lambda path: path.name)
+def test_audit_takes_of_a_guarantee_its_data_and_no_words_or_forms(path):
+    """How a guarantee looks in a manifest and what it means the audit says for itself."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    sources = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not sources & {"sfumato.guarantees.base", "sfumato.guarantees.forms"}
+    taken = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert not taken & {"form_field", "asked_as", "left_open", "not_promised"}
