@@ -191,7 +191,7 @@ def processes_of(session):
 def wait_until(condition, seconds):
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
-        time.sleep(0.1)
+        time.sleep(0.1)  # between two looks; nothing depends on its length
     return condition()
 
 

@@ -173,7 +173,7 @@ def test_a_killed_run_goes_on_where_it_was(folder):
         while not (runs.is_dir() and len(list(runs.glob("*.json"))) >= 2):
             assert time.monotonic() < limit
             assert first.poll() is None
-            time.sleep(0.02)
+            time.sleep(0.02)  # between two looks; nothing depends on its length
         first.send_signal(signal.SIGKILL)
     finally:
         first.kill()

@@ -305,7 +305,7 @@ class TestStart:
 
     def test_a_sign_does_not_end_it_and_the_end_of_the_simulation_does(self, folder):
         program = """
-import select, sys, time
+import select, signal, sys
 from pathlib import Path
 from sfumato.collaboration import simulated_start
 
@@ -314,7 +314,7 @@ with simulated_start._leaving_when_alone(Path(sys.argv[1])):
     select.select([0], [], [])
     print("has the sign", flush=True)
     while True:
-        time.sleep(0.01)
+        signal.pause()
 """
         process = subprocess.Popen(
             [sys.executable, "-c", program, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -339,13 +339,24 @@ with simulated_start._leaving_when_alone(Path(sys.argv[1])):
         assert tmp_path.exists()
 
 
+# Stops the parties after their first round, so that the sign comes in the midst of the session on any machine.
 PROGRAM = """
+import os, signal
+from pathlib import Path
 from sfumato.collaboration.plan import Plan
 from sfumato.collaboration.simulation import simulate
 from unit.collaboration.groups import small_table
 
-plan = Plan(0.1, mode="selection-only", max_rows=100_000)
-simulate(small_table(), plan, progress=lambda done: print(done.stage, flush=True))
+def children(pid):
+    return map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+def hold(done):
+    for program in children(os.getpid()):
+        for party in children(program):
+            os.kill(party, signal.SIGSTOP)
+    print(done.stage, flush=True)
+
+simulate(small_table(), Plan(0.1, mode="selection-only", max_rows=10_000), progress=hold)
 """
 
 
@@ -377,6 +388,6 @@ def test_an_interrupted_simulation_leaves_no_process_and_no_file(temporary, sign
     assert process.returncode != 0
     end = time.monotonic() + 20
     while (os.listdir(temporary) or any(living(child) for child in children)) and time.monotonic() < end:
-        time.sleep(0.05)
+        time.sleep(0.05)  # between two looks; nothing depends on its length
     assert children
     assert not any(living(child) for child in children)

@@ -318,7 +318,7 @@ def wide_problem(n_columns, n_rows=60, **goal):
 TIMED = {
     "exact": (4_000_000, lambda: wide_problem(4, max_suppressed_fraction=0.1)),
     "bounded": (1, lambda: wide_problem(4, max_suppressed_fraction=0.1)),
-    "bounded, all rows": (1, lambda: wide_problem(4, max_suppressed_fraction=1.0)),
+    "bounded, all rows": (1, lambda: wide_problem(3, max_suppressed_fraction=1.0)),
     "wide": (1, lambda: wide_problem(40, max_suppressed_fraction=0.3)),
     "diversity": (
         1,
