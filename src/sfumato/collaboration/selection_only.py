@@ -51,7 +51,7 @@ from sfumato.collaboration.agreement import check_threshold
 from sfumato.collaboration.contract import Channel
 from sfumato.collaboration.mpyc_channel import Accuse, compute_together
 from sfumato.collaboration.mpyc_runtime import ChannelRuntime
-from sfumato.collaboration.scores import EVEN, check_weights, feature_entropy_bits, most_entropy_bits
+from sfumato.collaboration.scores import EVEN, check_weights, feature_entropy_bits
 from sfumato.collaboration.selection_tables import (
     GAIN_BITS,
     TABLE_BITS,
@@ -63,6 +63,7 @@ from sfumato.collaboration.selection_tables import (
 )
 from sfumato.collaboration.shared_schema import Counts
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.measures.information import most_entropy_bits
 
 
 def tradeoff_error(n_values: int, n_classes: int, n_rows: int) -> float:
