@@ -147,40 +147,6 @@ def distances_by_class(counts: ClassValueCounts, distance: Literal["equal", "ord
     return _ordered_distances(counts, overall[occurring], np.searchsorted(occurring, counts.value_code))
 
 
-def distinct_diversity_level(counts: ClassValueCounts) -> int:
-    """Largest l for which a table is distinct l-diverse; an empty table has level 0.
-
-    Examples
-    --------
-    >>> distinct_diversity_level(ClassValueCounts.from_contingency([[2, 1], [0, 3]]))
-    1
-    """
-    return int(_least(distinct_diversity_by_class(counts)))
-
-
-def entropy_diversity_level(counts: ClassValueCounts) -> float:
-    """Largest l for which a table is entropy l-diverse; an empty table has level 0.
-
-    Examples
-    --------
-    >>> entropy_diversity_level(ClassValueCounts.from_contingency([[2, 1], [2, 1]]))
-    2.0
-    """
-    return _least(entropy_diversity_by_class(counts))
-
-
-def recursive_diversity_level(counts: ClassValueCounts, c: float) -> int:
-    """Largest l for which a table is recursive (c, l)-diverse, 0 if there is none; an empty table has level 0.
-
-    Examples
-    --------
-    >>> counts = ClassValueCounts.from_contingency([[4, 2], [3, 2], [1, 2]])
-    >>> recursive_diversity_level(counts, c=2), recursive_diversity_level(counts, c=5)
-    (2, 3)
-    """
-    return int(_least(recursive_diversity_by_class(counts, c)))
-
-
 def t_closeness(counts: ClassValueCounts, distance: Literal["equal", "ordered"] = "equal") -> float:
     """Smallest t for which a table is t-close: the largest of :func:`distances_by_class`.
 
@@ -195,10 +161,6 @@ def t_closeness(counts: ClassValueCounts, distance: Literal["equal", "ordered"] 
     """
     by_spelling = t_closeness(counts.spelled, distance) if counts.spelled is not None else 0.0
     return min(1.0, max(0.0, float(distances_by_class(counts, distance).max(initial=0.0)), by_spelling))
-
-
-def _least(levels: Levels) -> float:
-    return float(levels.min()) if levels.size else 0.0
 
 
 def _as_fraction(c: float, n_rows: int) -> Fraction:

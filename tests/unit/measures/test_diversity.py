@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 import oracles
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.errors import InvalidParameterError
-from sfumato.measures.diversity import (
-    distinct_diversity_level,
-    entropy_diversity_level,
-    recursive_diversity_level,
-    t_closeness,
-)
+from sfumato.measures.diversity import t_closeness
+from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
 EMPTY = ClassValueCounts.from_contingency(np.zeros((0, 0), dtype=np.int64))
 SALARIES = ClassValueCounts.from_contingency(np.repeat(np.eye(3, dtype=np.int64), 3, axis=0))
