@@ -1,4 +1,5 @@
 # make demo: install and see it work.   make test: everything that must hold.   make bench: timings against peers.
+# make goldens: every mechanism's releases and the public names, compared with what is frozen in tests/golden.
 # make soak: ten minutes of kills, full disks, broken files, faulty parties and many clients.
 PYTHON ?= python3
 VENV   ?= .venv
@@ -8,7 +9,7 @@ COMMA  := ,
 EXTRAS := dev$(if $(JAVA),$(COMMA)spark)
 DEV    := $(VENV)/.installed-dev$(if $(JAVA),-spark)
 
-.PHONY: demo test lint types tests bench soak clean
+.PHONY: demo test lint types tests goldens bench soak clean
 
 demo: $(VENV)/.installed
 	$(BIN)/sfumato demo
@@ -26,6 +27,9 @@ tests: $(DEV)
 	tests/install_chromium.sh
 	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/spark
 	$(BIN)/python -m pytest tests/spark # one process, one session of Spark; without Java they say that they did not run
+
+goldens: $(DEV)
+	PYTHONPATH=tests $(BIN)/python -m tests.golden --check
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks.run

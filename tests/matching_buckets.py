@@ -41,7 +41,7 @@ def sliced_diversity_level(table: Table, bucket_of_row: Ids, slices: Sequence[Se
 
     Notes
     -----
-    Never lower than the quotient that :class:`sfumato.bucket_guarantees.BucketDiversity` promises: p(t, s) is a mean of
+    Never lower than the quotient that :class:`sfumato.guarantees.BucketDiversity` promises: p(t, s) is a mean of
     shares that are at most 1/l each. Time O(distinct quasi-identifiers * buckets) at worst.
     """
     if not table.n_rows:

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport, audit_release
     from sfumato.contract import Release
     from sfumato.displays.breach_plane import BreachPlaneDisplay
-    from sfumato.entropy_guarantees import PrivacyGain
-    from sfumato.estimated_guarantees import BreachBound
     from sfumato.evaluation.compare import compare
     from sfumato.evaluation.encoding import GeneralizedEncoder
     from sfumato.evaluation.scores import evaluate
     from sfumato.evaluation.utility import cross_validated_utility
     from sfumato.guarantees import (
+        BreachBound,
         Containment,
         DifferentialPrivacy,
         GlobalAnonymity,
         KAnonymity,
         KKAnonymity,
         LDiversity,
+        PrivacyGain,
         TCloseness,
     )
     from sfumato.large.api import audit_large, release_large
@@ -66,7 +66,7 @@ _HOMES = {
     "BinarizePlan": "sfumato.table.binarize",
     "BinaryTable": "sfumato.table.binary",
     "BreachAwareSelector": "sfumato.selection.breach_selector",
-    "BreachBound": "sfumato.estimated_guarantees",
+    "BreachBound": "sfumato.guarantees",
     "BreachPlaneDisplay": "sfumato.displays.breach_plane",
     "C45Classifier": "sfumato.learning.c45",
     "C45Regressor": "sfumato.learning.c45",
@@ -91,7 +91,7 @@ _HOMES = {
     "MaximalContainmentSelector": "sfumato.selection.maximal",
     "Mondrian": "sfumato.recoding.mondrian_mechanism",
     "OptimalContainmentSelector": "sfumato.selection.optimal",
-    "PrivacyGain": "sfumato.entropy_guarantees",
+    "PrivacyGain": "sfumato.guarantees",
     "RandomFlipper": "sfumato.perturbation.flipping",
     "ReadOptions": "sfumato.table.read",
     "Release": "sfumato.contract",

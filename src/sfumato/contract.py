@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache, cached_property
 from html import escape
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
-from sfumato.errors import SchemaError, on_one_line
+import numpy as np
+
+from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
@@ -100,23 +107,183 @@ class Release:
         return replace(self, manifest=replace(self.manifest, **changes))
 
 
-class Mechanism(Protocol):
-    """Turns a table into a release, or raises ``PrivacyNotAchievableError``."""
+class Needs(StrEnum):
+    """What a mechanism must be given of the rows to find a release.
 
-    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
-        """Propose a release; whether it keeps its promise is audited elsewhere."""
-        ...
+    A mechanism that does with less than all rows can release tables that are larger than memory; what it must offer
+    for that is in the protocol named here.
+    """
+
+    ALL_ROWS = "all rows"
+    """The whole table in memory."""
+    COUNTS = "counts"
+    """Distinct rows with how often each occurs: :class:`sfumato.large.cells.CellMechanism`. Enough on a cluster too."""
+    COUNTS_OR_SAMPLE = "counts or a sample"
+    """Distinct rows or, where these are too many, a sample: :class:`sfumato.large.fitted.FittedMechanism`."""
+    SAMPLE = "a sample"
+    """A sample of the rows: :class:`sfumato.large.sampled.SampleMechanism`."""
+    FEATURE_COUNTS = "counts of features"
+    """Distinct rows of binary features: :class:`sfumato.large.features.PatternMechanism`."""
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """One parameter of a mechanism, as the command line, the project file and the page offer it."""
+class ParameterSpec:
+    """What a mechanism says about a parameter of its constructor: help and limits.
+
+    Name, type and default are those of the constructor's signature and are not written again.
+
+    Parameters
+    ----------
+    help : str
+        A few words for the command line and the page.
+    choices : tuple of str
+        Allowed words, where the annotation is not a ``Literal`` that holds them.
+    at_least, above, at_most, below : float or None
+        Limits of a number.
+    allowed : str
+        What a refusal says the value must be; by default it is made of type and limits.
+    """
+
+    help: str
+    choices: tuple[str, ...] = ()
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+    allowed: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter(ParameterSpec):
+    """One parameter of a mechanism, as the command line, the project file and the page offer it.
+
+    ``is_optional`` says whether ``None`` is allowed.
+    """
 
     name: str
     type: type | tuple[type, ...]
     default: Any
-    help: str
-    choices: tuple[str, ...] = ()
+    is_optional: bool = False
+
+    def check(self, given: object) -> None:
+        """Refuse a value that is not allowed.
+
+        Texts and tables of settings are not looked at: only the mechanism can tell what they may hold.
+        """
+        if not (given is None and self.is_optional) and not self._allows(given):
+            raise InvalidParameterError(self.name, f"got {given!r}", allowed=self.allowed or self._allowed_by_type())
+
+    def _allows(self, given: object) -> bool:
+        if self.choices:
+            return isinstance(given, str) and given in self.choices
+        if self.type is bool:
+            return isinstance(given, bool | np.bool_)
+        if self.type not in (int, float):
+            return True
+        is_number = isinstance(given, int | np.integer if self.type is int else int | float | np.integer | np.floating)
+        return is_number and not isinstance(given, bool) and self._is_within(given)
+
+    def _is_within(self, given: Any) -> bool:
+        # "not <" would let NaN pass, which is neither above nor below anything
+        return bool(
+            (self.at_least is None or given >= self.at_least)
+            and (self.above is None or given > self.above)
+            and (self.at_most is None or given <= self.at_most)
+            and (self.below is None or given < self.below)
+        )
+
+    def _allowed_by_type(self) -> str:
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.type is bool:
+            return "true or false"
+        named = {"of at least": self.at_least, "above": self.above, "at most": self.at_most, "below": self.below}
+        limits = " and ".join(f"{word} {limit:g}" for word, limit in named.items() if limit is not None)
+        return f"{'a whole number' if self.type is int else 'a number'} {limits}".rstrip()
+
+
+class Mechanism(ABC):
+    """Turns a table into a release, or raises ``PrivacyNotAchievableError``.
+
+    The one base of all mechanisms. A subclass says by class attributes what others have to know of it; nobody asks of
+    which class it is. Its constructor takes parameters by name and only stores them, as scikit-learn has it.
+
+    Attributes
+    ----------
+    mechanism_name : str
+        As the command line and manifests have it.
+    needs : Needs
+        What it must be given of the rows.
+    is_differentially_private : bool
+        Whether it promises differential privacy: what it is given must be read and described without a look at the
+        rows.
+    parameter_specs : mapping of str to ParameterSpec
+        Help and limits of every parameter of the constructor, in the order in which they are shown.
+    """
+
+    mechanism_name: ClassVar[str]
+    needs: ClassVar[Needs] = Needs.ALL_ROWS
+    is_differentially_private: ClassVar[bool] = False
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {}
+
+    @abstractmethod
+    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
+        """Propose a release; whether it keeps its promise is audited elsewhere."""
+
+    def check_parameters(self, *names: str) -> None:
+        """Refuse values that the declarations of these parameters (of all, if none is named) do not allow."""
+        for name in names or self.parameter_specs:
+            declared_parameter(type(self), name).check(getattr(self, name))
+
+
+@cache
+def declared_parameter(mechanism: type[Mechanism], name: str) -> Parameter:
+    """Put together what the constructor and the declaration of a mechanism say about one of its parameters.
+
+    What the constructor of a subclass leaves open, such as an annotation, is taken from those before it.
+    """
+    constructors = [vars(own)["__init__"] for own in mechanism.__mro__ if "__init__" in vars(own)]
+    hints = [get_type_hints(one)[name] for one in constructors if name in getattr(one, "__annotations__", {})]
+    taken = [own[name].default for one in constructors if name in (own := inspect.signature(one).parameters)]
+    defaults = [default for default in taken if default is not inspect.Parameter.empty]
+    if not hints or not defaults:
+        problem = f"{mechanism.__name__}: '{name}' must have a type and a default in the constructor"
+        raise TypeError(problem)
+    spec, parts = mechanism.parameter_specs[name], _alternatives(hints[0])
+    literals = [part for part in parts if get_origin(part) is Literal]
+    types = tuple(dict.fromkeys(kind for part in parts if (kind := _plain_type(part)) is not None))
+    if not types:
+        problem = f"{mechanism.__name__}: no value of '{name}' can be written in a file, so that nobody can give it"
+        raise TypeError(problem)
+    stated = {**vars(spec)}
+    if not spec.choices and types == (str,) and len(literals) == 1:
+        stated["choices"] = get_args(literals[0])
+    return Parameter(
+        **stated,
+        name=name,
+        type=types[0] if len(types) == 1 else types,
+        default=defaults[0],
+        is_optional=NoneType in parts,
+    )
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _plain_type(hint: Any) -> type | None:
+    """Type of a value in a project file or on the command line; ``None`` of objects that only Python code can give."""
+    if hint in (bool, int, float, str):
+        return hint  # type: ignore[no-any-return]
+    origin = get_origin(hint) or hint
+    if origin is Literal:
+        return str
+    return dict if isinstance(origin, type) and issubclass(origin, Mapping) else None
+
+
+def needs_of(mechanism: object) -> Needs:
+    """Say what a mechanism needs of the rows; an object that declares nothing needs them all."""
+    return Needs(getattr(mechanism, "needs", Needs.ALL_ROWS))
 
 
 def combinations(choices: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...]:
@@ -198,17 +365,53 @@ def _is_zero_one(column: CodedColumn) -> bool:
 
 @dataclass(frozen=True)
 class MechanismInfo:
-    """How a mechanism presents itself. A module that puts these in ``MECHANISMS`` is found by the registry.
+    """How a mechanism presents itself: what the registry finds by its name.
 
-    ``compared`` proposes settings for a comparison on a table, or raises ``SchemaError`` with the reason why there are
-    none. A mechanism without it is compared with its defaults. What a differentially private mechanism is given must be
-    read and described without a look at the rows.
+    Parameters
+    ----------
+    build : subclass of Mechanism
+        Its constructor and its ``parameter_specs`` say which parameters there are.
+    why : str
+        When one would choose it.
+    promises : str
+        What its releases guarantee.
+    compared : callable or None
+        Proposes settings for a comparison on a table, or raises ``SchemaError`` with the reason why there are none;
+        ``None``: it is compared with its defaults.
+    guarantee : str
+        Kind of the guarantee that the page explains with it.
     """
 
-    name: str
-    build: Callable[..., Mechanism]
+    build: type[Mechanism]
     why: str
     promises: str
-    parameters: tuple[Parameter, ...]
     compared: Callable[[AnyTable], Sequence[Mapping[str, Any]]] | None = None
-    is_differentially_private: bool = False
+    guarantee: str = "k-anonymity"
+
+    @property
+    def name(self) -> str:
+        """Name of the mechanism."""
+        return self.build.mechanism_name
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Parameters of the constructor, in the order in which they are declared."""
+        specs, taken = self.build.parameter_specs, inspect.signature(self.build).parameters
+        if set(specs) != set(taken):
+            only = sorted(set(specs) ^ set(taken))
+            problem = f"{self.build.__name__}: parameters that only the constructor or only the declaration has: {only}"
+            raise TypeError(problem)
+        if any(parameter.default is inspect.Parameter.empty for parameter in taken.values()):
+            problem = f"{self.build.__name__}: every parameter of the constructor must have a default"
+            raise TypeError(problem)
+        return tuple(declared_parameter(self.build, name) for name in specs)
+
+    @property
+    def needs(self) -> Needs:
+        """What the mechanism must be given of the rows."""
+        return self.build.needs
+
+    @property
+    def is_differentially_private(self) -> bool:
+        """Whether it promises differential privacy."""
+        return self.build.is_differentially_private

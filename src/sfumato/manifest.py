@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import ManifestError, ManifestRefusedError
-from sfumato.guarantees import MEASURED_ON_ORIGINAL, DifferentialPrivacy, Guarantee, guarantee_from_dict
+from sfumato.guarantees import GUARANTEES, DifferentialPrivacy, Guarantee, guarantee_from_dict
 from sfumato.manifest_schema import VERSIONS, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -220,7 +220,7 @@ def with_audited(
 ) -> tuple[Mapping[str, Any], ...]:
     """State audited levels: as they are where released rows show them, else in three digits."""
     return tuple(
-        {**entry, "audited": in_three_digits(level) if entry["kind"] in MEASURED_ON_ORIGINAL else level}
+        {**entry, "audited": in_three_digits(level) if GUARANTEES[entry["kind"]].rests_on_original else level}
         for entry, level in zip(guarantees, levels, strict=True)
     )
 

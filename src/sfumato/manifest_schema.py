@@ -11,59 +11,46 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from sfumato.guarantees import GUARANTEES, Guarantee
+from sfumato.guarantees.forms import (
+    COUNT,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Form,
+    exactly,
+    form_of_guarantee,
+    list_of,
+    named,
+    or_null,
+    record,
+    word,
+)
 from sfumato.schema import Kind, Role
 
 VERSIONS = (1, 2)
 """Versions that are read; the last one is written."""
 
-Form = dict[str, Any]
-
 _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_HASH_OR_NULL = {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"}
-_TEXT = {"type": "string"}
-_TEXT_OR_NULL = {"type": ["string", "null"]}
+_HASH_OR_NULL = or_null(_HASH)
+_TEXT_OR_NULL = or_null(TEXT)
 _WORD = {"type": "string", "pattern": "^[a-z0-9][a-z0-9.-]{0,59}$"}
-_TRUTH = {"type": "boolean"}
-_NUMBER = {"type": "number"}
-_NUMBER_OR_NULL = {"type": ["number", "null"]}
-_COUNT = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
-_COUNT_OR_NULL = {"type": ["integer", "null"], "minimum": 0, "maximum": 2**63 - 1}
+_NUMBER_OR_NULL = or_null(NUMBER)
+_COUNT_OR_NULL = or_null(COUNT)
 
+_TEXTS = list_of(TEXT)
+_NUMBERS = list_of(NUMBER)
+_ROLE, _KIND = word(*map(str, Role)), word(*map(str, Kind))
 
-def _list(each: Form) -> Form:
-    return {"type": "array", "items": each}
-
-
-def _named(each: Form) -> Form:
-    """Give the same form to everything that names of the data (columns, labels, parties) stand for."""
-    return {"type": "object", "additionalProperties": each}
-
-
-def _record(required: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
-    properties = {**required, **(optional or {})}
-    return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
-
-
-def _word(*choices: str) -> Form:
-    return {"type": "string", "enum": [*choices]}
-
-
-def _is(word: str) -> Form:
-    return {"const": word}
-
-
-_TEXTS = _list(_TEXT)
-_NUMBERS = _list(_NUMBER)
-_ROLE, _KIND = _word(*map(str, Role)), _word(*map(str, Kind))
-
-_COLUMN = _record({"name": _TEXT, "role": _ROLE, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
+_COLUMN = record({"name": TEXT, "role": _ROLE, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
 
 
 def _recoding(rule: str, required: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
-    return _record({"name": _TEXT, "column": _TEXT, "rule": _is(rule), **required}, optional)
+    return record({"name": TEXT, "column": TEXT, "rule": exactly(rule), **required}, optional)
 
 
 _RECODING = {
@@ -71,206 +58,150 @@ _RECODING = {
         _recoding("as-is", {}),
         _recoding("missing", {}),
         _recoding("one-of", {}, {"values": _TEXTS}),
-        _recoding("interval", {}, {"above": _NUMBER, "upto": _NUMBER}),
+        _recoding("interval", {}, {"above": NUMBER, "upto": NUMBER}),
         _recoding("generalized", {"kind": _KIND}, {"domain": _TEXTS}),
-        _recoding("hierarchy", {"kind": _KIND, "labels": _named(_TEXTS)}, {"levels": _list(_COUNT), "domain": _TEXTS}),
+        _recoding("hierarchy", {"kind": _KIND, "labels": named(_TEXTS)}, {"levels": list_of(COUNT), "domain": _TEXTS}),
     ]
 }
 
-
-def _promise(kind: str, fields: Mapping[str, Form], *, may_leave_out: bool = False) -> Form:
-    said: dict[str, Form] = {"statement": _TEXT, "audited": _NUMBER_OR_NULL}
-    return _record({"kind": _is(kind), **fields, **said}, {"protected": _TEXTS} if may_leave_out else {})
-
-
-_FROM_TWO: Form = {**_COUNT, "minimum": 2}  # 1 promises nothing
-_SHARE = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
-_CROWD: dict[str, Form] = {"k": _FROM_TWO, "columns": _TEXTS}
-_ABOVE_ONE = {"type": "number", "exclusiveMinimum": 1}
-_DIVERSE: dict[str, Form] = {
-    "l": _ABOVE_ONE,
-    "sensitive": _TEXT,
-    "columns": _TEXTS,
-    "variant": _word("distinct", "entropy", "recursive"),
-}
-_CLOSE: dict[str, Form] = {
-    "t": _SHARE,
-    "sensitive": _TEXT,
-    "columns": _TEXTS,
-    "distance": _word("equal", "ordered"),
-}
-_IN_BUCKETS: dict[str, Form] = {"columns": _TEXTS, "bucket": _TEXT}
-_BREACH = {
-    "max_breach_increase": _NUMBER,
-    "sensitive": _TEXT,
-    "columns": _TEXTS,
-    "baseline": _TEXTS,
-    "attacker": _TEXT,
-    "metric": _TEXT,
-    "confidence": _NUMBER,
-    "numeric": _TEXTS,
-}
-_GAIN = {
-    "min_privacy_gain": _NUMBER,
-    "columns": _TEXTS,
-    "removed": _TEXTS,
-    "n_values": _named(_COUNT),
-    "cuts": _named(_NUMBERS),
-}
-_GUARANTEE = {
-    "oneOf": [
-        _promise("k-anonymity", _CROWD, may_leave_out=True),
-        _promise("kk-anonymity", _CROWD),
-        _promise("global-anonymity", _CROWD),
-        _promise("containment", {**_CROWD, "reveals": _list(_word("ones", "zeros", "both"))}),
-        _promise("unique-patterns", {"max_unique_fraction": _SHARE, "columns": _TEXTS}),
-        _promise("l-diversity", {**_DIVERSE, "c": _NUMBER_OR_NULL}, may_leave_out=True),
-        _promise("t-closeness", _CLOSE, may_leave_out=True),
-        _promise("bucket-size", {**_IN_BUCKETS, "k": _FROM_TWO}),
-        _promise("bucket-diversity", {**_IN_BUCKETS, "l": _FROM_TWO, "sensitive": _TEXT, "beside": _TEXTS}),
-        _promise("breach-bound", _BREACH),
-        _promise("privacy-gain", _GAIN),
-        _promise("differential-privacy", {"epsilon": _NUMBER, "columns": _TEXTS, "neighbours": _TEXT}),
-    ]
-}
 
 _RULE_OF_A_PLAN = {
     "oneOf": [
-        _word("values", "as-is", "drop"),
-        _record({"cuts": _NUMBERS}),
-        _record({"bands": _COUNT}),
-        _record({"one_of": _TEXTS}, {"name": _TEXT}),
+        word("values", "as-is", "drop"),
+        record({"cuts": _NUMBERS}),
+        record({"bands": COUNT}),
+        record({"one_of": _TEXTS}, {"name": TEXT}),
     ]
 }
-_PLAN = _record(
-    {"bands": _COUNT, "missing_features": _TRUTH, "unlisted": _TEXT, "columns": _named(_RULE_OF_A_PLAN)},
+_PLAN = record(
+    {"bands": COUNT, "missing_features": TRUTH, "unlisted": TEXT, "columns": named(_RULE_OF_A_PLAN)},
 )
-_AGREED = _record(
+_AGREED = record(
     {},
     {
-        "mode": _TEXT,
-        "sharing": _TEXT,
+        "mode": TEXT,
+        "sharing": TEXT,
         "weights": _NUMBERS,
-        "privacy": _TEXT,
+        "privacy": TEXT,
         "epsilon": _NUMBER_OR_NULL,
         "min_count": _COUNT_OR_NULL,
-        "max_rows": _COUNT,
-        "drop_incomplete": _TRUTH,
-        "dry_run": _TRUTH,
+        "max_rows": COUNT,
+        "drop_incomplete": TRUTH,
+        "dry_run": TRUTH,
         "missing": _TEXTS,
     },
 )
-_PARAMETERS = _record(
+_PARAMETERS = record(
     {},
     {
-        **dict.fromkeys(("k", "r", "n_features", "n_folds", "n_random_orders", "min_samples_leaf"), _COUNT),
-        **dict.fromkeys(("n_beside_sensitive",), _COUNT),
+        **dict.fromkeys(("k", "r", "n_features", "n_folds", "n_random_orders", "min_samples_leaf"), COUNT),
+        **dict.fromkeys(("n_beside_sensitive",), COUNT),
         **dict.fromkeys(("n_slices", "random_state"), _COUNT_OR_NULL),
         **dict.fromkeys(("l", "t", "c", "max_unique_fraction"), _NUMBER_OR_NULL),
-        **dict.fromkeys(("epsilon", "max_breach_increase", "min_privacy_gain", "max_suppressed_fraction"), _NUMBER),
-        **dict.fromkeys(("max_false_fraction", "threshold", "max_seconds", "time_budget"), _NUMBER),
+        **dict.fromkeys(("epsilon", "max_breach_increase", "min_privacy_gain", "max_suppressed_fraction"), NUMBER),
+        **dict.fromkeys(("max_false_fraction", "threshold", "max_seconds", "time_budget"), NUMBER),
         **dict.fromkeys(("max_performance_loss",), _NUMBER_OR_NULL),
-        **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), _TRUTH),
-        **dict.fromkeys(("variant", "distance", "attacker", "learner", "metric", "calibration", "loss"), _TEXT),
-        **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), _TEXT),
-        **dict.fromkeys(("split", "on_infeasible", "gain_correction"), _TEXT),
+        **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), TRUTH),
+        **dict.fromkeys(("variant", "distance", "attacker", "learner", "metric", "calibration", "loss"), TEXT),
+        **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), TEXT),
+        **dict.fromkeys(("split", "on_infeasible", "gain_correction"), TEXT),
         **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
         "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
-        "reveals": _TEXT,
+        "reveals": TEXT,
         "hierarchies": {"oneOf": [{"type": "null"}, _TEXTS]},
-        "weights": {"oneOf": [_TEXT, _NUMBERS, _named(_NUMBER)]},
+        "weights": {"oneOf": [TEXT, _NUMBERS, named(NUMBER)]},
         "binarize": {"oneOf": [_TEXT_OR_NULL, _PLAN]},
         "agreed": _AGREED,
         "shared_schema_sha256": _HASH,
-        "session": _record({"id": _TEXT, "mode": _TEXT, "parties": _named(_TEXT)}),
+        "session": record({"id": TEXT, "mode": TEXT, "parties": named(TEXT)}),
     },
 )
 
-_UTILITY = _record(
+_UTILITY = record(
     {},
     {
-        **dict.fromkeys(("n_features_offered", "n_features_released", "n_columns_offered"), _COUNT),
-        **dict.fromkeys(("n_columns_released", "n_groups", "n_slices", "n_buckets", "n_classes_of_cells"), _COUNT),
-        **dict.fromkeys(("grown_on_rows", "of_rows"), _COUNT),
-        **dict.fromkeys(("hamming_separation", "hamming_separation_of_all_features"), _NUMBER),
-        **dict.fromkeys(("hamming_separation_before_flipping", "hamming_separation_of_synthetic_rows"), _NUMBER),
+        **dict.fromkeys(("n_features_offered", "n_features_released", "n_columns_offered"), COUNT),
+        **dict.fromkeys(("n_columns_released", "n_groups", "n_slices", "n_buckets", "n_classes_of_cells"), COUNT),
+        **dict.fromkeys(("grown_on_rows", "of_rows"), COUNT),
+        **dict.fromkeys(("hamming_separation", "hamming_separation_of_all_features"), NUMBER),
+        **dict.fromkeys(("hamming_separation_before_flipping", "hamming_separation_of_synthetic_rows"), NUMBER),
         **dict.fromkeys(
             ("distinguished_pairs_fraction", "distinguished_pairs_fraction_of_all_features", "flipped_fraction"),
-            _NUMBER,
+            NUMBER,
         ),
-        **dict.fromkeys(("global_certainty_penalty", "mean_rows_of_a_group", "suppressed_fraction"), _NUMBER),
-        **dict.fromkeys(("contingency_within_slices_fraction", "mean_share_of_values_left_open"), _NUMBER),
-        **dict.fromkeys(("loss", "certainty_penalty", "non_uniform_entropy", "height", "height_sum"), _NUMBER),
-        **dict.fromkeys(("discernibility", "average_class_size", "classification", "target_information"), _NUMBER),
+        **dict.fromkeys(("global_certainty_penalty", "mean_rows_of_a_group", "suppressed_fraction"), NUMBER),
+        **dict.fromkeys(("contingency_within_slices_fraction", "mean_share_of_values_left_open"), NUMBER),
+        **dict.fromkeys(("loss", "certainty_penalty", "non_uniform_entropy", "height", "height_sum"), NUMBER),
+        **dict.fromkeys(("discernibility", "average_class_size", "classification", "target_information"), NUMBER),
         "least_possible_loss": _NUMBER_OR_NULL,
-        "is_proven_optimal": _TRUTH,
-        "levels": _named({"oneOf": [_COUNT, _list(_COUNT)]}),
-        "information_gain_bits": _named(_NUMBER_OR_NULL),
-        **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), _NUMBER),
+        "is_proven_optimal": TRUTH,
+        "levels": named({"oneOf": [COUNT, list_of(COUNT)]}),
+        "information_gain_bits": named(_NUMBER_OR_NULL),
+        **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), NUMBER),
         "performance_loss_interval": _NUMBERS,
         "p_value_of_the_difference": _NUMBER_OR_NULL,
-        "test": _TEXT,
+        "test": TEXT,
     },
 )
-_RISK = _record(
+_RISK = record(
     {},
     {
-        **dict.fromkeys(("containment_level", "anonymity_level", "least_different_sensitive_values"), _COUNT),
-        **dict.fromkeys(("smallest_bucket", "estimated_on_rows", "of_rows"), _COUNT),
-        **dict.fromkeys(("unique_pattern_fraction", "unique_pattern_fraction_of_all_features"), _NUMBER),
-        **dict.fromkeys(("largest_share_of_a_sensitive_value", "breach_increase_percent"), _NUMBER),
+        **dict.fromkeys(("containment_level", "anonymity_level", "least_different_sensitive_values"), COUNT),
+        **dict.fromkeys(("smallest_bucket", "estimated_on_rows", "of_rows"), COUNT),
+        **dict.fromkeys(("unique_pattern_fraction", "unique_pattern_fraction_of_all_features"), NUMBER),
+        **dict.fromkeys(("largest_share_of_a_sensitive_value", "breach_increase_percent"), NUMBER),
         "breach_increase_interval": _NUMBERS,
-        **dict.fromkeys(("confidence_of_the_intervals", "attacker_performance"), _NUMBER),
-        **dict.fromkeys(("attacker_performance_with_all_columns", "share_of_the_most_frequent_value"), _NUMBER),
-        **dict.fromkeys(("sensitive_column", "what_this_is", "anonymity_level_left_out"), _TEXT),
+        **dict.fromkeys(("confidence_of_the_intervals", "attacker_performance"), NUMBER),
+        **dict.fromkeys(("attacker_performance_with_all_columns", "share_of_the_most_frequent_value"), NUMBER),
+        **dict.fromkeys(("sensitive_column", "what_this_is", "anonymity_level_left_out"), TEXT),
     },
 )
-_SEARCH = _record(
+_SEARCH = record(
     {},
     {
-        **dict.fromkeys(("method", "search", "chosen_by", "bound_on"), _TEXT),
-        "proven": _TRUTH,
-        **dict.fromkeys(("n_candidates", "separated_pairs", "separated_pairs_bound", "n_nodes"), _COUNT),
+        **dict.fromkeys(("method", "search", "chosen_by", "bound_on"), TEXT),
+        "proven": TRUTH,
+        **dict.fromkeys(("n_candidates", "separated_pairs", "separated_pairs_bound", "n_nodes"), COUNT),
         "n_maximal_sets": _COUNT_OR_NULL,
-        **dict.fromkeys(("bound", "gap", "gap_fraction", "cross_validated_auc"), _NUMBER),
+        **dict.fromkeys(("bound", "gap", "gap_fraction", "cross_validated_auc"), NUMBER),
     },
 )
-_REGION = _word("baseline", "I", "II", "III", "IV")
-_CANDIDATE = _record(
+_REGION = word("baseline", "I", "II", "III", "IV")
+_CANDIDATE = record(
     {
         "columns": _TEXTS,
-        "n_columns": _COUNT,
-        "score": _NUMBER,
-        "performance": _NUMBER,
+        "n_columns": COUNT,
+        "score": NUMBER,
+        "performance": NUMBER,
         "p_value": _NUMBER_OR_NULL,
-        "breach_increase_percent": _NUMBER,
+        "breach_increase_percent": NUMBER,
         "region": _REGION,
-        "ranks": _record(dict.fromkeys(("performance", "privacy", "size"), _COUNT)),
-        "on_pareto_front": _TRUTH,
-        "chosen": _TRUTH,
+        "ranks": record(dict.fromkeys(("performance", "privacy", "size"), COUNT)),
+        "on_pareto_front": TRUTH,
+        "chosen": TRUTH,
     }
 )
-_CHOICE = _record(
+_CHOICE = record(
     {
-        "n_candidates": _COUNT,
-        "candidates_by_region": _record(dict.fromkeys(("I", "II", "III", "IV"), _COUNT)),
+        "n_candidates": COUNT,
+        "candidates_by_region": record(dict.fromkeys(("I", "II", "III", "IV"), COUNT)),
         "region_of_the_choice": _REGION,
-        "weights": _record(dict.fromkeys(("performance", "privacy", "size"), _NUMBER)),
-        "candidates": _list(_CANDIDATE),
+        "weights": record(dict.fromkeys(("performance", "privacy", "size"), NUMBER)),
+        "candidates": list_of(_CANDIDATE),
     },
-    {"note_on_weights": _TEXT},
+    {"note_on_weights": TEXT},
 )
-_STABILITY = _record(
+_STABILITY = record(
     {
-        "n_random_orders": _COUNT,
-        "share_with_the_same_choice": _NUMBER,
-        "n_different_choices": _COUNT,
-        "most_frequent_choices": _list(
-            _record({"columns": {"oneOf": [{"type": "null"}, _TEXTS]}, "share": _NUMBER}),
+        "n_random_orders": COUNT,
+        "share_with_the_same_choice": NUMBER,
+        "n_different_choices": COUNT,
+        "most_frequent_choices": list_of(
+            record({"columns": {"oneOf": [{"type": "null"}, _TEXTS]}, "share": NUMBER}),
         ),
     }
 )
-_EVIDENCE = _record(
+_EVIDENCE = record(
     {},
     {
         "utility": _UTILITY,
@@ -278,32 +209,32 @@ _EVIDENCE = _record(
         "search": _SEARCH,
         "choice": _CHOICE,
         "stability": _STABILITY,
-        "calibration": _record({"asked_epsilon": _NUMBER, "proven_epsilon": _NUMBER, "warning": _TEXT}),
+        "calibration": record({"asked_epsilon": NUMBER, "proven_epsilon": NUMBER, "warning": TEXT}),
     },
 )
 
-_SPENDING = _record(
+_SPENDING = record(
     {
-        "step": _word("feature selection", "counts"),
-        "noise": _TEXT,
-        "n_choices": _COUNT,
-        "sensitivity": _COUNT,
-        "scale": _NUMBER,
-        "epsilon": _NUMBER,
+        "step": word("feature selection", "counts"),
+        "noise": TEXT,
+        "n_choices": COUNT,
+        "sensitivity": COUNT,
+        "scale": NUMBER,
+        "epsilon": NUMBER,
     }
 )
 _PERTURBATION = {
     "oneOf": [
         {"type": "null"},
-        _record({"kind": _is("flipped"), "n_cells_changed": _COUNT}),
-        _record(
+        record({"kind": exactly("flipped"), "n_cells_changed": COUNT}),
+        record(
             {
-                "kind": _is("synthetic"),
-                "threshold": _NUMBER,
-                "budget": _list(_SPENDING),
+                "kind": exactly("synthetic"),
+                "threshold": NUMBER,
+                "budget": list_of(_SPENDING),
             }
         ),
-        _record({"kind": _is("bucketed"), "bucket": _TEXT, "slices": _list(_TEXTS)}),
+        record({"kind": exactly("bucketed"), "bucket": TEXT, "slices": list_of(_TEXTS)}),
     ]
 }
 _VERSION = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
@@ -312,38 +243,38 @@ _PACKAGES = (
     "opendp",
 )
 
-_INPUT = _record({"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": _COUNT, "columns": _COUNT})
+_INPUT = record({"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": COUNT, "columns": COUNT})
 
-SCHEMA: Form = {
+_SCHEMA: Form = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "sfumato manifest, version 2",
     "description": "Strict: no other keys at any depth, none twice, no NaN. Keys come in the order of this schema, "
     "those of mappings by name in the order of their characters; the file is indented by two blanks and ends in one "
     "line feed. The digest is the SHA-256 of the manifest without it, as JSON with sorted keys and no blanks.",
-    **_record(
+    **record(
         {
             "sfumato_manifest": {"const": VERSIONS[-1]},
             "input": {"oneOf": [{"type": "null"}, _INPUT]},  # null: nothing is said of it under differential privacy
-            "output": _record(
+            "output": record(
                 {
                     "name": _TEXT_OR_NULL,
                     "sha256": _HASH_OR_NULL,
                     "format": _WORD,
-                    "rows": _COUNT,
-                    "columns": _list(_COLUMN),
+                    "rows": COUNT,
+                    "columns": list_of(_COLUMN),
                 }
             ),
-            "mechanism": _record({"name": _WORD, "parameters": _PARAMETERS, "seed": _COUNT_OR_NULL}),
-            "missing": _record(
-                {"tokens": _TEXTS}, {"rows": _word("kept", "dropped"), "n_dropped": _COUNT, "columns": _named(_TEXTS)}
+            "mechanism": record({"name": _WORD, "parameters": _PARAMETERS, "seed": _COUNT_OR_NULL}),
+            "missing": record(
+                {"tokens": _TEXTS}, {"rows": word("kept", "dropped"), "n_dropped": COUNT, "columns": named(_TEXTS)}
             ),
             "project_sha256": _HASH_OR_NULL,
             "dropped_columns": _TEXTS,
-            "recodings": _list(_RECODING),
-            "suppressed_rows": _COUNT,
-            "guarantees": _list(_GUARANTEE),
+            "recodings": list_of(_RECODING),
+            "suppressed_rows": COUNT,
+            "guarantees": list_of({"oneOf": []}),  # of every guarantee that is known: put in by schema()
             "evidence": _EVIDENCE,
-            "versions": _record({}, dict.fromkeys(_PACKAGES, _VERSION)),
+            "versions": record({}, dict.fromkeys(_PACKAGES, _VERSION)),
             "perturbation": _PERTURBATION,
             "digest": _HASH,
         }
@@ -351,11 +282,22 @@ SCHEMA: Form = {
 }
 
 
+def schema() -> Form:
+    """Give the JSON Schema of the version that is written, with the form of every guarantee that is known."""
+    return _schema_with(tuple(GUARANTEES.values()))
+
+
+@lru_cache(maxsize=4)
+def _schema_with(guarantees: tuple[type[Guarantee], ...]) -> Form:
+    forms = list_of({"oneOf": [form_of_guarantee(guarantee) for guarantee in guarantees]})
+    return {**_SCHEMA, "properties": {**_SCHEMA["properties"], "guarantees": forms}}
+
+
 def schema_of_version(version: int) -> Form:
     """Give the JSON Schema of a version; version 1 had the same keys, and any others too."""
     if version == VERSIONS[-1]:
-        return SCHEMA
-    lenient = _lenient(SCHEMA)
+        return schema()
+    lenient = _lenient(schema())
     lenient["properties"]["sfumato_manifest"] = {"const": version}
     lenient["required"].remove("perturbation")
     about = "Lenient: other keys are allowed at every depth, and say nothing. Written before version 2; read, not made."
@@ -374,9 +316,10 @@ def _lenient(form: Any) -> Any:
     return {key: part for key, part in parts.items() if not (key == "additionalProperties" and part is False)}
 
 
-def problems_in(data: Any, form: Form = SCHEMA, place: str = "") -> Iterator[str]:
+def problems_in(data: Any, form: Form | None = None, place: str = "") -> Iterator[str]:
     """Say where data are not of a form; neither keys nor values of the data are shown, for they may be cells."""
     where = place or "the manifest"
+    form = schema() if form is None else form
     if "oneOf" in form:
         chosen = _chosen(data, form["oneOf"])
         if chosen is None:
@@ -475,8 +418,9 @@ def _in_words(form: Form) -> str:
     return said + (" of the right form" if "pattern" in form else "")
 
 
-def in_order(data: Any, form: Form = SCHEMA) -> Any:
+def in_order(data: Any, form: Form | None = None) -> Any:
     """Put the keys of data that are of a form in its order, names in the order of their characters."""
+    form = schema() if form is None else form
     if "oneOf" in form:
         chosen = _chosen(data, form["oneOf"])
         return data if chosen is None else in_order(data, chosen)

@@ -1,51 +1,145 @@
-"""The registry: finds every mechanism that declares itself, and builds one from a name and parameters.
+"""The registry: finds mechanisms by name, this package's and those of others, and builds one from parameters.
 
-A mechanism joins by standing in the tuple ``MECHANISMS`` of a module of one of ``FAMILIES``; nothing else is edited.
+Names are known without importing a mechanism, and asking for one imports its own modules only. A mechanism of this
+package joins by a line in ``_OWN``, one of another package by an entry point of the group ``sfumato.mechanisms``; both
+name a :class:`sfumato.contract.MechanismInfo`. See ``docs/adding-a-mechanism.md``.
 """
 
 from __future__ import annotations
 
 import difflib
-import importlib
-import pkgutil
+import warnings
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from sfumato.contract import Mechanism, MechanismInfo, Parameter
+from sfumato.contract import Mechanism, MechanismInfo, Needs, Parameter
 from sfumato.errors import InvalidParameterError
 
-FAMILIES = ("sfumato.selection", "sfumato.recoding", "sfumato.perturbation")
+ENTRY_POINTS = "sfumato.mechanisms"
+"""Group of the entry points by which other packages add mechanisms."""
+_OWN = {
+    "greedy-containment": "sfumato.selection.containment:DECLARATION",
+    "maximal-containment": "sfumato.selection.maximal:DECLARATION",
+    "exact-containment": "sfumato.selection.exact:DECLARATION",
+    "optimal-containment": "sfumato.selection.optimal:DECLARATION",
+    "breach-aware": "sfumato.selection.breach_selector:DECLARATION",
+    "global-recoding": "sfumato.recoding.global_recoding:DECLARATION",
+    "gain-recoding": "sfumato.recoding.gain:DECLARATION",
+    "error-risk-tree": "sfumato.recoding.tree:DECLARATION",
+    "mondrian": "sfumato.recoding.mondrian_mechanism:DECLARATION",
+    "anatomy": "sfumato.recoding.anatomy:DECLARATION",
+    "slicing": "sfumato.recoding.slicing:DECLARATION",
+    "random-flipping": "sfumato.perturbation.flipping:DECLARATION",
+    "laplace-dp": "sfumato.perturbation.noisy_counts:LAPLACE_DECLARATION",
+    "exponential-dp": "sfumato.perturbation.noisy_counts:EXPONENTIAL_DECLARATION",
+}
 
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", dict: "a table of settings"}
 
 
 @cache
+def _declared() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Where each name is declared: at one place, if there is no clash. This package's names come first."""
+    found = {name: (EntryPoint(name, value, ENTRY_POINTS),) for name, value in _OWN.items()}
+    for other in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: (point.name, point.value)):
+        found[other.name] = (*found.get(other.name, ()), other)
+    return found
+
+
+def mechanism_names() -> list[str]:
+    """Names of all mechanisms, in alphabetical order; none of them is imported for it."""
+    return sorted(_declared())
+
+
+@cache
 def registered_mechanisms() -> Mapping[str, MechanismInfo]:
-    """All mechanisms by name, in alphabetical order."""
+    """All mechanisms by name, in alphabetical order; what another package broke is left out with a warning."""
     found: dict[str, MechanismInfo] = {}
-    for family in FAMILIES:
-        package = importlib.import_module(family)
-        for module in pkgutil.iter_modules(package.__path__, family + "."):
-            for info in getattr(importlib.import_module(module.name), "MECHANISMS", ()):
-                found[info.name] = info
-    return dict(sorted(found.items()))
+    for name in mechanism_names():
+        try:
+            found[name] = _loaded(name)
+        except InvalidParameterError as exc:
+            warnings.warn(f"left out: {exc}", RuntimeWarning, stacklevel=2)
+    return found
+
+
+def mechanisms_in_need_of(needs: Needs) -> list[str]:
+    """Names of the mechanisms that declare this need, those of this package first."""
+    known = registered_mechanisms()
+    return [name for name in _declared() if name in known and known[name].needs is needs]
+
+
+def find_mechanism(name: str) -> MechanismInfo | None:
+    """Look a mechanism up by name; ``None`` if there is none that can be used."""
+    try:
+        return _loaded(name) if name in _declared() else None
+    except InvalidParameterError:
+        return None
 
 
 def mechanism_info(name: str) -> MechanismInfo:
     """Look a mechanism up by name, suggesting the nearest one when there is none."""
-    known = registered_mechanisms()
+    known = mechanism_names()
     if name not in known:
         raise InvalidParameterError(
-            "mechanism", f"got '{name}'", allowed=f"one of {', '.join(known)}", hint=_did_you_mean(name, list(known))
+            "mechanism", f"got '{name}'", allowed=f"one of {', '.join(known)}", hint=_did_you_mean(name, known)
         )
-    return known[name]
+    return _loaded(name)
+
+
+@cache
+def _loaded(name: str) -> MechanismInfo:
+    """Import the declaration of a mechanism, and refuse one that cannot be relied on.
+
+    Raises
+    ------
+    InvalidParameterError
+        If two packages declare the name, or the one that does cannot be imported or declares something else.
+    """
+    places = _declared()[name]
+    if len(places) > 1:
+        problem = f"got '{name}', which {' and '.join(map(_package, places))} declare"
+        hint = "uninstall all of these packages but one"
+        raise InvalidParameterError("mechanism", problem, allowed="a name that one package declares", hint=hint)
+    (place,) = places
+    try:
+        info: MechanismInfo = place.load()
+        problem = _what_is_wrong(info, name)
+    except Exception as exc:
+        if name in _OWN:
+            raise
+        # another package's module may raise anything when it is imported, and must not take the others with it
+        problem = f"{type(exc).__name__}: {exc}"
+    if problem:
+        got = f"got '{name}' of {_package(place)}, and that failed ({problem})"
+        hint = "update or uninstall that package"
+        raise InvalidParameterError("mechanism", got, allowed="one that can be loaded", hint=hint)
+    return info
+
+
+def _what_is_wrong(info: object, name: str) -> str:
+    if not isinstance(info, MechanismInfo):
+        return f"it names an object of type {type(info).__name__} instead of a MechanismInfo"
+    if not (isinstance(info.build, type) and issubclass(info.build, Mechanism)):
+        return "its class is not a subclass of sfumato.contract.Mechanism"
+    if info.name != name:
+        return f"its mechanism_name is '{info.name}'"
+    try:
+        _ = info.parameters
+    except (TypeError, NameError, KeyError) as exc:
+        return f"its parameters cannot be told: {exc}"
+    return ""
+
+
+def _package(place: EntryPoint) -> str:
+    return "sfumato" if place.dist is None else f"the package {place.dist.name}"
 
 
 def is_differentially_private(mechanism: Mechanism) -> bool:
     """Whether a mechanism promises differential privacy, so that nothing may be guessed from the rows for it."""
-    info = registered_mechanisms().get(str(getattr(mechanism, "mechanism_name", "")))
-    return info is not None and info.is_differentially_private
+    return bool(getattr(mechanism, "is_differentially_private", False))
 
 
 def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:

@@ -1,9 +1,17 @@
 """The registry finds mechanisms by itself and builds them from text."""
 
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
 import pytest
 
+from sfumato.contract import Mechanism, MechanismInfo, ParameterSpec
 from sfumato.errors import InvalidParameterError
 from sfumato.mechanisms import build_mechanism, registered_mechanisms
+from sfumato.recoding.global_recoding import GlobalRecoder
 from sfumato.selection.containment import GreedyContainmentSelector
 
 
@@ -44,3 +52,105 @@ def test_text_is_converted():
 def test_mistakes_are_named_with_what_was_probably_meant(name, parameters, message):
     with pytest.raises(InvalidParameterError, match=message):
         build_mechanism(name, parameters)
+
+
+class Documented(Mechanism):
+    """Every kind of parameter that a constructor can have."""
+
+    mechanism_name = "documented"
+    parameter_specs: ClassVar = {
+        "share": ParameterSpec("a share", above=0, at_most=1),
+        "k": ParameterSpec("a level", at_least=2),
+        "rule": ParameterSpec("a rule"),
+        "loss": ParameterSpec("a loss", ("mean", "max")),
+        "weights": ParameterSpec("by column"),
+        "strict": ParameterSpec("strictly"),
+        "limit": ParameterSpec("seconds", above=0, allowed="more than nothing"),
+    }
+
+    def __init__(
+        self,
+        k: int = 5,
+        rule: Literal["first", "last"] = "first",
+        loss: str = "mean",
+        weights: Literal["equal"] | Mapping[str, float] = "equal",
+        strict: bool = False,
+        share: float = 0.5,
+        limit: float | None = None,
+    ):
+        self.k, self.rule, self.loss, self.weights = k, rule, loss, weights
+        self.strict, self.share, self.limit = strict, share, limit
+
+    def release(self, table, *, progress=None):
+        raise NotImplementedError
+
+
+def test_parameters_are_those_of_the_constructor_in_the_order_of_the_declaration():
+    found = MechanismInfo(Documented, "why", "promises").parameters
+
+    assert [(p.name, p.type, p.default, p.help, p.choices) for p in found] == [
+        ("share", float, 0.5, "a share", ()),
+        ("k", int, 5, "a level", ()),
+        ("rule", str, "first", "a rule", ("first", "last")),
+        ("loss", str, "mean", "a loss", ("mean", "max")),
+        ("weights", (str, dict), "equal", "by column", ()),
+        ("strict", bool, False, "strictly", ()),
+        ("limit", float, None, "seconds", ()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "allowed"),
+    [
+        ({"share": 0}, "a number above 0 and at most 1"),
+        ({"share": float("nan")}, "a number above 0 and at most 1"),
+        ({"share": None}, "a number above 0 and at most 1"),
+        ({"k": 1}, "a whole number of at least 2"),
+        ({"k": 2.0}, "a whole number of at least 2"),
+        ({"k": True}, "a whole number of at least 2"),
+        ({"rule": "any"}, "one of first, last"),
+        ({"loss": 5}, "one of mean, max"),
+        ({"strict": 1}, "true or false"),
+        ({"limit": 0}, "more than nothing"),
+    ],
+)
+def test_values_outside_the_declared_limits_are_refused_in_words(wrong, allowed):
+    (name,) = wrong
+    with pytest.raises(InvalidParameterError) as refused:
+        Documented(**wrong).check_parameters()
+
+    assert str(refused.value) == f"{name} must be {allowed}, got {wrong[name]!r}."
+
+
+def test_values_at_the_declared_limits_are_taken():
+    Documented(k=np.int64(2), share=1, strict=np.True_, limit=None).check_parameters()
+    Documented(weights={"any": "thing"}, limit=1e-9).check_parameters()
+
+
+def test_a_subclass_with_fewer_parameters_is_still_checked():
+    class Always(GlobalRecoder):
+        def __init__(self, k):
+            super().__init__(k=k)
+
+    Always(7).check_parameters("k", "variant")
+    with pytest.raises(TypeError, match="only the declaration has"):
+        _ = MechanismInfo(Always, "why", "promises").parameters
+    with pytest.raises(InvalidParameterError, match="k must be a whole number of at least 2"):
+        Always(k=1).check_parameters("k")
+
+
+@pytest.mark.parametrize("name", ["mondrian", "gain-recoding", "greedy-containment", "breach-aware", "random-flipping"])
+def test_building_a_mechanism_imports_no_other_family(name):
+    """Nor does knowing all names import any."""
+    code = f"""
+import sys
+from sfumato import mechanisms
+families = {{"selection", "recoding", "perturbation"}}
+loaded = lambda: families & {{m.split(".")[1] for m in sys.modules if m.startswith("sfumato.")}}
+assert len(mechanisms.mechanism_names()) == 14 and not loaded()
+mechanisms.build_mechanism({name!r}, {{}})
+print(*loaded())
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.split() == [registered_mechanisms()[name].build.__module__.split(".")[1]]

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
+from sfumato.guarantees import GUARANTEES
 from sfumato.mechanisms import build_mechanism, registered_mechanisms
 from sfumato.project import load_project
-from sfumato.report.words import WORDS
 from sfumato.schema import Role
 from sfumato.web.goal_fields import as_text, read_written
-from sfumato.web.goal_guarantees import GUARANTEES
+from sfumato.web.goal_guarantees import level_names
 from sfumato.web.job_errors import TaskError
 from sfumato.web.jobs import Jobs
 from sfumato.web.tasks import goal, goal_form
@@ -164,8 +164,8 @@ def test_every_mechanism_is_offered_or_refused_with_the_reason_that_compare_give
 def test_every_mechanism_and_guarantee_leads_to_a_definition_that_exists(project):
     choices = choices_of(project)
 
-    assert {one["definition"] for one in choices["mechanisms"]} <= set(WORDS)
-    assert {one["definition"] for one in choices["guarantees"]} <= set(WORDS)
+    assert {one["definition"] for one in choices["mechanisms"]} <= set(GUARANTEES)
+    assert {one["definition"] for one in choices["guarantees"]} <= set(GUARANTEES)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_shown_default_is_accepted_and_not_written(project, mechanism, paramet
     found = check(project, mechanism, **{parameter.name: as_text(shown["default"])})
 
     assert found["problems"] == {}
-    levels = {guarantee.name for guarantee in GUARANTEES}
+    levels = level_names()
     if parameter.name in levels and parameter.default is not None:
         assert found["parameters"] == {parameter.name: parameter.default}
     else:
@@ -700,10 +700,11 @@ def test_pages_need_no_inline_script_or_style(site):
 
 def test_definitions_cover_every_guarantee_and_every_link_to_them(site):
     definitions = site.get("/definitions").seen
-    assert set(WORDS) <= set(definitions.by_id)
-    for kind, words in WORDS.items():
+    assert set(GUARANTEES) <= set(definitions.by_id)
+    for kind, guarantee in GUARANTEES.items():
+        words = guarantee.words
         assert words.title in definitions.texts[kind]
-        assert all(text in definitions.texts[kind] for text in words.not_promised)
+        assert all(text in definitions.texts[kind] for text in (words.meaning, *words.not_promised))
     links = [found["href"] for tag, found in site.get("/goal").seen.elements if tag == "a"]
     anchors = [link.partition("#")[2] for link in links if link.startswith("/definitions")]
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
 
-from sfumato.estimated_guarantees import attackers_in
+from sfumato.guarantees.estimated import attackers_in
 from sfumato.table.coding import CodedColumn
 
 Places = NDArray[np.int64]

@@ -13,7 +13,7 @@ from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.columns import Columns
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.estimated_guarantees import BreachBound
+from sfumato.guarantees.estimated import BreachBound
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn
 

@@ -18,7 +18,7 @@ from sfumato.audit.checks import Check, listed
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.counting import Classes, Refinement, group_rows, joint_counts
 from sfumato.audit.values import matching_ids
-from sfumato.bucket_guarantees import BucketDiversity, BucketSize
+from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 
 Ids = NDArray[np.int64]
 Slices = Sequence[Sequence[str]]

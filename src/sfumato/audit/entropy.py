@@ -12,8 +12,8 @@ from sfumato.audit.beside import Beside
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.values import numbers_in
-from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees.entropy import PrivacyGain
 from sfumato.schema import Role
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import OpenColumn, WeightedColumn

@@ -21,9 +21,9 @@ from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.containment import containment_level
 from sfumato.audit.counting import group_rows, joint_counts
 from sfumato.audit.diversity import distinct_level
-from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import SchemaError
-from sfumato.guarantees import MEASURED_ON_ORIGINAL, ROUNDING
+from sfumato.guarantees import ROUNDING
+from sfumato.guarantees.buckets import BucketDiversity
 from sfumato.schema import Role
 
 
@@ -234,7 +234,7 @@ def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check
     """
     if claims.version < _ROUNDED_SINCE or is_synthetic(manifest):
         return
-    levels = [p.audited for p in claims.promises if p.guarantee.kind in MEASURED_ON_ORIGINAL]
+    levels = [p.audited for p in claims.promises if p.guarantee.rests_on_original]
     n_fine = sum(float(f"{figure:.2e}") != figure for figure in _figures([manifest.get("evidence"), levels]))
     said = f"{n_fine:,} figures of the manifest have more" if n_fine else "figures of the manifest have no more"
     yield Check("figures", not n_fine, f"{said} than three significant digits")

@@ -20,7 +20,7 @@ from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.columns import Columns
 from sfumato.errors import InputError
-from sfumato.estimated_guarantees import BreachBound
+from sfumato.guarantees.estimated import BreachBound
 from sfumato.table.coding import CodedColumn
 from sfumato.table.large import LargeTable, Told
 

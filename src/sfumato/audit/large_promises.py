@@ -16,9 +16,9 @@ from sfumato.audit.entropy import check_gain_promises
 from sfumato.audit.evidence import check_risk
 from sfumato.audit.large_breach import check_large_breach, measure_large
 from sfumato.audit.verify import check_audited
-from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.estimated_guarantees import BreachBound
+from sfumato.guarantees.entropy import PrivacyGain
+from sfumato.guarantees.estimated import BreachBound
 from sfumato.schema import Role
 from sfumato.table.large import LargeTable, Told
 

@@ -8,10 +8,7 @@ from typing import Any
 from sfumato.audit import anonymity, breach, buckets, closeness, containment, diversity, entropy
 from sfumato.audit.beside import Beside
 from sfumato.audit.columns import AnyTable
-from sfumato.bucket_guarantees import BucketDiversity, BucketSize
-from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError
-from sfumato.estimated_guarantees import BreachBound
 from sfumato.guarantees import (
     Containment,
     DifferentialPrivacy,
@@ -23,6 +20,9 @@ from sfumato.guarantees import (
     TCloseness,
     UniquePatterns,
 )
+from sfumato.guarantees.buckets import BucketDiversity, BucketSize
+from sfumato.guarantees.entropy import PrivacyGain
+from sfumato.guarantees.estimated import BreachBound
 
 LEVELS: Mapping[str, Callable[[Any, AnyTable], float]] = {
     KAnonymity.kind: anonymity.measure,

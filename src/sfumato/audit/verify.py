@@ -47,9 +47,9 @@ from sfumato.audit.levels import (
     needs_original,
 )
 from sfumato.audit.spelling import check_spelling
-from sfumato.bucket_guarantees import BucketDiversity
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import MEASURED_ON_ORIGINAL, ROUNDING, LDiversity, TCloseness
+from sfumato.guarantees import ROUNDING, LDiversity, TCloseness
+from sfumato.guarantees.buckets import BucketDiversity
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
@@ -345,7 +345,7 @@ def check_audited(promise: Promise, found: float) -> Check:
     name = f"{kind}: audited level"
     if stated is None:
         return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
-    is_rounded = kind in MEASURED_ON_ORIGINAL
+    is_rounded = promise.guarantee.rests_on_original
     passed = agrees_in_three_digits(stated, found) if is_rounded else abs(stated - found) <= ROUNDING
     message = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
     return Check(name, passed, message, stated, found)

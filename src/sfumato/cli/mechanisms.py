@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import click
 
@@ -13,7 +14,11 @@ def command(as_json: bool) -> None:
     """List the mechanisms, what they promise and their parameters."""
     from sfumato.mechanisms import registered_mechanisms
 
-    entries = registered_mechanisms().values()
+    with warnings.catch_warnings(record=True) as left_out:
+        warnings.simplefilter("always")
+        entries = registered_mechanisms().values()
+    for warning in left_out:
+        click.echo(str(warning.message), err=True)
     if as_json:
         described = [
             {

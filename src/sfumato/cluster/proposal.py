@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 from sfumato.cluster.counting import count_on_cluster
 from sfumato.cluster.frames import Frame, type_name
 from sfumato.cluster.table import ClusterTable
-from sfumato.contract import Progress, Release
+from sfumato.contract import Needs, Progress, Release, needs_of
 from sfumato.errors import InvalidParameterError
-from sfumato.large.cells import columns_to_count, release_of_cells
+from sfumato.large.cells import CellMechanism, columns_to_count, release_of_cells
 from sfumato.large.memory import Memory
 from sfumato.large.proposal import names_but_identifiers
-from sfumato.recoding.global_recoding import GlobalRecoder
+from sfumato.mechanisms import mechanisms_in_need_of
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import CountedTable
 
@@ -91,12 +92,12 @@ def _bytes_beside(column: CodedColumn) -> int:
     return int(lengths @ np.bincount(column.codes, minlength=len(lengths)))
 
 
-def check_able_on_cluster(mechanism: object) -> GlobalRecoder:
+def check_able_on_cluster(mechanism: object) -> CellMechanism:
     """Refuse a mechanism that cannot do with counts of distinct rows."""
-    if not isinstance(mechanism, GlobalRecoder):
-        allowed = "global-recoding or gain-recoding, which need no more than counts"
+    if needs_of(mechanism) is not Needs.COUNTS:
+        allowed = f"{' or '.join(mechanisms_in_need_of(Needs.COUNTS))}, which need no more than counts"
         raise InvalidParameterError("a mechanism on a cluster", "got another", allowed=allowed)
-    return mechanism
+    return cast("CellMechanism", mechanism)
 
 
 def propose_on_cluster(

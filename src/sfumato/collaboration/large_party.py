@@ -19,8 +19,8 @@ from sfumato.collaboration.shared_schema import SharedColumn, SharedSchema
 from sfumato.contract import Release
 from sfumato.counting.blocks import count_blocks
 from sfumato.counting.cell_limits import TooManyCellsError
-from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import SchemaError
+from sfumato.guarantees.entropy import PrivacyGain
 from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import Block
 from sfumato.large.release import staged_large

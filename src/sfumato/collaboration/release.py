@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +12,9 @@ import pyarrow as pa
 from sfumato.collaboration.agreement import check_threshold
 from sfumato.collaboration.scores import gains_of_removal
 from sfumato.collaboration.shared_schema import SharedColumn, SharedSchema
-from sfumato.contract import Progress, Release
-from sfumato.entropy_guarantees import PrivacyGain
+from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees.entropy import PrivacyGain
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.schema import Kind, Role
@@ -51,7 +51,7 @@ class SessionRecord:
 
 
 @dataclass(frozen=True)
-class ProjectionReleaser:
+class ProjectionReleaser(Mechanism):
     """Releases a party's table without the removed features; a mechanism like others, once the parties agreed.
 
     Parameters
@@ -68,6 +68,8 @@ class ProjectionReleaser:
     Scores and totals of the group are not in the manifest: they tell about other parties' rows. The audited gain is,
     and tells a little about the columns that were dropped.
     """
+
+    mechanism_name: ClassVar[str] = MECHANISM_NAME
 
     schema: SharedSchema
     removed: Sequence[str]
@@ -101,7 +103,7 @@ class ProjectionReleaser:
         manifest = draft_manifest(
             table,
             released,
-            mechanism=MECHANISM_NAME,
+            mechanism=self.mechanism_name,
             parameters=self._parameters(),
             guarantees=[promise],
             evidence=_evidence(promise, level),

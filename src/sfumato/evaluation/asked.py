@@ -3,41 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import GUARANTEES, Guarantee
+from sfumato.guarantees.base import Level
 
 
 class _Promise(NamedTuple):
-    """Kinds of guarantees that may keep a promise, where its value stands, and whether a high one is the safe one."""
+    """Kinds of guarantees that may keep a promise, and the level that they have in common."""
 
     kinds: tuple[str, ...]
-    entry: str
-    higher_is_safer: bool = True
+    level: Level
 
 
-_CROWDS = ("k-anonymity", "kk-anonymity", "global-anonymity", "containment")
-_PROMISES: Mapping[str, _Promise] = {
-    "k": _Promise(_CROWDS, "k"),
-    "l": _Promise(("l-diversity", "bucket-diversity"), "l"),
-    "t": _Promise(("t-closeness",), "t", higher_is_safer=False),
-    "epsilon": _Promise(("differential-privacy",), "epsilon", higher_is_safer=False),
-    **{kind: _Promise((kind,), "k") for kind in (*_CROWDS, "bucket-size")},
-    **{kind: _Promise((kind,), "l") for kind in ("l-diversity", "bucket-diversity")},
-    "breach-bound": _Promise(("breach-bound",), "max_breach_increase", higher_is_safer=False),
-}
-_ENTRIES = frozenset(promise.entry for promise in _PROMISES.values())
-_OF_ANY_KIND = frozenset({*_ENTRIES, "breach-bound"})
-_MOST = 1_000_000_000
-_RANGES = {
-    "k": f"a whole number from 2 to {_MOST:,}",
-    "l": f"a number from 1 to {_MOST:,}",
-    "t": "a number from 0 to 1",
-    "epsilon": "a number above 0",
-    "max_breach_increase": "a number of percent",
-}
+def _promises() -> Mapping[str, _Promise]:
+    """Give what can be asked for by name: first what several kinds may keep, then the kinds by their levels."""
+    return _promises_of(tuple(GUARANTEES.values()))
+
+
+@lru_cache(maxsize=4)
+def _promises_of(guarantees: tuple[type[Guarantee], ...]) -> Mapping[str, _Promise]:
+    names = [name for one in guarantees for name in one.asked_as if name != one.kind]
+    by_level = sorted(guarantees, key=lambda one: _levels(guarantees).index(one.level.name))
+    names += [one.kind for one in by_level if one.kind in one.asked_as]
+    keeping = {name: [one for one in guarantees if name in one.asked_as] for name in names}
+    return {name: _Promise(tuple(one.kind for one in kept), kept[0].level) for name, kept in keeping.items()}
+
+
+def _levels(guarantees: Iterable[type[Guarantee]]) -> list[str]:
+    return list(dict.fromkeys(one.level.name for one in guarantees))
+
+
+def _entries() -> frozenset[str]:
+    """Entries of guarantees that can be asked for."""
+    return frozenset(promise.level.name for promise in _promises().values())
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,12 @@ class AskedGuarantee:
     value: float
 
     def __post_init__(self) -> None:
-        if self.name not in _PROMISES or not math.isfinite(self.value):
-            allowed = f"NAME=NUMBER with a name of {', '.join(_PROMISES)}"
+        if self.name not in _promises() or not math.isfinite(self.value):
+            allowed = f"NAME=NUMBER with a name of {', '.join(_promises())}"
             raise InvalidParameterError("guarantee", f"got '{self.name}={self.value}'", allowed=allowed)
-        if not _makes_sense(self.parameter, self.value):
+        if not self._level.makes_sense(self.value):
             name = f"guarantee {self.name}"
-            raise InvalidParameterError(name, f"got {self.value:g}", allowed=_RANGES[self.parameter])
+            raise InvalidParameterError(name, f"got {self.value:g}", allowed=self._level.allowed)
 
     @classmethod
     def parse(cls, text: str) -> AskedGuarantee:
@@ -74,23 +77,28 @@ class AskedGuarantee:
             number = float(value)
         except ValueError:
             number = float("nan")
-        if name not in _PROMISES or not math.isfinite(number):
-            allowed = f"NAME=NUMBER with a name of {', '.join(_PROMISES)}"
+        if name not in _promises() or not math.isfinite(number):
+            allowed = f"NAME=NUMBER with a name of {', '.join(_promises())}"
             raise InvalidParameterError("guarantee", f"got '{text}'", allowed=allowed)
         return cls(name, number)
 
     def __str__(self) -> str:
-        return f"{self.name} {'>=' if _PROMISES[self.name].higher_is_safer else '<='} {self.value:g}"
+        return f"{self.name} {'>=' if self._level.higher_is_safer else '<='} {self.value:g}"
+
+    @property
+    def _level(self) -> Level:
+        return _promises()[self.name].level
 
     @property
     def parameter(self) -> str:
         """Name of the mechanisms' parameter, and of the guarantees' entry, that the value is of."""
-        return _PROMISES[self.name].entry
+        return self._level.name
 
     def is_about(self, parameters: Mapping[str, Any]) -> bool:
         """Whether a mechanism with these parameters seeks this guarantee, of whatever kind, and no other."""
-        sought = {name for name in _ENTRIES if parameters.get(name) is not None}
-        return self.name in _OF_ANY_KIND and sought == {self.parameter}
+        sought = {name for name in _entries() if parameters.get(name) is not None}
+        others = {name for name, promise in _promises().items() if promise.level.name == self.parameter} - {self.name}
+        return (self.name == self.parameter or not others) and sought == {self.parameter}
 
     def raised_in(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters with the asked value in place of a less safe one; as they are where there is none.
@@ -116,9 +124,9 @@ class AskedGuarantee:
 
     def level_of(self, guarantees: Sequence[Mapping[str, Any]]) -> float | None:
         """Safest value that is promised; ``None`` where nothing of the kind is."""
-        promise = _PROMISES[self.name]
+        promise = _promises()[self.name]
         levels = [
-            float(entry[promise.entry])
+            float(entry[promise.level.name])
             for entry in guarantees
             if entry["kind"] in promise.kinds and not entry["is_partial"]
         ]
@@ -129,21 +137,7 @@ class AskedGuarantee:
         return max(levels, key=self._safety, default=None)
 
     def _safety(self, level: float) -> float:
-        return level if _PROMISES[self.name].higher_is_safer else -level
-
-
-def _makes_sense(parameter: str, value: float) -> bool:
-    match parameter:
-        case "k":
-            return 2 <= value <= _MOST and value == int(value)
-        case "l":
-            return 1 < value <= _MOST
-        case "t":
-            return 0 <= value < 1
-        case "epsilon":
-            return value > 0
-        case _:
-            return True
+        return level if self._level.higher_is_safer else -level
 
 
 def is_readable(guarantee: Mapping[str, Any]) -> bool:
@@ -154,7 +148,7 @@ def is_readable(guarantee: Mapping[str, Any]) -> bool:
     >>> is_readable({"kind": "k-anonymity", "k": 5}), is_readable({"kind": "k-anonymity", "k": "five"})
     (True, False)
     """
-    kind, levels = guarantee["kind"], {name: guarantee[name] for name in _ENTRIES if name in guarantee}
-    needed = {promise.entry for promise in _PROMISES.values() if kind in promise.kinds}
+    kind, levels = guarantee["kind"], {name: guarantee[name] for name in _entries() if name in guarantee}
+    needed = {promise.level.name for promise in _promises().values() if kind in promise.kinds}
     are_numbers = all(isinstance(level, int | float) and math.isfinite(level) for level in levels.values())
     return are_numbers and needed <= set(levels)

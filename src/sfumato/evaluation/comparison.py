@@ -27,6 +27,7 @@ from sfumato.evaluation.ranking import (
     refusal,
     utility_measure,
 )
+from sfumato.guarantees import GUARANTEES
 from sfumato.selection.tradeoff import EvaluationWeights
 
 _NAMES = {"auc": "AUC", "accuracy": "accuracy"}
@@ -244,7 +245,7 @@ def short_guarantees(guarantees: Sequence[Mapping[str, Any]]) -> list[str]:
     >>> short_guarantees([{"kind": "k-anonymity", "k": 5, "statement": "…", "audited": 7, "is_partial": False}])
     ['k-anonymity k=5']
     """
-    numbers = ("k", "l", "t", "epsilon", "max_breach_increase", "max_unique_fraction")
+    numbers = tuple(dict.fromkeys(guarantee.level.name for guarantee in GUARANTEES.values()))
     return [
         " ".join([entry["kind"], *(f"{name}={entry[name]:g}" for name in numbers if entry.get(name) is not None)])
         + (" (some columns only)" if entry.get("is_partial") else "")

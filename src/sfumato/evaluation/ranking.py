@@ -12,7 +12,7 @@ from sfumato.errors import PrivacyNotAchievableError
 from sfumato.evaluation.asked import AskedGuarantee
 from sfumato.evaluation.grid import Point
 from sfumato.evaluation.points import Status
-from sfumato.mechanisms import registered_mechanisms
+from sfumato.mechanisms import find_mechanism
 from sfumato.selection.tradeoff import EvaluationWeights, evaluation_scores, pareto_front
 
 WITHIN = 0.01
@@ -203,7 +203,7 @@ def _reached(one: RankedPoint, wanted: AskedGuarantee) -> float | None:
     """Level of a release or, where there is none, the best that its mechanism could, if it is of the same guarantee."""
     if one.is_released:
         return wanted.level_of(one.result["guarantees"])
-    info = registered_mechanisms().get(one.point.mechanism)
+    info = find_mechanism(one.point.mechanism)
     defaults = {} if info is None else {parameter.name: parameter.default for parameter in info.parameters}
     is_same = wanted.is_about({**defaults, **one.point.parameters})
     return one.result["best_level"] if one.result["status"] == Status.INFEASIBLE and is_same else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -31,9 +31,11 @@ _MOST_FLAGS = 64
 _TIMES_HELD = 3  # flags of distinct rows, those of the released ones, and those of classes
 
 
-@runtime_checkable
 class CellMechanism(Protocol):
-    """A mechanism that treats equal rows alike and so needs only the distinct ones, with how often each occurs."""
+    """A mechanism that treats equal rows alike and so needs only the distinct ones, with how often each occurs.
+
+    This is what ``needs = Needs.COUNTS`` asks of it.
+    """
 
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
         """Columns that have to be counted together."""

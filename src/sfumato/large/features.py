@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +23,11 @@ from sfumato.table.large import LargeTable, Told
 _ZERO_ONE = pa.array([0, 1], type=pa.int8())
 
 
-@runtime_checkable
 class PatternMechanism(Protocol):
-    """A mechanism that chooses among binary features and treats rows alike that are equal in them and in the target."""
+    """A mechanism that chooses among binary features and treats rows alike that are equal in them and in the target.
+
+    This is what ``needs = Needs.FEATURE_COUNTS`` asks of it.
+    """
 
     def binarization(self, outline: Table) -> Binarization:
         """Find the features, given the columns each by itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -43,9 +43,11 @@ class Groups(Protocol):
         ...
 
 
-@runtime_checkable
 class FittedMechanism(CellMechanism, Protocol):
-    """A mechanism that finds its groups on distinct rows or, where these are too many, on a sample of the rows."""
+    """A mechanism that finds its groups on distinct rows or, where these are too many, on a sample of the rows.
+
+    This is what ``needs = Needs.COUNTS_OR_SAMPLE`` asks of it.
+    """
 
     def release_by_sample(
         self, whole: Table, sample: Mapping[str, Codes], blocks: Pass, seed: int, *, progress: Progress | None = None

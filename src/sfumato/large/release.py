@@ -11,14 +11,14 @@ from typing import Any, BinaryIO
 from sfumato.audit.checks import AuditReport
 from sfumato.audit.columns import Declared
 from sfumato.audit.large import audit_large
-from sfumato.contract import Progress
+from sfumato.contract import Needs, Progress, needs_of
 from sfumato.errors import InvalidParameterError
-from sfumato.large.cells import CellMechanism, propose_cells
-from sfumato.large.features import PatternMechanism, propose_features
-from sfumato.large.fitted import FittedMechanism, propose_fitted
+from sfumato.large.cells import propose_cells
+from sfumato.large.features import propose_features
+from sfumato.large.fitted import propose_fitted
 from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import Proposal, telling
-from sfumato.large.sampled import SampleMechanism, propose_sampled
+from sfumato.large.sampled import propose_sampled
 from sfumato.manifest import Manifest
 from sfumato.mechanisms import registered_mechanisms
 from sfumato.publishing import Published, staged_files
@@ -29,30 +29,25 @@ from sfumato.table.large import LargeTable
 from sfumato.table.write import BLOCK_FORMATS
 
 Propose = Callable[[LargeTable, Any, Memory, Progress | None], Proposal]
-_WAYS: tuple[tuple[type, Propose], ...] = (
-    (FittedMechanism, propose_fitted),
-    (CellMechanism, propose_cells),
-    (SampleMechanism, propose_sampled),
-    (PatternMechanism, propose_features),
-)
-"""What a mechanism can do without all rows in memory, and how a release comes of it."""
+_WAYS: Mapping[Needs, Propose] = {
+    Needs.COUNTS: propose_cells,
+    Needs.COUNTS_OR_SAMPLE: propose_fitted,
+    Needs.SAMPLE: propose_sampled,
+    Needs.FEATURE_COUNTS: propose_features,
+}
+"""How a release comes of what a mechanism needs, where that is less than all rows."""
 
 
 def able_mechanisms() -> list[str]:
     """Names of the mechanisms that can release files larger than memory."""
-    found = registered_mechanisms().items()
-    return [
-        name
-        for name, info in found
-        if isinstance(info.build, type) and any(issubclass(info.build, able) for able, _ in _WAYS)
-    ]
+    return [name for name, info in registered_mechanisms().items() if info.needs in _WAYS]
 
 
 def check_able(mechanism: object) -> Propose:
     """Refuse a mechanism that needs all rows in memory, and name those that do not; gives the way to a release."""
-    for able, way in _WAYS:
-        if isinstance(mechanism, able):
-            return way
+    way = _WAYS.get(needs_of(mechanism))
+    if way is not None:
+        return way
     hint = "choose another one, or hold the table in memory"
     allowed = f"one that needs no more than counts ({', '.join(able_mechanisms())})"
     name, remedy = "a mechanism for a table that is read in blocks", ("mechanism",)

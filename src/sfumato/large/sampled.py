@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,8 @@ from sfumato.contract import Progress, Release
 from sfumato.counting.blocks import count_blocks
 from sfumato.counting.cell_limits import TooManyCellsError
 from sfumato.errors import AuditFailedError, InvalidParameterError, SchemaError
-from sfumato.estimated_guarantees import BreachBound
 from sfumato.guarantees import Guarantee
+from sfumato.guarantees.estimated import BreachBound
 from sfumato.large.memory import Memory, give_back
 from sfumato.large.proposal import Block, Proposal, names_but_identifiers, telling
 from sfumato.manifest import with_audited
@@ -34,9 +34,11 @@ _MOST_PAIRS = 8 * 10**6
 Counts = NDArray[np.int64]
 
 
-@runtime_checkable
 class SampleMechanism(Protocol):
-    """A mechanism that chooses columns by estimates, for which a sample of the rows is enough."""
+    """A mechanism that chooses columns by estimates, for which a sample of the rows is enough.
+
+    This is what ``needs = Needs.SAMPLE`` asks of it.
+    """
 
     def sampled_pairs(self, schema: Schema) -> tuple[tuple[str, ...], str]:
         """Columns to be counted on all rows with another one, and that one."""

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release
+from sfumato.contract import Compared, Mechanism, MechanismInfo, ParameterSpec, Progress, Release
 from sfumato.counting.bitsets import distinct_rows, ones_by_class
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import KAnonymity
@@ -51,7 +51,7 @@ def flip_to_clusters(
     return released
 
 
-class RandomFlipper(BaseEstimator):  # type: ignore[misc]  # no types upstream
+class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Flip bits until every row is equal to at least k - 1 others on all features.
 
     The baseline RF of [kAC17]_: the rows are put into clusters of at least k by the greedy k-member algorithm of
@@ -100,6 +100,12 @@ class RandomFlipper(BaseEstimator):  # type: ignore[misc]  # no types upstream
     """
 
     mechanism_name: ClassVar[str] = "random-flipping"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "k": ParameterSpec("every row equals at least k - 1 others on all features", at_least=2),
+        "random_state": ParameterSpec("seed of the flipping"),
+        "keep_frequent": ParameterSpec("leave rows alone that equal k - 1 others already"),
+        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+    }
 
     def __init__(
         self,
@@ -145,8 +151,7 @@ class RandomFlipper(BaseEstimator):  # type: ignore[misc]  # no types upstream
         return Release(released, replace(manifest, perturbation=changed))
 
     def _check(self, binary: BinaryTable) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 2:
-            raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 2")
+        self.check_parameters("k")
         seed = self.random_state
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63):
             raise InvalidParameterError("random_state", f"got {seed!r}", allowed="a whole number from 0, or None")
@@ -180,18 +185,9 @@ def _separation(table: BinaryTable) -> float:
     return hamming_separation(ones_by_class(table.matrix, target.codes, target.n_distinct), target.counts)
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=RandomFlipper.mechanism_name,
-        build=RandomFlipper,
-        why="keeps all binary features and all rows, at the price of wrong cells; for tables with few distinct rows",
-        promises="k-anonymity on all features",
-        parameters=(
-            Parameter("k", int, 5, "every row equals at least k - 1 others on all features"),
-            Parameter("random_state", int, 0, "seed of the flipping"),
-            Parameter("keep_frequent", bool, False, "leave rows alone that equal k - 1 others already"),
-            Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
-        ),
-        compared=Compared(({"k": 5},)),
-    ),
+DECLARATION = MechanismInfo(
+    RandomFlipper,
+    why="keeps all binary features and all rows, at the price of wrong cells; for tables with few distinct rows",
+    promises="k-anonymity on all features",
+    compared=Compared(({"k": 5},)),
 )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
+from sfumato.contract import Compared, Mechanism, MechanismInfo, ParameterSpec, Progress, Release, combinations
 from sfumato.counting.bitsets import ones_by_class
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy
@@ -37,10 +37,24 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 100.0
 _N_FEATURES = 10
 
 
-class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
+class NoisyCountsReleaser(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of the two differentially private baselines; a subclass says how the features are chosen."""
 
-    mechanism_name: ClassVar[str]
+    is_differentially_private: ClassVar[bool] = True
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "epsilon": ParameterSpec(
+            "privacy budget: smaller is safer and noisier",
+            at_least=SMALLEST_EPSILON,
+            at_most=LARGEST_EPSILON,
+            allowed=f"a number from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}",
+        ),
+        "n_features": ParameterSpec("how many features are chosen", at_least=1),
+        "calibration": ParameterSpec("noise that epsilon needs, or as printed", allowed="'proven' or 'paper'"),
+        "max_false_fraction": ParameterSpec(
+            "most rows that are pure noise, before scaling", above=0, at_most=1, allowed="above 0 and at most 1"
+        ),
+        "binarize": ParameterSpec("how mixed columns become binary features, by fixed rules"),
+    }
     selection_noise: ClassVar[str]
     paper_changes: ClassVar[int]
 
@@ -73,7 +87,7 @@ class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[mis
         SchemaError
             If there is no target, or it has one class only.
         """
-        self._check_parameters()
+        self.check_parameters("epsilon", "n_features", "max_false_fraction", "calibration")
         binary, plan = public_features(table, self.binarize)
         target = binary.target()
         self._check_fits(binary, target)
@@ -109,19 +123,6 @@ class NoisyCountsReleaser(BaseEstimator, metaclass=ABCMeta):  # type: ignore[mis
             calibration=self.calibration,
             paper_changes=self.paper_changes,
         )
-
-    def _check_parameters(self) -> None:
-        epsilon, n, fraction = self.epsilon, self.n_features, self.max_false_fraction
-        if not _is_number(epsilon) or not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-            allowed = f"a number from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}"
-            raise InvalidParameterError("epsilon", f"got {epsilon!r}", allowed=allowed)
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise InvalidParameterError("n_features", f"got {n!r}", allowed="a whole number of at least 1")
-        if not _is_number(fraction) or not 0 < fraction <= 1:
-            allowed = "above 0 and at most 1"
-            raise InvalidParameterError("max_false_fraction", f"got {fraction!r}", allowed=allowed)
-        if self.calibration not in get_args(Calibration):
-            raise InvalidParameterError("calibration", f"got {self.calibration!r}", allowed="'proven' or 'paper'")
 
     def _check_fits(self, binary: BinaryTable, target: CodedColumn) -> None:
         if target.n_distinct < 2:
@@ -243,10 +244,6 @@ def _columns(table: AnyTable) -> Schema:
     return Schema.of([*(Column(name) for name in sources), *beside], beside.missing)
 
 
-def _is_number(given: object) -> bool:
-    return isinstance(given, int | float | np.number) and not isinstance(given, bool) and math.isfinite(given)
-
-
 def _utility(released: BinaryTable, n_offered: int) -> dict[str, Any]:
     """Describe the synthetic rows; nothing is computed from the original ones."""
     target = released.target()
@@ -280,25 +277,11 @@ def _compared(table: AnyTable) -> Sequence[Mapping[str, Any]]:
     return Compared(settings, needs_binary=True, package="opendp")(table)
 
 
-def _info(releaser: type[NoisyCountsReleaser], how: str) -> MechanismInfo:
-    return MechanismInfo(
-        name=releaser.mechanism_name,
-        build=releaser,
-        why=f"synthetic rows whose protection does not depend on what an attacker knows; features chosen by {how}",
-        promises="differential privacy (by construction; no audit can confirm it)",
-        parameters=(
-            Parameter("epsilon", float, 1.0, "privacy budget: smaller is safer and noisier"),
-            Parameter("n_features", int, _N_FEATURES, "how many features are chosen"),
-            Parameter("calibration", str, "proven", "noise that epsilon needs, or as printed", get_args(Calibration)),
-            Parameter("max_false_fraction", float, 0.03, "most rows that are pure noise, before scaling"),
-            Parameter("binarize", dict, None, "how mixed columns become binary features, by fixed rules"),
-        ),
-        compared=_compared,
-        is_differentially_private=True,
-    )
-
-
-MECHANISMS = (
-    _info(LaplaceReleaser, "noisy scores"),
-    _info(ExponentialReleaser, "the exponential mechanism"),
+_WHY = "synthetic rows whose protection does not depend on what an attacker knows; features chosen by"
+_PROMISES = "differential privacy (by construction; no audit can confirm it)"
+LAPLACE_DECLARATION = MechanismInfo(
+    LaplaceReleaser, f"{_WHY} noisy scores", _PROMISES, _compared, guarantee="differential-privacy"
+)
+EXPONENTIAL_DECLARATION = MechanismInfo(
+    ExponentialReleaser, f"{_WHY} the exponential mechanism", _PROMISES, _compared, guarantee="differential-privacy"
 )

@@ -9,6 +9,7 @@ References
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from typing import ClassVar
 
@@ -17,16 +18,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.bucket_guarantees import BucketDiversity
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
+from sfumato.contract import Compared, Mechanism, MechanismInfo, ParameterSpec, Progress, Release, combinations
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.guarantees.buckets import BucketDiversity
 from sfumato.manifest import AnyTable
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.recoding.buckets import (
     BUCKETED,
     Ids,
     bucketed_release,
-    check_level,
     check_seed,
     checked_table,
     free_name,
@@ -113,7 +113,7 @@ def _check_eligible(counts: NDArray[np.int64], l: int) -> None:  # noqa: E741
         )
 
 
-class Anatomy(BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Release quasi-identifiers as they are and the sensitive column only by groups of at least l different values.
 
     Anatomy of [XT06]_ as one table: a new column names the group of a row, and the sensitive values of a group stand at
@@ -153,6 +153,11 @@ class Anatomy(BaseEstimator):  # type: ignore[misc]  # no types upstream
     """
 
     mechanism_name: ClassVar[str] = "anatomy"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "l": ParameterSpec("different sensitive values of a group", at_least=2),
+        "sensitive": ParameterSpec("column that l is about (default: the one with that role)"),
+        "random_state": ParameterSpec("public seed of the grouping"),
+    }
 
     def __init__(self, l: int = 2, sensitive: str | None = None, random_state: int = 0) -> None:  # noqa: E741
         self.l = l
@@ -167,7 +172,7 @@ class Anatomy(BaseEstimator):  # type: ignore[misc]  # no types upstream
         PrivacyNotAchievableError
             If a sensitive value is in more than 1/l of the rows.
         """
-        check_level("l", self.l)
+        self.check_parameters("l")
         check_seed(self.random_state)
         table, name = checked_table(table, self.sensitive)
         codes = sensitive_codes(table, name)
@@ -238,17 +243,10 @@ def two_tables(release: Release) -> tuple[Table, Table]:
     return apart, Table.from_arrow(pa.table(cells), schema)
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=Anatomy.mechanism_name,
-        build=Anatomy,
-        why="keeps every quasi-identifier exact, for tables in which identity needs no protection but one column does",
-        promises="no sensitive value of a person is more probable than 1/l from the release alone; no k-anonymity",
-        parameters=(
-            Parameter("l", int, 2, "different sensitive values of a group"),
-            Parameter("sensitive", str, None, "column that l is about (default: the one with that role)"),
-            Parameter("random_state", int, 0, "public seed of the grouping"),
-        ),
-        compared=Compared(combinations({"l": [2, 3]}), needs_sensitive=True, most_columns=200),
-    ),
+DECLARATION = MechanismInfo(
+    Anatomy,
+    why="keeps every quasi-identifier exact, for tables in which identity needs no protection but one column does",
+    promises="no sensitive value of a person is more probable than 1/l from the release alone; no k-anonymity",
+    compared=Compared(combinations({"l": [2, 3]}), needs_sensitive=True, most_columns=200),
+    guarantee="bucket-diversity",
 )

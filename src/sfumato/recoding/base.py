@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import Progress, Release
-from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.contract import Mechanism, Progress, Release
+from sfumato.errors import PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import Guarantee
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
@@ -127,13 +127,12 @@ def _described(axis: Axis) -> dict[str, Any]:
     return entry | ({"domain": list(domain)} if kind is Kind.ORDERED and domain else {})
 
 
-class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
+class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of the mechanisms that release ranges and sets of values instead of values.
 
     A subclass groups the rows (``recode``) and says what that guarantees (``guarantees``).
     """
 
-    mechanism_name: ClassVar[str]
     k: int
 
     @abstractmethod
@@ -192,6 +191,7 @@ class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose features have no ranges or sets to be coarsened into"
             raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
+        self.check_parameters("k")
         check_group_size(self.k, table.n_rows)
         table.schema.check_quasi_identifiers("to coarsen")
         return table
@@ -200,33 +200,8 @@ class Recoder(BaseEstimator, ABC):  # type: ignore[misc]  # no types upstream
         return axes_of(table, table.schema.names(Role.QUASI_IDENTIFIER))
 
 
-def check_choices(mechanism: object, **allowed: Sequence[str]) -> None:
-    """Refuse a parameter that is none of the words allowed for it.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> check_choices(SimpleNamespace(rule="any"), rule=("lowest", "literal"))
-    Traceback (most recent call last):
-    ...
-    sfumato.errors.InvalidParameterError: rule must be one of lowest, literal, got 'any'.
-    """
-    for name, choices in allowed.items():
-        given = getattr(mechanism, name)
-        if not isinstance(given, str) or given not in choices:
-            raise InvalidParameterError(name, f"got {given!r}", allowed=f"one of {', '.join(choices)}")
-
-
-def check_truth_value(name: str, given: object) -> None:
-    """Refuse what is neither true nor false, a number or a text included."""
-    if not isinstance(given, bool | np.bool_):
-        raise InvalidParameterError(name, f"got {given!r}", allowed="true or false")
-
-
-def check_group_size(k: object, n_rows: int) -> None:
-    """Refuse a k below 2, which promises nothing, and one that the table cannot keep."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
-        raise InvalidParameterError("k", f"got {k!r}", allowed="a whole number of at least 2")
+def check_group_size(k: int, n_rows: int) -> None:
+    """Refuse a k that the table cannot keep."""
     if k > n_rows:
         raise PrivacyNotAchievableError(
             f"groups of k = {k} rows in a table of {n_rows:,}", best_level=n_rows, hint="k is at most the row count"

@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.contract import Release
 from sfumato.counting.same_values import value_numbers
 from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, Table
@@ -161,12 +161,6 @@ def sensitive_codes(table: Table, name: str) -> Ids:
     """Code the values of a sensitive column from 0; several spellings of one value are one, and so is missing."""
     column = table[name]
     return value_numbers(column.values, table.schema[name]).merged[column.codes]
-
-
-def check_level(name: str, level: object) -> None:
-    """Refuse a level below 2, which promises nothing."""
-    if isinstance(level, bool) or not isinstance(level, int | np.integer) or level < 2:
-        raise InvalidParameterError(name, f"got {level!r}", allowed="a whole number of at least 2")
 
 
 def check_seed(seed: object) -> None:

@@ -9,17 +9,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, combinations
+from sfumato.contract import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.counting.cells import cell_table
-from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.errors import SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
 from sfumato.measures.anonymity import anonymity_level
-from sfumato.recoding.base import check_truth_value
-from sfumato.recoding.global_recoding import MAX_SECONDS_HELP, GlobalRecoder, recoder_parameters
+from sfumato.recoding.global_recoding import GOAL_PARAMETERS, SEARCH_PARAMETERS, GlobalRecoder
 from sfumato.recoding.lattice_class_losses import CLASS_LOSSES, LOSSES
 from sfumato.recoding.level_recoding import LevelRecoding
 from sfumato.recoding.privacy_goal import sensitive_numbers
-from sfumato.recoding.weights import CORRECTIONS, information_gains, weights_by_gain
+from sfumato.recoding.weights import information_gains, weights_by_gain
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.weighted import CountedTable
@@ -71,6 +70,17 @@ class GainRecoder(GlobalRecoder):
     """
 
     mechanism_name: ClassVar[str] = "gain-recoding"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        **GOAL_PARAMETERS,
+        "loss": ParameterSpec("what is minimized, weighted by gain", LOSSES),
+        **SEARCH_PARAMETERS,
+        "gain_target": ParameterSpec("column that the gain is about (default: the target)"),
+        "slicing": ParameterSpec("the paper's way: leave useful columns UNPROTECTED as they are"),
+        "threshold": ParameterSpec(
+            "gain in bits from which a column is left as it is, where slicing", at_least=0, allowed="0 or more"
+        ),
+        "gain_correction": ParameterSpec("of gains for many values; none: the paper's"),
+    }
 
     def __init__(
         self,
@@ -167,9 +177,7 @@ class GainRecoder(GlobalRecoder):
         return super().utility(table, recoding, released) | ({"information_gain_bits": gains} if gains else {})
 
     def _gains(self, table: Table) -> dict[str, float]:
-        check_truth_value("slicing", self.slicing)
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float) or not self.threshold >= 0:
-            raise InvalidParameterError("threshold", f"got {self.threshold!r}", allowed="0 or more")
+        self.check_parameters("slicing", "threshold")
         about = self.gain_target or table.schema.target
         if about is None:
             problem = "information gain is about a target, and the table has none"
@@ -196,25 +204,9 @@ def _least_different_values(
     return int(np.bincount(pairs // n_ranks).min())
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=GainRecoder.mechanism_name,
-        build=GainRecoder,
-        why="hierarchy labels, with the columns that say most about the target coarsened last",
-        promises="k-anonymity, with l-diversity and t-closeness on request; with slicing only over the useless columns",
-        parameters=(
-            *recoder_parameters(),
-            Parameter("loss", str, "loss", "what is minimized, weighted by gain", LOSSES),
-            Parameter("hierarchies", dict, None, "files by column (default: the project's, else built)"),
-            Parameter("regroup", bool, True, "recode suppressed rows once more among themselves"),
-            Parameter("max_seconds", float, 60.0, MAX_SECONDS_HELP),
-            Parameter("gain_target", str, None, "column that the gain is about (default: the target)"),
-            Parameter("slicing", bool, False, "the paper's way: leave useful columns UNPROTECTED as they are"),
-            Parameter("threshold", float, 0.02, "gain in bits from which a column is left as it is, where slicing"),
-            Parameter(
-                "gain_correction", str, "independence", "of gains for many values; none: the paper's", CORRECTIONS
-            ),
-        ),
-        compared=Compared(combinations({"k": [3, 5, 10, 20]}), most_columns=100, time_limit="max_seconds"),
-    ),
+DECLARATION = MechanismInfo(
+    GainRecoder,
+    why="hierarchy labels, with the columns that say most about the target coarsened last",
+    promises="k-anonymity, with l-diversity and t-closeness on request; with slicing only over the useless columns",
+    compared=Compared(combinations({"k": [3, 5, 10, 20]}), most_columns=100, time_limit="max_seconds"),
 )

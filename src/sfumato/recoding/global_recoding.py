@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
+from sfumato.contract import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Progress, Release, combinations
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.loss import suppressed_fraction
-from sfumato.recoding.base import check_choices, check_group_size, check_truth_value
+from sfumato.recoding.base import check_group_size
 from sfumato.recoding.covering import Covered, covered
 from sfumato.recoding.frames import described_frame
 from sfumato.recoding.hierarchy_sources import hierarchies_of
@@ -33,15 +33,30 @@ from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 from sfumato.table.weighted import CountedTable
 
-VARIANTS = ("distinct", "entropy", "recursive")
-DISTANCES = ("equal", "ordered")
 SEARCH_SHARE = 0.8
 """Share of the time for the levels; the rest is for suppressed rows, which gain more by it."""
 LEAST_SECONDS = 0.5
 """Seconds that a search gets, if the limit is not less, where preparation took nearly all the time."""
+GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
+    "k": ParameterSpec("rows of a class", at_least=2),
+    "max_suppressed_fraction": ParameterSpec("largest share of rows that may be left out, from 0 to 1"),
+    "l": ParameterSpec("l-diversity of the sensitive columns in every class"),
+    "variant": ParameterSpec("kind of l-diversity"),
+    "c": ParameterSpec("of recursive (c, l)-diversity"),
+    "t": ParameterSpec("t-closeness of the sensitive columns in every class"),
+    "distance": ParameterSpec("of t-closeness"),
+    "sensitive": ParameterSpec("columns that l and t are about, by commas (default: those with that role)"),
+}
+"""What recoders over hierarchies can be asked to guarantee."""
+SEARCH_PARAMETERS: Mapping[str, ParameterSpec] = {
+    "hierarchies": ParameterSpec("files by column (default: the project's, else built)"),
+    "regroup": ParameterSpec("recode suppressed rows once more among themselves"),
+    "max_seconds": ParameterSpec("time for hierarchies, counting and search; then the best found so far is taken"),
+}
+"""How they search."""
 
 
-class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
+class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Take every quasi-identifier to one level of its hierarchy, so that classes are large and diverse, at least loss.
 
     All combinations of levels are considered, and rows in classes that are too small or not diverse enough are
@@ -96,6 +111,13 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
     """
 
     mechanism_name: ClassVar[str] = "global-recoding"
+    needs: ClassVar[Needs] = Needs.COUNTS
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        **GOAL_PARAMETERS,
+        "loss": ParameterSpec("what is minimized", LOSSES),
+        "weights": ParameterSpec("of columns in the loss: equal, gain, or by name"),
+        **SEARCH_PARAMETERS,
+    }
 
     def __init__(
         self,
@@ -276,9 +298,9 @@ class GlobalRecoder(BaseEstimator):  # type: ignore[misc]  # no types upstream
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose features have no hierarchies"
             raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
+        self.check_parameters("k")
         check_group_size(self.k, table.n_rows)
-        check_choices(self, variant=VARIANTS, distance=DISTANCES, loss=LOSSES)
-        check_truth_value("regroup", self.regroup)
+        self.check_parameters("variant", "distance", "loss", "regroup")
         for name in ("max_suppressed_fraction", "max_seconds"):
             given = getattr(self, name)
             if isinstance(given, bool) or not isinstance(given, Real):
@@ -335,37 +357,9 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-MAX_SECONDS_HELP = "time for hierarchies, counting and search; then the best found so far is taken"
-
-
-def recoder_parameters() -> tuple[Parameter, ...]:
-    """Parameters that recoders over hierarchies share."""
-    return (
-        Parameter("k", int, 5, "rows of a class"),
-        Parameter("max_suppressed_fraction", float, 0.015, "largest share of rows that may be left out, from 0 to 1"),
-        Parameter("l", float, None, "l-diversity of the sensitive columns in every class"),
-        Parameter("variant", str, "distinct", "kind of l-diversity", VARIANTS),
-        Parameter("c", float, None, "of recursive (c, l)-diversity"),
-        Parameter("t", float, None, "t-closeness of the sensitive columns in every class"),
-        Parameter("distance", str, "equal", "of t-closeness", DISTANCES),
-        Parameter("sensitive", str, None, "columns that l and t are about, by commas (default: those with that role)"),
-    )
-
-
-MECHANISMS = (
-    MechanismInfo(
-        name=GlobalRecoder.mechanism_name,
-        build=GlobalRecoder,
-        why="labels of your own hierarchies, the same level for a whole column: easy to explain and to join",
-        promises="k-anonymity, with l-diversity and t-closeness on request",
-        parameters=(
-            *recoder_parameters(),
-            Parameter("loss", str, "loss", "what is minimized", LOSSES),
-            Parameter("weights", (str, dict), "equal", "of columns in the loss: equal, gain, or by name"),
-            Parameter("hierarchies", dict, None, "files by column (default: the project's, else built)"),
-            Parameter("regroup", bool, True, "recode suppressed rows once more among themselves"),
-            Parameter("max_seconds", float, 60.0, MAX_SECONDS_HELP),
-        ),
-        compared=Compared(combinations({"k": [5, 10]}), most_columns=100, time_limit="max_seconds"),
-    ),
+DECLARATION = MechanismInfo(
+    GlobalRecoder,
+    why="labels of your own hierarchies, the same level for a whole column: easy to explain and to join",
+    promises="k-anonymity, with l-diversity and t-closeness on request",
+    compared=Compared(combinations({"k": [5, 10]}), most_columns=100, time_limit="max_seconds"),
 )

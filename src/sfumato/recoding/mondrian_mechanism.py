@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, combinations
+from sfumato.contract import Compared, MechanismInfo, ParameterSpec, Progress, combinations
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DiversityVariant, Guarantee, KAnonymity, LDiversity, check_diversity
-from sfumato.recoding.base import Recoder, Recoding, check_choices, check_truth_value
+from sfumato.recoding.base import Recoder, Recoding
 from sfumato.recoding.buckets import sensitive_codes
 from sfumato.recoding.constraints import constraint_of
 from sfumato.recoding.cover import Cover
 from sfumato.recoding.mondrian import SplitRule, mondrian_partition
-from sfumato.recoding.targets import CRITERIA, Targets
+from sfumato.recoding.targets import Targets
 from sfumato.schema import Role
 from sfumato.table.coding import Table
-
-SPLITS = get_args(SplitRule)
-VARIANTS = get_args(DiversityVariant)
 
 
 class Mondrian(Recoder):
@@ -63,6 +61,16 @@ class Mondrian(Recoder):
     """
 
     mechanism_name: ClassVar[str] = "mondrian"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "k": ParameterSpec("rows of a group", at_least=2),
+        "strict": ParameterSpec("keep rows with equal values together; false: relaxed Mondrian"),
+        "split": ParameterSpec("cut by least loss, at the median, or by information gain"),
+        "l": ParameterSpec("l-diversity of the sensitive column in every group"),
+        "sensitive": ParameterSpec("column that l is about (default: the one with that role)"),
+        "variant": ParameterSpec("kind of l-diversity"),
+        "c": ParameterSpec("of recursive (c, l)-diversity"),
+        "criterion": ParameterSpec("what split = gain makes pure"),
+    }
 
     def __init__(
         self,
@@ -114,8 +122,7 @@ class Mondrian(Recoder):
         return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
 
     def _check_parameters(self) -> None:
-        check_choices(self, split=SPLITS, variant=VARIANTS, criterion=CRITERIA)
-        check_truth_value("strict", self.strict)
+        self.check_parameters("split", "variant", "criterion", "strict")
         if self.l is None:
             self._check_nothing_is_said_of_diversity()
         elif not _is_number(self.l):
@@ -153,22 +160,9 @@ def _is_number(given: object) -> bool:
     return isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=Mondrian.mechanism_name,
-        build=Mondrian,
-        why="low loss of detail in all columns at once, whatever the task; the fastest recoding; all rows are kept",
-        promises="k-anonymity of ranges and sets of values, with l-diversity on request",
-        parameters=(
-            Parameter("k", int, 5, "rows of a group"),
-            Parameter("strict", bool, True, "keep rows with equal values together; false: relaxed Mondrian"),
-            Parameter("split", str, "penalty", "cut by least loss, at the median, or by information gain", SPLITS),
-            Parameter("l", float, None, "l-diversity of the sensitive column in every group"),
-            Parameter("sensitive", str, None, "column that l is about (default: the one with that role)"),
-            Parameter("variant", str, "distinct", "kind of l-diversity", VARIANTS),
-            Parameter("c", float, None, "of recursive (c, l)-diversity"),
-            Parameter("criterion", str, "auto", "what split = gain makes pure", CRITERIA),
-        ),
-        compared=Compared(combinations({"k": [3, 5, 10, 20]}), most_columns=200),
-    ),
+DECLARATION = MechanismInfo(
+    Mondrian,
+    why="low loss of detail in all columns at once, whatever the task; the fastest recoding; all rows are kept",
+    promises="k-anonymity of ranges and sets of values, with l-diversity on request",
+    compared=Compared(combinations({"k": [3, 5, 10, 20]}), most_columns=200),
 )

@@ -8,6 +8,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,16 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.bucket_guarantees import BucketDiversity, BucketSize
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release
+from sfumato.contract import Compared, Mechanism, MechanismInfo, ParameterSpec, Progress, Release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable
 from sfumato.recoding.axes import axes_of
 from sfumato.recoding.base import check_group_size
 from sfumato.recoding.buckets import (
     Ids,
     bucketed_release,
-    check_level,
     check_seed,
     checked_table,
     free_name,
@@ -82,7 +82,7 @@ class _Slicing:
     contingency_kept: float
 
 
-class Slicer(BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Put columns into slices and rows into buckets, and part the slices of each bucket from each other.
 
     Slicing of [LLZM12]_. Values of one slice stay together; which values of two slices belong to one row is told only
@@ -139,6 +139,14 @@ class Slicer(BaseEstimator):  # type: ignore[misc]  # no types upstream
     """
 
     mechanism_name: ClassVar[str] = "slicing"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "k": ParameterSpec("rows of a bucket", at_least=2),
+        "l": ParameterSpec("a sensitive value is at most 1/l probable", at_least=2),
+        "sensitive": ParameterSpec("column that l is about (default: the one with that role)"),
+        "n_slices": ParameterSpec("slices besides that of the sensitive column (default: of two columns)"),
+        "n_beside_sensitive": ParameterSpec("quasi-identifiers that share the sensitive column's slice"),
+        "random_state": ParameterSpec("public seed of the order within buckets"),
+    }
 
     def __init__(
         self,
@@ -166,6 +174,7 @@ class Slicer(BaseEstimator):  # type: ignore[misc]  # no types upstream
         """
         self._check_parameters()
         table, name = checked_table(table, self.sensitive)
+        self.check_parameters("k")
         check_group_size(self.k, table.n_rows)
         found = self._slice(table, name, progress)
         self.slices_ = found.slices
@@ -195,7 +204,7 @@ class Slicer(BaseEstimator):  # type: ignore[misc]  # no types upstream
         )
 
     def _check_parameters(self) -> None:
-        check_level("l", self.l)
+        self.check_parameters("l")
         check_seed(self.random_state)
         n_slices, n_beside = self.n_slices, self.n_beside_sensitive
         if n_slices is not None and (isinstance(n_slices, bool) or not isinstance(n_slices, int) or n_slices < 1):
@@ -254,20 +263,10 @@ def _limit(table: Table, name: str, beside: tuple[str, ...], l: int) -> tuple[Id
     return labels.astype(np.int32), ShareLimit(l, starts)
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=Slicer.mechanism_name,
-        build=Slicer,
-        why="keeps every cell value and what links correlated columns, for tables of many columns",
-        promises="no sensitive value of a person is more probable than 1/l, in buckets of k rows; no k-anonymity",
-        parameters=(
-            Parameter("k", int, 5, "rows of a bucket"),
-            Parameter("l", int, 2, "a sensitive value is at most 1/l probable"),
-            Parameter("sensitive", str, None, "column that l is about (default: the one with that role)"),
-            Parameter("n_slices", int, None, "slices besides that of the sensitive column (default: of two columns)"),
-            Parameter("n_beside_sensitive", int, 1, "quasi-identifiers that share the sensitive column's slice"),
-            Parameter("random_state", int, 0, "public seed of the order within buckets"),
-        ),
-        compared=Compared(({"k": 5, "l": 2}, {"k": 10, "l": 3}), needs_sensitive=True, most_columns=200),
-    ),
+DECLARATION = MechanismInfo(
+    Slicer,
+    why="keeps every cell value and what links correlated columns, for tables of many columns",
+    promises="no sensitive value of a person is more probable than 1/l, in buckets of k rows; no k-anonymity",
+    compared=Compared(({"k": 5, "l": 2}, {"k": 10, "l": 3}), needs_sensitive=True, most_columns=200),
+    guarantee="bucket-diversity",
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, Release, combinations
+from sfumato.contract import Compared, MechanismInfo, Needs, ParameterSpec, Progress, Release, combinations
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import GlobalAnonymity, Guarantee, KAnonymity, KKAnonymity
 from sfumato.learning.grow import grow
@@ -20,22 +20,18 @@ from sfumato.recoding.base import (
     Recoding,
     anonymity_level_of,
     certainty_penalty_of,
-    check_choices,
-    check_truth_value,
     with_cells,
 )
 from sfumato.recoding.pruning import prune_by_error_risk
 from sfumato.recoding.refine import RefinedTree, refine
 from sfumato.recoding.sampled_tree import Block, CoveredGroups, SampledTree, ValueAxes
-from sfumato.recoding.targets import CRITERIA, Targets, named_targets
+from sfumato.recoding.targets import Targets, named_targets
 from sfumato.recoding.tiered import tiered_cover, uniform_cover
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.weighted import CountedTable
 
 Ids = NDArray[np.int32]
-GENERALIZATIONS = ("tiered", "uniform")
-RULES = ("lowest", "literal")
 _LARGEST_KEY = 2**62
 
 
@@ -98,6 +94,16 @@ class ErrorRiskTree(Recoder):
     """
 
     mechanism_name: ClassVar[str] = "error-risk-tree"
+    needs: ClassVar[Needs] = Needs.COUNTS_OR_SAMPLE
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "k": ParameterSpec("rows of a group", at_least=2),
+        "generalization": ParameterSpec("tiered: finer cells; uniform: k-anonymity"),
+        "rule": ParameterSpec("branches that may be pruned: lowest first, or the paper's rule"),
+        "refine": ParameterSpec("divide large groups further along all columns; false: the paper's method"),
+        "min_samples_leaf": ParameterSpec("rows of a leaf before pruning", at_least=1),
+        "criterion": ParameterSpec("entropy for classes, variance for numbers"),
+        "targets": ParameterSpec("columns to keep predictable, by commas (default: the target)"),
+    }
 
     def __init__(
         self,
@@ -257,11 +263,7 @@ class ErrorRiskTree(Recoder):
             )
 
     def _check_parameters(self) -> None:
-        check_choices(self, generalization=GENERALIZATIONS, rule=RULES, criterion=CRITERIA)
-        check_truth_value("refine", self.refine)
-        least = self.min_samples_leaf
-        if isinstance(least, bool) or not isinstance(least, int | np.integer) or least < 1:
-            raise InvalidParameterError("min_samples_leaf", f"got {least!r}", allowed="a whole number of at least 1")
+        self.check_parameters("generalization", "rule", "criterion", "refine", "min_samples_leaf")
 
 
 def _distinct_rows(table: Table, names: Sequence[str]) -> tuple[CountedTable, NDArray[np.intp]]:
@@ -303,27 +305,16 @@ class _Grouped:
         return _Grouped(by.tree, group_of_leaf, by.leaf_of_row)
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=ErrorRiskTree.mechanism_name,
-        build=ErrorRiskTree,
-        why="keeps what a classifier needs for the target: groups are the leaves of a decision tree; all rows are kept",
-        promises="(k,k)- and global (1,k)-anonymity (tiered), or k-anonymity (uniform), of ranges and sets of values",
-        parameters=(
-            Parameter("k", int, 5, "rows of a group"),
-            Parameter("generalization", str, "tiered", "tiered: finer cells; uniform: k-anonymity", GENERALIZATIONS),
-            Parameter("rule", str, "lowest", "branches that may be pruned: lowest first, or the paper's rule", RULES),
-            Parameter("refine", bool, True, "divide large groups further along all columns; false: the paper's method"),
-            Parameter("min_samples_leaf", int, 2, "rows of a leaf before pruning"),
-            Parameter("criterion", str, "auto", "entropy for classes, variance for numbers", CRITERIA),
-            Parameter("targets", str, None, "columns to keep predictable, by commas (default: the target)"),
+DECLARATION = MechanismInfo(
+    ErrorRiskTree,
+    why="keeps what a classifier needs for the target: groups are the leaves of a decision tree; all rows are kept",
+    promises="(k,k)- and global (1,k)-anonymity (tiered), or k-anonymity (uniform), of ranges and sets of values",
+    compared=Compared(
+        (
+            *combinations({"k": [3, 5, 10, 20]}),
+            *combinations({"k": [5, 10], "generalization": ["uniform"]}),
         ),
-        compared=Compared(
-            (
-                *combinations({"k": [3, 5, 10, 20]}),
-                *combinations({"k": [5, 10], "generalization": ["uniform"]}),
-            ),
-            most_columns=200,
-        ),
+        most_columns=200,
     ),
+    guarantee="kk-anonymity",
 )

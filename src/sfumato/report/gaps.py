@@ -5,13 +5,15 @@ All is taken from the released table and its manifest, so that whoever has the r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sfumato.contract import Release
 from sfumato.errors import on_one_line
+from sfumato.guarantees import Guarantee
+from sfumato.guarantees.base import ReleaseFacts
 from sfumato.manifest import Manifest
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
@@ -33,8 +35,9 @@ def not_promised(release: Release) -> list[str]:
     "released as it is, under no guarantee: 'discharge_diagnosis'"
     """
     manifest = release.manifest
-    said = [*_about_patterns(manifest), *_about_classes(manifest), *_about_noise(manifest), *_uncovered(release)]
-    return [on_one_line(sentence) for sentence in said]
+    promised = manifest.promised()
+    said = [*_about_patterns(manifest, promised), *_left_open(manifest, promised)]
+    return [on_one_line(sentence) for sentence in (*said, *_taken_as_binary(manifest), *_uncovered(release))]
 
 
 def _risk(manifest: Manifest) -> Mapping[str, Any]:
@@ -42,52 +45,31 @@ def _risk(manifest: Manifest) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _about_patterns(manifest: Manifest) -> Iterator[str]:
+def _about_patterns(manifest: Manifest, promised: Sequence[Guarantee]) -> Iterator[str]:
     unique, k = _risk(manifest).get("unique_pattern_fraction"), _risk(manifest).get("anonymity_level")
     if not isinstance(unique, int | float) or not isinstance(k, int):
         return
-    zeros = any(g["kind"] == "containment" and not g.get("reveals") for g in manifest.guarantees)
+    values = next((guarantee.open_values for guarantee in promised if guarantee.open_values), "")
     yield (
-        f"not promised: {'anything about zeros. ' if zeros else ''}{unique:.2%} of the rows have a 0/1 pattern "
+        f"not promised: {f'anything about {values}. ' if values else ''}{unique:.2%} of the rows have a 0/1 pattern "
         f"that no other row has; the ordinary k is {k}"
     )
 
 
-def _about_classes(manifest: Manifest) -> Iterator[str]:
-    kinds = {entry["kind"] for entry in manifest.guarantees}
+def _left_open(manifest: Manifest, promised: Sequence[Guarantee]) -> Iterator[str]:
+    """Say what each guarantee leaves open; two of a family may say the same, which is said once."""
     k = _risk(manifest).get("anonymity_level")
-    smallest = f"the smallest class of equal released rows has {k:,}" if isinstance(k, int) else ""
-    if "kk-anonymity" in kinds:
-        yield _joined("not promised: k-anonymity", "; ", smallest)
-    if {"kk-anonymity", "k-anonymity"} & kinds and any(r.get("rule") == "generalized" for r in manifest.recodings):
-        yield (
-            "not promised: that other columns stay unknown where all rows of a group agree on them; "
-            "an attack on the release counts of whom they are learned"
-        )
-    if "breach-bound" in kinds:
-        attackers = (
-            "not promised: k-anonymity, or safety from attackers of another kind or who also use the released target "
-            "and other columns (the attacker is given quasi-identifiers only)"
-        )
-        yield _joined(attackers, "; ", smallest)
-    if "privacy-gain" in kinds:
-        dropping = "not promised: k-anonymity; dropping columns hides what stood in them and nothing else"
-        yield _joined(dropping, ". ", smallest[:1].upper() + smallest[1:])
-    if {"bucket-size", "bucket-diversity"} & kinds:
-        yield (
-            "not promised: k-anonymity, or that somebody's being in the table stays unknown: quasi-identifiers are "
-            "released as they are, only what belongs with what is hidden within each bucket"
-        )
+    facts = ReleaseFacts(
+        smallest_class=k if isinstance(k, int) else None,
+        has_generalized_cells=any(recoding.get("rule") == "generalized" for recoding in manifest.recodings),
+    )
+    yield from dict.fromkeys(sentence for guarantee in promised for sentence in guarantee.left_open(facts))
 
 
-def _about_noise(manifest: Manifest) -> Iterator[str]:
-    """Say what differential privacy takes as known, and what was made of cells without a rule."""
+def _taken_as_binary(manifest: Manifest) -> Iterator[str]:
+    """Say what was made of cells without a rule, where no look at the rows was allowed."""
     if not manifest.is_differentially_private:
         return
-    yield (
-        "not promised: anything about the number of rows, the class of each, and the names of the columns, which are "
-        "taken as known; nor about a second release of the same rows, which costs its epsilon again"
-    )
     plan = manifest.mechanism["parameters"].get("binarize")
     rules = plan.get("columns") if isinstance(plan, Mapping) else None
     taken = [name for name, rule in rules.items() if rule == "as-is"] if isinstance(rules, Mapping) else []
@@ -95,10 +77,6 @@ def _about_noise(manifest: Manifest) -> Iterator[str]:
         more = f" and {len(taken) - MOST_NAMED:,} more" if len(taken) > MOST_NAMED else ""
         named = ", ".join(f"'{name}'" for name in taken[:MOST_NAMED]) + more
         yield f"taken as 0/1 without a look at the rows: {named} (1, yes and true are 1, every other cell is 0)"
-
-
-def _joined(sentence: str, between: str, more: str) -> str:
-    return f"{sentence}{between}{more}" if more else sentence
 
 
 def _uncovered(release: Release) -> Iterator[str]:

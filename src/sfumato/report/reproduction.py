@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.contract import Mechanism
 from sfumato.errors import SfumatoError
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
+from sfumato.mechanisms import build_mechanism, find_mechanism, mechanism_info
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
 from sfumato.table.coding import Table
 
@@ -63,7 +63,7 @@ def settings_of(manifest: Manifest, declared: Mapping[str, Any]) -> tuple[dict[s
     stated = manifest.mechanism.get("parameters") or {}
     found: dict[str, Any] = {}
     unknown: list[str] = []
-    for parameter in registered_mechanisms()[manifest.mechanism["name"]].parameters:
+    for parameter in mechanism_info(manifest.mechanism["name"]).parameters:
         value = stated.get(parameter.name)
         if value is None or value == "automatic":
             continue
@@ -82,7 +82,7 @@ def settings_of(manifest: Manifest, declared: Mapping[str, Any]) -> tuple[dict[s
 def mechanism_of(manifest: Manifest, declared: Mapping[str, Any]) -> Mechanism | str:
     """Build the mechanism of a manifest, or say why it cannot be built."""
     name = manifest.mechanism["name"]
-    if name not in registered_mechanisms():
+    if find_mechanism(name) is None:
         return f"'{name}' is not a mechanism that runs on one table alone"
     settings, unknown = settings_of(manifest, declared)
     if unknown:
@@ -97,7 +97,7 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
     """Write the shell line that makes the release again, and what must be known about it."""
     name, notes = str(manifest.mechanism["name"]), []
     source = original.source if original is not None else None
-    if name not in registered_mechanisms():
+    if find_mechanism(name) is None:
         return None, [f"'{name}' is a session of several parties and cannot be run by one of them."]
     if original is None or source is None or source.format == "memory":
         return None, ["The original is not known as a file, so that there is no shell line that reads it."]
@@ -129,7 +129,7 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
 
 def _flags(mechanism: str, settings: Mapping[str, Any], asked: Asked) -> list[str]:
     """Parameters that are neither the defaults nor those of the project file, as options."""
-    defaults = {parameter.name: parameter.default for parameter in registered_mechanisms()[mechanism].parameters}
+    defaults = {parameter.name: parameter.default for parameter in mechanism_info(mechanism).parameters}
     defaults |= asked.declared if asked.project is not None else {}
     flags: list[str] = []
     for name, value in settings.items():

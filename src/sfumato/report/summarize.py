@@ -10,7 +10,7 @@ from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.contract import Mechanism, Progress, Release
 from sfumato.errors import ManifestError
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms import registered_mechanisms
+from sfumato.mechanisms import find_mechanism
 from sfumato.report.columns import column_changes
 from sfumato.report.gaps import not_promised
 from sfumato.report.measured import NOT_MEASURED, risk_left, utility_kept
@@ -136,7 +136,7 @@ def _target(manifest: Manifest) -> str | None:
 
 def _asked(manifest: Manifest) -> dict[str, Any]:
     name = str(manifest.mechanism["name"])
-    info = registered_mechanisms().get(name)
+    info = find_mechanism(name)
     stated = manifest.mechanism.get("parameters") or {}
     return {
         "mechanism": name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sfumato.contract import Progress, Release
+from sfumato.contract import Mechanism, Needs, Progress, Release, declared_parameter
 from sfumato.counting.bitsets import ONES, counted, distinct_rows, ones_by_class, ones_of_each, revealing_items
 from sfumato.errors import (
     ColumnNotFoundError,
@@ -93,14 +93,14 @@ def weights_in_separation(data: Labelled) -> NDArray[np.int64]:
     return pairs_separated_by_each(data.ones_by_class(), data.class_sizes)
 
 
-class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # no types upstream
+class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of selectors whose projection must stay k-anonymous by containment.
 
     A subclass supplies ``_search``. ``fit`` follows scikit-learn; ``release`` turns a table into a
     :class:`~sfumato.contract.Release`.
     """
 
-    mechanism_name: ClassVar[str]
+    needs: ClassVar[Needs] = Needs.FEATURE_COUNTS
     k: int
     binarize: BinarizePlan | Mapping[str, Any] | None
     max_unique_fraction: float | None = None
@@ -110,11 +110,7 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
         """Choose features whose projection keeps k."""
 
     def _check_parameters(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 2:
-            raise InvalidParameterError("k", f"got {self.k!r}", allowed="a whole number of at least 2")
-        limit = self.max_unique_fraction
-        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < 1):
-            raise InvalidParameterError("max_unique_fraction", f"got {limit!r}", allowed="from 0 and below 1, or None")
+        self.check_parameters("k")
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the features of a 0/1 matrix (dense, sparse or a data frame) for the classes ``y``."""
@@ -293,7 +289,8 @@ class ContainmentSelector(ChosenColumns, BaseEstimator, metaclass=ABCMeta):  # t
         parameters: dict[str, Any] = self.get_params(deep=False)
         if isinstance(parameters.get("reveals"), Mapping):
             parameters["reveals"] = "declared; see guarantees"
-        return parameters | {"binarize": "automatic" if self.binarize is None else "declared; see recodings"}
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+        return plain | {"binarize": "automatic" if self.binarize is None else "declared; see recodings"}
 
 
 def group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64]:
@@ -315,6 +312,12 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
         listed = " or ".join(f"'{choice}'" for choice in choices)
         raise InvalidParameterError(name, f"got {value!r}", allowed=listed)
+
+
+def check_choices(mechanism: Mechanism, *names: str) -> None:
+    """Refuse parameters that are none of the choices that the mechanism declares for them."""
+    for name in names:
+        check_choice(name, getattr(mechanism, name), declared_parameter(type(mechanism), name).choices)
 
 
 def revealing_codes(reveals: str | Mapping[str, str], features: Sequence[Feature]) -> NDArray[np.uint8]:

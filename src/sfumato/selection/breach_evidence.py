@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.estimated_guarantees import BREACH_CONFIDENCE
+from sfumato.guarantees.estimated import BREACH_CONFIDENCE
 from sfumato.selection.breach import CandidateSearch
 from sfumato.selection.breach_problem import BreachProblem
 from sfumato.selection.judging import Candidate

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
-from sfumato.estimated_guarantees import BREACH_ATTACKERS, attackers_in
+from sfumato.guarantees.estimated import BREACH_ATTACKERS, attackers_in
 from sfumato.learning.classifier_scores import ClassifierScores, feature_matrix
 from sfumato.learning.fold_scores import StrongestScores, SubsetScores, checked_workers, end_workers, folds
 from sfumato.learning.likelihoods import Numeric

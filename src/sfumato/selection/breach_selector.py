@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from sfumato.contract import Compared, MechanismInfo, Progress, Release
+from sfumato.contract import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Progress, Release
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.estimated_guarantees import BreachBound, BreachMetric
+from sfumato.guarantees.estimated import BreachBound, BreachMetric
 from sfumato.learning.columns import refuse_repeated_names
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
@@ -31,7 +31,7 @@ from sfumato.selection.breach_learners import (
     checked_learner,
     needs_training,
 )
-from sfumato.selection.breach_parameters import EVEN, LISTS, MAX_LOSS, PARAMETERS, checked_rule, three_weights
+from sfumato.selection.breach_parameters import BREACH_PARAMETERS, LISTS, checked_rule, three_weights
 from sfumato.selection.breach_problem import BreachProblem, problem_of_frame, problem_of_table, target_name
 from sfumato.selection.breach_progress import TrainingCount
 from sfumato.selection.breach_sample import WholeFile, judged_on_all_rows, paired_columns, risk_on_sample
@@ -43,7 +43,7 @@ from sfumato.selection.support import ChosenColumns
 from sfumato.table.coding import Table
 
 
-class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Keep the columns with the highest E(S) among those with a privacy breach increase (PBI) of at most α.
 
     Candidates come from backward elimination along columns ranked for performance and for privacy, as in [PBI17]_. The
@@ -125,19 +125,21 @@ class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  
     """
 
     mechanism_name: ClassVar[str] = "breach-aware"
+    needs: ClassVar[Needs] = Needs.SAMPLE
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = BREACH_PARAMETERS
 
     def __init__(
         self,
         max_breach_increase: float = 0.0,
         allow_increase: bool = False,
-        weights: Sequence[float] | Mapping[str, float] = EVEN,
-        learner: Learner = "naive-bayes",
-        attacker: Learner | Sequence[Learner] = "naive-bayes",
+        weights: Sequence[float] | Mapping[str, float] = (1 / 3, 1 / 3, 1 / 3),
+        learner: str | Learner = "naive-bayes",
+        attacker: str | Learner | Sequence[Learner] = "naive-bayes",
         metric: BreachMetric = "accuracy",
         search: Search = "lists",
         lists: str = "both",
         test: FoldTest = "corrected",
-        max_performance_loss: float | None = MAX_LOSS,
+        max_performance_loss: float | None = 5.0,
         n_random_orders: int = 0,
         n_folds: int = 10,
         random_state: int = 0,
@@ -182,7 +184,7 @@ class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  
         return self
 
     def _fit(self, problem: BreachProblem, progress: Progress | None) -> None:
-        rule = checked_rule(self.get_params(deep=False))
+        rule = checked_rule(self)
         learner, attackers = checked_learner("learner", self.learner), checked_attackers(self.attacker)
         weights, lists = three_weights(self.weights), LISTS[self.lists]
         problem.check()
@@ -317,13 +319,10 @@ class BreachAwareSelector(ChosenColumns, BaseEstimator):  # type: ignore[misc]  
         }
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=BreachAwareSelector.mechanism_name,
-        build=BreachAwareSelector,
-        why="keeps the columns that predict the target and do not help to predict the sensitive column",
-        promises="a bound on how much better an attacker predicts the sensitive column: an estimate, not a proof",
-        parameters=PARAMETERS,
-        compared=Compared(({"n_workers": 1},), for_each_sensitive="sensitive", most_columns=100),
-    ),
+DECLARATION = MechanismInfo(
+    BreachAwareSelector,
+    why="keeps the columns that predict the target and do not help to predict the sensitive column",
+    promises="a bound on how much better an attacker predicts the sensitive column: an estimate, not a proof",
+    compared=Compared(({"n_workers": 1},), for_each_sensitive="sensitive", most_columns=100),
+    guarantee="breach-bound",
 )

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import time
 
-from sfumato.errors import InvalidParameterError
+from sfumato.contract import ParameterSpec
+
+TIME_BUDGET = ParameterSpec("", at_least=0, below=math.inf, allowed="a number of seconds of at least 0")
+"""Limits of a parameter that is a time budget; what it is for is said by the mechanism."""
 
 
 class TimeBudget:
@@ -29,10 +32,3 @@ class TimeBudget:
     def share(self, fraction: float) -> TimeBudget:
         """Give a part of what is left."""
         return TimeBudget(fraction * max(0.0, self._end - time.monotonic()))
-
-
-def check_time_budget(seconds: object) -> None:
-    """Refuse a time budget that is no number of seconds."""
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not is_number or not math.isfinite(seconds) or seconds < 0:  # type: ignore[arg-type,operator]
-        raise InvalidParameterError("time_budget", f"got {seconds!r}", allowed="a number of seconds of at least 0")

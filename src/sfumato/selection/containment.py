@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress, combinations
+from sfumato.contract import Compared, MechanismInfo, ParameterSpec, Progress, combinations
 from sfumato.counting.projected_rows import ProjectedRows
-from sfumato.selection.base import ContainmentSelector, Labelled, Selection, Step, check_choice, revealing_codes
-from sfumato.selection.criteria import CRITERIA, Criterion, candidates
+from sfumato.selection.base import ContainmentSelector, Labelled, Selection, Step, check_choices, revealing_codes
+from sfumato.selection.criteria import Criterion, candidates
 from sfumato.table.binarize import BinarizePlan
 from sfumato.table.binary import Feature
 
@@ -79,6 +79,19 @@ class GreedyContainmentSelector(ContainmentSelector):
     """
 
     mechanism_name: ClassVar[str] = "greedy-containment"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "k": ParameterSpec("at least k rows have all the ones that an attacker knows of a row", at_least=2),
+        "criterion": ParameterSpec("what a feature is worth"),
+        "on_infeasible": ParameterSpec("at a feature that breaks k: stop or skip it"),
+        "reveals": ParameterSpec("values an attacker may know: ones, zeros, both; or by column"),
+        "max_unique_fraction": ParameterSpec(
+            "bound on the share of rows with a unique 0/1 pattern",
+            at_least=0,
+            below=1,
+            allowed="from 0 and below 1, or None",
+        ),
+        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+    }
 
     def __init__(
         self,
@@ -98,8 +111,8 @@ class GreedyContainmentSelector(ContainmentSelector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("criterion", self.criterion, CRITERIA)
-        check_choice("on_infeasible", self.on_infeasible, get_args(OnInfeasible))
+        self.check_parameters("max_unique_fraction")
+        check_choices(self, "criterion", "on_infeasible")
 
     def _revealing(self, features: Callable[[], Sequence[Feature]]) -> NDArray[np.uint8] | None:
         return None if self.reveals == "ones" else revealing_codes(self.reveals, features())
@@ -136,22 +149,10 @@ class GreedyContainmentSelector(ContainmentSelector):
         return limit is None or rows.n_unique_with(feature) <= limit * int(rows.class_counts.sum())
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=GreedyContainmentSelector.mechanism_name,
-        build=GreedyContainmentSelector,
-        why="keeps the binary features that separate the classes best; scales to tens of thousands of features",
-        promises="k-anonymity by containment",
-        parameters=(
-            Parameter("k", int, 5, "at least k rows have all the ones that an attacker knows of a row"),
-            Parameter("criterion", str, "hamming_separation", "what a feature is worth", CRITERIA),
-            Parameter(
-                "on_infeasible", str, "stop", "at a feature that breaks k: stop or skip it", get_args(OnInfeasible)
-            ),
-            Parameter("reveals", (str, dict), "ones", "values an attacker may know: ones, zeros, both; or by column"),
-            Parameter("max_unique_fraction", float, None, "bound on the share of rows with a unique 0/1 pattern"),
-            Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
-        ),
-        compared=Compared(combinations({"k": [3, 5, 10, 20], "on_infeasible": ["skip"]})),
-    ),
+DECLARATION = MechanismInfo(
+    GreedyContainmentSelector,
+    why="keeps the binary features that separate the classes best; scales to tens of thousands of features",
+    promises="k-anonymity by containment",
+    compared=Compared(combinations({"k": [3, 5, 10, 20], "on_infeasible": ["skip"]})),
+    guarantee="containment",
 )

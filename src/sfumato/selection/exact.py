@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress
+from sfumato.contract import Compared, MechanismInfo, ParameterSpec, Progress
 from sfumato.errors import InvalidParameterError
-from sfumato.selection.base import ContainmentSelector, Labelled, Selection, check_choice, weights_in_separation
-from sfumato.selection.budget import TimeBudget, check_time_budget
+from sfumato.selection.base import ContainmentSelector, Labelled, Selection, check_choices, weights_in_separation
+from sfumato.selection.budget import TIME_BUDGET, TimeBudget
 from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.selection.feasibility import maximal_sets_of
 from sfumato.selection.improvement import improved_columns, shared_by_rows
@@ -79,6 +80,19 @@ class ExactContainmentSelector(ContainmentSelector):
     """
 
     mechanism_name: ClassVar[str] = "exact-containment"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "k": ParameterSpec("at least k rows have all the ones that an attacker knows of a row", at_least=2),
+        "criterion": ParameterSpec("what a set is worth"),
+        "choose": ParameterSpec("by worth, or by cross-validated AUC"),
+        "time_budget": replace(TIME_BUDGET, help="seconds for listing, improving and comparing sets"),
+        "random_state": ParameterSpec(
+            "seed of the folds and of random starts",
+            at_least=0,
+            below=2**32,
+            allowed="a whole number from 0 to 2**32 - 1",
+        ),
+        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+    }
 
     def __init__(
         self,
@@ -98,13 +112,8 @@ class ExactContainmentSelector(ContainmentSelector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("criterion", self.criterion, get_args(SetCriterion))
-        check_choice("choose", self.choose, get_args(Choice))
-        check_time_budget(self.time_budget)
-        seed = self.random_state
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
-            allowed = "a whole number from 0 to 2**32 - 1"
-            raise InvalidParameterError("random_state", f"got {seed!r}", allowed=allowed)
+        check_choices(self, "criterion", "choose")
+        self.check_parameters("time_budget", "random_state")
 
     def binarization(self, outline: Table) -> Binarization:
         """Refuse cross-validation, which needs the rows one by one; else as the other selectors."""
@@ -217,20 +226,10 @@ class _Candidates:
         return starts
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=ExactContainmentSelector.mechanism_name,
-        build=ExactContainmentSelector,
-        why="compares the truly maximal sets of binary features, on request by how well a classifier does on them",
-        promises="k-anonymity by containment",
-        parameters=(
-            Parameter("k", int, 5, "at least k rows have all the ones that an attacker knows of a row"),
-            Parameter("criterion", str, "hamming_separation", "what a set is worth", get_args(SetCriterion)),
-            Parameter("choose", str, "criterion", "by worth, or by cross-validated AUC", get_args(Choice)),
-            Parameter("time_budget", float, 30.0, "seconds for listing, improving and comparing sets"),
-            Parameter("random_state", int, 0, "seed of the folds and of random starts"),
-            Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
-        ),
-        compared=Compared(({"k": 5},), time_limit="time_budget"),
-    ),
+DECLARATION = MechanismInfo(
+    ExactContainmentSelector,
+    why="compares the truly maximal sets of binary features, on request by how well a classifier does on them",
+    promises="k-anonymity by containment",
+    compared=Compared(({"k": 5},), time_limit="time_budget"),
+    guarantee="containment",
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress
+from sfumato.contract import Compared, MechanismInfo, ParameterSpec, Progress
 from sfumato.counting.bitsets import distinct_rows
 from sfumato.errors import InvalidParameterError
 from sfumato.measures.separation import distinguished_pairs, pairs_of_different_classes
@@ -17,11 +18,11 @@ from sfumato.selection.base import (
     ContainmentSelector,
     Labelled,
     Selection,
-    check_choice,
+    check_choices,
     group_classes,
     weights_in_separation,
 )
-from sfumato.selection.budget import check_time_budget
+from sfumato.selection.budget import TIME_BUDGET
 from sfumato.selection.itemsets import FoundItemsets, heaviest_itemsets, largest_itemsets
 from sfumato.table.binarize import BinarizePlan
 
@@ -90,6 +91,14 @@ class MaximalContainmentSelector(ContainmentSelector):
     """
 
     mechanism_name: ClassVar[str] = "maximal-containment"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "k": ParameterSpec("at least k rows have all the ones that an attacker knows of a row", at_least=2),
+        "search": ParameterSpec("compare the r largest sets, or take the best of all"),
+        "r": ParameterSpec("how many of the largest sets are compared", at_least=1),
+        "criterion": ParameterSpec("what the best set is"),
+        "time_budget": replace(TIME_BUDGET, help="seconds after which the best found so far is taken"),
+        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+    }
 
     def __init__(
         self,
@@ -109,11 +118,8 @@ class MaximalContainmentSelector(ContainmentSelector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("search", self.search, get_args(Search))
-        check_choice("criterion", self.criterion, get_args(Criterion))
-        check_time_budget(self.time_budget)
-        if isinstance(self.r, bool) or not isinstance(self.r, int | np.integer) or self.r < 1:
-            raise InvalidParameterError("r", f"got {self.r!r}", allowed="a whole number of at least 1")
+        check_choices(self, "search", "criterion")
+        self.check_parameters("time_budget", "r")
         if self.search == "best" and self.criterion != "hamming_separation":
             raise InvalidParameterError(
                 "criterion",
@@ -158,20 +164,10 @@ def _distinguished(rows: sp.csr_matrix, data: Labelled) -> float:
     return distinguished_pairs(group_classes(distinct_rows(rows).inverse, data))
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=MaximalContainmentSelector.mechanism_name,
-        build=MaximalContainmentSelector,
-        why="keeps the largest or best set of binary features that k rows have in common, proven or with a bound",
-        promises="k-anonymity by containment",
-        parameters=(
-            Parameter("k", int, 5, "at least k rows have all the ones that an attacker knows of a row"),
-            Parameter("search", str, "top-r", "compare the r largest sets, or take the best of all", get_args(Search)),
-            Parameter("r", int, 20, "how many of the largest sets are compared"),
-            Parameter("criterion", str, "hamming_separation", "what the best set is", get_args(Criterion)),
-            Parameter("time_budget", float, 30.0, "seconds after which the best found so far is taken"),
-            Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
-        ),
-        compared=Compared(({"k": 5},), time_limit="time_budget"),
-    ),
+DECLARATION = MechanismInfo(
+    MaximalContainmentSelector,
+    why="keeps the largest or best set of binary features that k rows have in common, proven or with a bound",
+    promises="k-anonymity by containment",
+    compared=Compared(({"k": 5},), time_limit="time_budget"),
+    guarantee="containment",
 )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.contract import Compared, MechanismInfo, Parameter, Progress
+from sfumato.contract import Compared, MechanismInfo, ParameterSpec, Progress
 from sfumato.measures.separation import pairs_of_different_classes
 from sfumato.selection.base import ContainmentSelector, Labelled, Selection, weights_in_separation
 from sfumato.selection.branching import Outcome, heaviest_feasible
-from sfumato.selection.budget import TimeBudget, check_time_budget
+from sfumato.selection.budget import TIME_BUDGET, TimeBudget
 from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.selection.feasibility import LATTICE_COLUMNS, Lattice, columns_of
 from sfumato.selection.improvement import good_start
@@ -66,6 +67,11 @@ class OptimalContainmentSelector(ContainmentSelector):
     """
 
     mechanism_name: ClassVar[str] = "optimal-containment"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        "k": ParameterSpec("at least k rows have all the ones that an attacker knows of a row", at_least=2),
+        "time_budget": replace(TIME_BUDGET, help="seconds after which the best set found so far is taken"),
+        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+    }
 
     def __init__(
         self,
@@ -79,7 +85,7 @@ class OptimalContainmentSelector(ContainmentSelector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_time_budget(self.time_budget)
+        self.check_parameters("time_budget")
 
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
         budget, k = TimeBudget(self.time_budget), int(self.k)
@@ -120,17 +126,10 @@ def heaviest_of_all(reduced: Reduced, weights: Counts, k: int) -> Outcome:
     return Outcome(columns_of(int(masks[best]), reduced.n_columns), weight, weight, 0)
 
 
-MECHANISMS = (
-    MechanismInfo(
-        name=OptimalContainmentSelector.mechanism_name,
-        build=OptimalContainmentSelector,
-        why="finds the binary features that separate the classes most, and proves it or says how far the bound is",
-        promises="k-anonymity by containment",
-        parameters=(
-            Parameter("k", int, 5, "at least k rows have all the ones that an attacker knows of a row"),
-            Parameter("time_budget", float, 60.0, "seconds after which the best set found so far is taken"),
-            Parameter("binarize", dict, None, "how mixed columns become binary features ([binarize] in the project)"),
-        ),
-        compared=Compared(({"k": 5},), time_limit="time_budget"),
-    ),
+DECLARATION = MechanismInfo(
+    OptimalContainmentSelector,
+    why="finds the binary features that separate the classes most, and proves it or says how far the bound is",
+    promises="k-anonymity by containment",
+    compared=Compared(({"k": 5},), time_limit="time_budget"),
+    guarantee="containment",
 )

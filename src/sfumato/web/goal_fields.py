@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.schema import Role
-from sfumato.web.goal_guarantees import GUARANTEES
+from sfumato.web.goal_guarantees import level_names
 from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, content_of, noted
 
 FIELD_PREFIX = "set-"
 """Begins the name of every field that holds a guarantee's level or a parameter."""
 _FIRST_CHOICE = ("greedy-containment", {"k": 5})  # of a project file that was just made
-_LEVELS = frozenset(guarantee.name for guarantee in GUARANTEES)
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Typed:
     def usable_values(self) -> dict[str, str]:
         """Values that mean something: parameters of a mechanism that was then not chosen do not."""
         is_own = self.shown in ("", self.mechanism)
-        return {name: text for name, text in self.values.items() if is_own or name in _LEVELS}
+        return {name: text for name, text in self.values.items() if is_own or name in level_names()}
 
 
 def read_written(path: Path) -> Written:
@@ -106,7 +105,9 @@ def form_facts(
     proposed = chosen["proposed"] | (recommended.get("parameters", {}) if name == recommended["mechanism"] else {})
     known = written.parameters if uses_own and name == written.mechanism else proposed
     values = _shown_values(chosen, known, typed)
-    parameters = [{**one, "value": values[one["name"]]} for one in chosen["parameters"] if one["name"] not in _LEVELS]
+    parameters = [
+        {**one, "value": values[one["name"]]} for one in chosen["parameters"] if one["name"] not in level_names()
+    ]
     fields = {"target", "mechanism", *(one["name"] for one in (*choices["guarantees"], *chosen["parameters"]))}
     return {
         "targets": choices["targets"],

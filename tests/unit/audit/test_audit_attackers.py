@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sfumato.audit import attackers
 from sfumato.audit.attackers import Attack, log_odds
 from sfumato.errors import InvalidParameterError
-from sfumato.estimated_guarantees import BREACH_ATTACKERS, BreachBound, attackers_in
+from sfumato.guarantees.estimated import BREACH_ATTACKERS, BreachBound, attackers_in
 from sfumato.schema import Kind
 from unit.audit.audit_oracles import table_of
 

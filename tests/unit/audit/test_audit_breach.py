@@ -18,8 +18,8 @@ from sfumato.audit.breach import lower_end, measure, tells
 from sfumato.audit.claims import read_claims
 from sfumato.audit.columns import Columns
 from sfumato.errors import InvalidParameterError, ManifestError, SchemaError
-from sfumato.estimated_guarantees import BREACH_ATTACKERS, BreachBound
 from sfumato.guarantees import guarantee_from_dict
+from sfumato.guarantees.estimated import BREACH_ATTACKERS, BreachBound
 from sfumato.schema import Kind, Role, Schema
 from sfumato.selection.breach_leaks import leaking_columns
 from sfumato.selection.breach_selector import BreachAwareSelector

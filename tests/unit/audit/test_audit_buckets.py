@@ -10,9 +10,9 @@ import pytest
 from sfumato.audit.buckets import check_bucket_promises, check_buckets, measure_diversity, measure_size
 from sfumato.audit.columns import Columns
 from sfumato.audit.verify import audit_release
-from sfumato.bucket_guarantees import BucketDiversity, BucketSize
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import KAnonymity, guarantee_from_dict
+from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.recoding.anatomy import Anatomy
 from sfumato.recoding.slicing import Slicer
 from sfumato.schema import Column, Kind, Role, Schema

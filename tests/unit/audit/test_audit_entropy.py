@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sfumato.audit import audit_release
 from sfumato.audit.claims import read_claims
-from sfumato.entropy_guarantees import PrivacyGain
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.guarantees import guarantee_from_dict
+from sfumato.guarantees.entropy import PrivacyGain
 from sfumato.schema import Kind, Role
 from unit.audit.audit_oracles import CANARY, manifest_of, sealed, table_of
 

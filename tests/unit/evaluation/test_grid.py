@@ -117,11 +117,8 @@ def test_time_limits_grow_with_the_rows(n_rows, seconds):
 
 
 def test_a_new_mechanism_is_compared_by_registering_itself(monkeypatch):
-    plain = MechanismInfo("new", Mondrian, "why", "promises", registered_mechanisms()["mondrian"].parameters)
-    known = {
-        "new": plain,
-        "own": replace(plain, name="own", compared=lambda table: [{"k": table.n_rows}]),
-    }
+    plain = MechanismInfo(Mondrian, "why", "promises")
+    known = {"new": plain, "own": replace(plain, compared=lambda table: [{"k": table.n_rows}])}
     monkeypatch.setattr(grid_module, "registered_mechanisms", lambda: known)
     monkeypatch.setattr(grid_module, "build_mechanism", lambda name, parameters: known[name].build(**parameters))
 

@@ -22,9 +22,9 @@ from sfumato.audit.large import audit_large, large_risk_profile, meaning_numbers
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.row_order import are_in_order
 from sfumato.audit.verify import audit_release
-from sfumato.bucket_guarantees import BucketSize
 from sfumato.errors import InputError, ManifestError, SchemaError
 from sfumato.guarantees import Containment
+from sfumato.guarantees.buckets import BucketSize
 from sfumato.large.memory import Memory
 from sfumato.large.release import audit_large_file, propose
 from sfumato.manifest import manifest_digest

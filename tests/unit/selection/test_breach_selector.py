@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 import sfumato
 from sfumato.displays.breach_plane import BreachPlaneDisplay
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
-from sfumato.estimated_guarantees import BREACH_ATTACKERS
+from sfumato.guarantees.estimated import BREACH_ATTACKERS
 from sfumato.learning.fold_scores import folds
 from sfumato.manifest import in_three_digits
 from sfumato.mechanisms import build_mechanism

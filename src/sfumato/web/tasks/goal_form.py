@@ -16,7 +16,7 @@ from sfumato.mechanisms import build_mechanism, registered_mechanisms
 from sfumato.project import load_project
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
-from sfumato.web.goal_guarantees import GUARANTEES
+from sfumato.web.goal_guarantees import goal_guarantees, level_names
 
 if TYPE_CHECKING:
     from sfumato.web.jobs import Tell
@@ -28,18 +28,6 @@ MOST_TARGETS = 200
 _NOT_PROPOSED = SET_ELSEWHERE | {"n_workers"}  # one process is enough only where several points run at once
 _USUAL_K = 5
 _MOST_COLUMNS_TO_RECODE = 100
-_DEFINITIONS = {
-    "anatomy": "bucket-diversity",
-    "breach-aware": "breach-bound",
-    "error-risk-tree": "kk-anonymity",
-    "exact-containment": "containment",
-    "exponential-dp": "differential-privacy",
-    "greedy-containment": "containment",
-    "laplace-dp": "differential-privacy",
-    "maximal-containment": "containment",
-    "optimal-containment": "containment",
-    "slicing": "bucket-diversity",
-}
 
 
 def choices_for(table: AnyTable) -> dict[str, Any]:
@@ -52,7 +40,7 @@ def choices_for(table: AnyTable) -> dict[str, Any]:
         "targets": _possible_targets(table),
         "is_binary": isinstance(table, BinaryTable),
         "mechanisms": mechanisms,
-        "guarantees": [{**asdict(guarantee), "taken_by": takers[guarantee.name]} for guarantee in GUARANTEES],
+        "guarantees": [{**asdict(guarantee), "taken_by": takers[guarantee.name]} for guarantee in goal_guarantees()],
         "recommended": {"mechanism": name, "why": why, "is_measured": False},
     }
 
@@ -70,10 +58,10 @@ def _described(info: MechanismInfo, table: AnyTable) -> dict[str, Any]:
         "name": info.name,
         "why": info.why,
         "promises": info.promises,
-        "definition": _DEFINITIONS.get(info.name, "k-anonymity"),
+        "definition": info.guarantee,
         "unavailable": reason,
         "proposed": _usual(proposals),
-        "guarantees": [guarantee.name for guarantee in GUARANTEES if guarantee.name in names],
+        "guarantees": [guarantee.name for guarantee in goal_guarantees() if guarantee.name in names],
         "parameters": [_field(parameter) for parameter in info.parameters if parameter.name not in SET_ELSEWHERE],
     }
 
@@ -149,7 +137,6 @@ def check(
         return {"parameters": {}, "asked": [], "problems": {"mechanism": "Choose a mechanism."}}
     known = {parameter.name: parameter for parameter in infos[mechanism].parameters}
     problems, parameters = _not_promised(mechanism, given), _set_elsewhere(project, known)
-    levels = {guarantee.name for guarantee in GUARANTEES}
     for name in (name for name in known if name in given and name not in SET_ELSEWHERE):
         value = _typed(known[name], given[name])
         try:
@@ -157,7 +144,7 @@ def check(
         except InvalidParameterError as exc:
             problems[name] = str(exc)
             continue
-        if name in levels or value != known[name].default:
+        if name in level_names() or value != known[name].default:
             parameters[name] = value
     promised = _asked({name: text for name, text in given.items() if name in known and name not in problems})
     return {"parameters": parameters, "asked": promised["asked"], "problems": promised["problems"] | problems}
@@ -181,19 +168,19 @@ def _takers() -> dict[str, list[str]]:
             for name, info in registered_mechanisms().items()
             if guarantee.name in {parameter.name for parameter in info.parameters}
         ]
-        for guarantee in GUARANTEES
+        for guarantee in goal_guarantees()
     }
 
 
 def _not_asked(given: Mapping[str, str]) -> dict[str, str]:
-    unknown = [guarantee.name for guarantee in GUARANTEES if guarantee.asked is None and guarantee.name in given]
+    unknown = [guarantee.name for guarantee in goal_guarantees() if guarantee.asked is None and guarantee.name in given]
     return dict.fromkeys(unknown, "A comparison cannot ask for this. Leave it empty, or make a release.")
 
 
 def _asked(given: Mapping[str, str]) -> dict[str, Any]:
     """Levels among typed values as a comparison is asked for them."""
     problems, asked = {}, []
-    for guarantee in GUARANTEES:
+    for guarantee in goal_guarantees():
         if guarantee.name not in given or guarantee.asked is None:
             continue
         try:

@@ -22,7 +22,7 @@ from sfumato.contract import Release
 from sfumato.displays.files import rendered
 from sfumato.errors import OutputError
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms import registered_mechanisms
+from sfumato.mechanisms import find_mechanism
 from sfumato.project import DEFAULT_MECHANISM, Project, parse_toml, project_bytes, project_of
 from sfumato.project_edit import ProjectChanges, edit_project
 from sfumato.project_release import release_project
@@ -232,7 +232,7 @@ def _again(project: Project, output: str, manifest: Manifest, *, quick: bool) ->
     """Write the shell line and the Python lines that make the same files, and what must be known about them."""
     name = project.path.name
     table, file, report = _typed(output), _typed(name), _typed(str(Path(output).parent / REPORT_NAME))
-    info = registered_mechanisms().get(str(manifest.mechanism["name"]))
+    info = find_mechanism(str(manifest.mechanism["name"]))
     limits = [p.name for p in info.parameters if any(word in p.name for word in _LIMITS)] if info else []
     is_timed = bool(limits) and not _is_proven(manifest)
     is_noisy = (manifest.perturbation or {}).get("kind") == "synthetic"

@@ -109,9 +109,11 @@ async def release(request: Request) -> Response:
 
 async def definitions(request: Request) -> Response:
     """Show what the guarantees mean, against whom, and what they do not promise."""
-    from sfumato.report.words import ASSUMPTIONS, WORDS
+    from sfumato.guarantees import GUARANTEES
+    from sfumato.report.words import ASSUMPTIONS
 
-    return page_response(request, "goal_definitions.html", words=WORDS, assumptions=ASSUMPTIONS)
+    words = {kind: guarantee.words for kind, guarantee in GUARANTEES.items()}
+    return page_response(request, "goal_definitions.html", words=words, assumptions=ASSUMPTIONS)
 
 
 async def _chosen(page: Page, path: Path, typed: Typed) -> dict[str, str]:

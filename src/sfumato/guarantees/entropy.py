@@ -1,21 +1,20 @@
-"""What a release can promise about the entropy that it takes away; :mod:`sfumato.guarantees` lists it with others."""
+"""The entropy that dropped columns take away: privacy gain."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
 
 from sfumato.errors import InvalidParameterError
-from sfumato.promise_data import AsDict, check_whole
-
-_ROUNDING = 1e-9
+from sfumato.guarantees.base import Guarantee, GuaranteeWords, Level, ReleaseFacts, check_whole, declared
 
 
+@declared
 @dataclass(frozen=True)
-class PrivacyGain(AsDict):
+class PrivacyGain(Guarantee):
     r"""Dropping some columns takes away at least a share θ of the largest entropy that the table could have.
 
     :math:`\rho(D, D') = \sum_{removed} H(A) / M_D` with :math:`M_D = \sum_j \log_2|A_j|`, Example V.2 of
@@ -36,6 +35,20 @@ class PrivacyGain(AsDict):
     """
 
     kind: ClassVar[str] = "privacy-gain"
+    level: ClassVar[Level] = Level("min_privacy_gain")
+    rests_on_original: ClassVar[bool] = True
+    words: ClassVar[GuaranteeWords] = GuaranteeWords(
+        title="gain by dropped columns",
+        meaning="The dropped columns held at least a share θ of the information that the table could hold. Used when "
+        "several parties select columns together.",
+        found="Found: the dropped columns held a share of {level} of the largest entropy. "
+        "Promised: at least {min_privacy_gain}.",
+        against="somebody who would have used the dropped columns",
+        not_promised=(
+            "Anything about the columns that are released: a row may be unique on them.",
+            "k-anonymity, or that a person cannot be found.",
+        ),
+    )
     min_privacy_gain: float
     columns: tuple[str, ...]
     removed: tuple[str, ...]
@@ -78,6 +91,7 @@ class PrivacyGain(AsDict):
             "columns that are released"
         )
 
-    def is_met_by(self, level: float) -> bool:
-        """Whether the gain found is large enough."""
-        return level >= self.min_privacy_gain - _ROUNDING
+    def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
+        """Say that it protects nobody by the columns that are released."""
+        said = "not promised: k-anonymity; dropping columns hides what stood in them and nothing else"
+        yield facts.with_smallest_class(said, apart=True)

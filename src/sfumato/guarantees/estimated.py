@@ -1,13 +1,15 @@
-"""What a release can promise from an estimate only, as data; :mod:`sfumato.guarantees` lists it with the others."""
+"""What can be promised from an estimate only: a bound on the privacy breach increase."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from sfumato.errors import InvalidParameterError
-from sfumato.promise_data import AsDict
+from sfumato.guarantees.base import FormField, Guarantee, GuaranteeWords, Level, ReleaseFacts, declared
+from sfumato.guarantees.forms import TEXT
 
 BreachMetric = Literal["accuracy", "balanced_accuracy", "auc"]
 
@@ -25,7 +27,6 @@ BREACH_CONFIDENCE = 0.95
 """Of the interval around an estimate, of mechanism and audit alike: a wider one would be met by any release."""
 
 _METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "area under the ROC curve"}
-_ROUNDING = 1e-9
 
 
 def attackers_in(attacker: str) -> tuple[str, ...]:
@@ -45,8 +46,9 @@ def attackers_in(attacker: str) -> tuple[str, ...]:
     return kinds
 
 
+@declared
 @dataclass(frozen=True)
-class BreachBound(AsDict):
+class BreachBound(Guarantee):
     """Privacy breach increase (PBI) of at most α percent, as estimated by cross-validation.
 
     Definition 1 of Jafer, Matwin and Sokolova (Transactions on Data Privacy 10, 2017): by how many percent an attacker
@@ -72,12 +74,34 @@ class BreachBound(AsDict):
     """
 
     kind: ClassVar[str] = "breach-bound"
+    level: ClassVar[Level] = Level("max_breach_increase", False, "a number of percent")
+    asked_as: ClassVar[tuple[str, ...]] = ("breach-bound",)
+    rests_on_original: ClassVar[bool] = True
+    form_field: ClassVar[FormField | None] = FormField(
+        symbol="α",
+        title="Gain of an attacker, in per cent",
+        why="The released columns do not make the sensitive one easier to predict.",
+        suggested="0",
+    )
+    words: ClassVar[GuaranteeWords] = GuaranteeWords(
+        title="bound on what an attacker learns (estimated, not proven)",
+        meaning="The released columns make an attacker better at predicting the sensitive column by at most α per "
+        "cent. This is estimated, not proven.",
+        found="Found by the audit's own attackers: an increase of {level} % or more (lower end of the interval). "
+        "Promised: at most {max_breach_increase} %.",
+        against="an attacker of the kind named who trains on rows like the released ones",
+        not_promised=(
+            "Anything against another kind of attacker, or from columns that are not quasi-identifiers.",
+            "That the sensitive column is hard to predict: only that it is not easier than before.",
+            "k-anonymity. On few rows only clear breaches are found.",
+        ),
+    )
     max_breach_increase: float
     sensitive: str
     columns: tuple[str, ...]
     baseline: tuple[str, ...]
     attacker: str = "naive-bayes"
-    metric: BreachMetric = "accuracy"
+    metric: Annotated[BreachMetric, TEXT] = "accuracy"
     confidence: float = BREACH_CONFIDENCE
     numeric: tuple[str, ...] = ()
 
@@ -112,9 +136,12 @@ class BreachBound(AsDict):
             "interval, in percent)"
         )
 
-    def is_met_by(self, level: float) -> bool:
-        """Whether the lower end of an interval is low enough (here lower is better)."""
-        return level <= self.max_breach_increase + _ROUNDING
+    def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
+        """Say that it is about one kind of attacker, and no k-anonymity."""
+        yield facts.with_smallest_class(
+            "not promised: k-anonymity, or safety from attackers of another kind or who also use the released target "
+            "and other columns (the attacker is given quasi-identifiers only)"
+        )
 
 
 def _in_words(attackers: tuple[str, ...]) -> str:

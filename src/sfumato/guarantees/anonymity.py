@@ -1,0 +1,132 @@
+"""Crowds of rows: k-anonymity, (k,k)-anonymity, global (1,k)-anonymity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.guarantees.base import (
+    KNOWS_ALL,
+    CrowdGuarantee,
+    FormField,
+    GuaranteeWords,
+    MayLeaveOut,
+    ReleaseFacts,
+    declared,
+)
+
+_OTHERS_LEARNED = (
+    "not promised: that other columns stay unknown where all rows of a group agree on them; "
+    "an attack on the release counts of whom they are learned"
+)
+_OF_FITTING_ROWS = (
+    "k-anonymity: fewer than k released rows may be equal.",
+    "That other columns stay unknown where all fitting rows agree on them.",
+)
+
+
+@declared
+@dataclass(frozen=True)
+class KAnonymity(MayLeaveOut, CrowdGuarantee):
+    """Every row shares its values on ``columns`` (or ``protected``) with at least k - 1 other rows."""
+
+    kind: ClassVar[str] = "k-anonymity"
+    asked_as: ClassVar[tuple[str, ...]] = ("k", "k-anonymity")
+    form_field: ClassVar[FormField | None] = FormField(
+        symbol="k",
+        title="People who look alike",
+        why="Every person looks like at least k − 1 others.",
+        suggested="5; 10 or more for a release to the public",
+    )
+    words: ClassVar[GuaranteeWords] = GuaranteeWords(
+        title="k-anonymity",
+        meaning="Every row has the same quasi-identifying values as at least k − 1 other rows. Nobody can be told "
+        "apart within such a group.",
+        found="Found: the smallest group of equal rows has {level} rows. Promised: at least {k}.",
+        against=KNOWS_ALL,
+        not_promised=(
+            "That the sensitive value stays unknown: if all rows of a group share it, it is disclosed.",
+            "Anything about columns that were declared sensitive or other: they are released as they are.",
+        ),
+    )
+    protected: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_protected()
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"every row shares its values on {len(self.over)} quasi-identifying columns "
+            f"with at least {self.k - 1} other rows{self._left_out()}"
+        )
+
+    def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
+        """Say that other columns may still be learned within a group."""
+        if facts.has_generalized_cells:
+            yield _OTHERS_LEARNED
+
+
+@declared
+@dataclass(frozen=True)
+class KKAnonymity(CrowdGuarantee):
+    """(k,k)-anonymity of Gionis, Mazza and Tassa (2008): every row fits k rows of the other table, both ways.
+
+    A released row fits an original one when each of its cells stands for the original's value. Weaker than
+    k-anonymity: fewer than k released rows may be equal.
+    """
+
+    kind: ClassVar[str] = "kk-anonymity"
+    asked_as: ClassVar[tuple[str, ...]] = ("k", "kk-anonymity")
+    words: ClassVar[GuaranteeWords] = GuaranteeWords(
+        title="(k,k)-anonymity",
+        meaning="Every original row fits at least k released rows, and every released row fits at least k original "
+        "ones. Released rows need not be equal.",
+        found="Found: every row of either table fits at least {level} rows of the other. Promised: at least {k}.",
+        against=KNOWS_ALL,
+        not_promised=_OF_FITTING_ROWS,
+    )
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"on {len(self.columns)} quasi-identifying columns every original row fits at least {self.k} released rows "
+            f"and every released row at least {self.k} original ones (which is not k-anonymity: fewer than {self.k} "
+            "released rows may be equal)"
+        )
+
+    def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
+        """Say that it is not k-anonymity, and that other columns may be learned."""
+        yield facts.with_smallest_class("not promised: k-anonymity")
+        if facts.has_generalized_cells:
+            yield _OTHERS_LEARNED
+
+
+@declared
+@dataclass(frozen=True)
+class GlobalAnonymity(CrowdGuarantee):
+    """Global (1,k)-anonymity of Gionis, Mazza and Tassa (2008).
+
+    Holds also against an attacker who knows every original row: each of them can be any of k released rows in some
+    assignment of all released rows to all original ones.
+    """
+
+    kind: ClassVar[str] = "global-anonymity"
+    asked_as: ClassVar[tuple[str, ...]] = ("k", "global-anonymity")
+    words: ClassVar[GuaranteeWords] = GuaranteeWords(
+        title="global (1,k)-anonymity",
+        meaning="Even if every person must be given one row of their own, each original row can still belong to at "
+        "least k released rows.",
+        found="Found: every original row can belong to at least {level} released rows. Promised: at least {k}.",
+        against="somebody who knows the quasi-identifying values of everybody in the table, and that each has one row",
+        not_promised=_OF_FITTING_ROWS,
+    )
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"even to somebody who knows all original rows on {len(self.columns)} quasi-identifying columns, each of "
+            f"them can belong to at least {self.k} released rows (global (1,k)-anonymity)"
+        )

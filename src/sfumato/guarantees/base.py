@@ -1,0 +1,262 @@
+"""What every guarantee declares, and the table of all that are known.
+
+A guarantee is a frozen dataclass with the decorator :func:`declared`. Its fields are what stands in a manifest; the
+form of each there follows from its type. Around them it says which of them is the level and which way is safe, what
+it means in words, and by which names and which field of a form people ask for it. Everything else (reader and schema
+of manifests, report, page, comparisons) takes it from :data:`GUARANTEES`. How a level is measured is not said here:
+mechanisms have measures for that, and the audit has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from string import Formatter
+from typing import Any, ClassVar, TypeVar
+
+from sfumato.errors import InvalidParameterError, ManifestError
+from sfumato.guarantees.forms import Crowd
+
+ROUNDING = 1e-9
+"""Slack for real-valued levels, so that a promise is not missed by the last bit of a logarithm."""
+
+LEAST_CROWD = 2
+"""Fewest rows, or different values, that a promise is about: every row is one of at least 1, so 1 promises nothing."""
+
+_MOST_ASKED = 1_000_000_000
+
+
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Refuse what is no whole number of at least 1, or another least one."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidParameterError(name, f"got {value!r}", allowed=f"a whole number of at least {least}")
+
+
+def check_share(name: str, value: float) -> None:
+    """Refuse what is no share, and all: every table keeps to it."""
+    if not 0 <= value < 1:
+        raise InvalidParameterError(name, f"got {value!r}", allowed="from 0 and below 1")
+
+
+@dataclass(frozen=True)
+class Level:
+    """The number that is promised.
+
+    Parameters
+    ----------
+    name : str
+        Field of the guarantee, and parameter of the mechanisms that promise it.
+    higher_is_safer : bool
+        Whether a level found must be at least the promised one, or at most.
+    allowed : str
+        Values that people can ask for, in words.
+    makes_sense : callable
+        Whether a finite number is one of these.
+    """
+
+    name: str
+    higher_is_safer: bool = True
+    allowed: str = "a number"
+    makes_sense: Callable[[float], bool] = lambda _: True
+
+
+K = Level("k", True, f"a whole number from 2 to {_MOST_ASKED:,}", lambda k: 2 <= k <= _MOST_ASKED and k == int(k))
+L = Level("l", True, f"a number from 1 to {_MOST_ASKED:,}", lambda l: 1 < l <= _MOST_ASKED)  # noqa: E741  # its name
+
+
+@dataclass(frozen=True)
+class GuaranteeWords:
+    """What a kind of guarantee means, for people who were not there. ``docs/guarantees.md`` says the same at length.
+
+    Parameters
+    ----------
+    title : str
+    meaning : str
+        What holds, in a sentence or two.
+    found : str
+        What the audit found, with places for ``level`` and the guarantee's own fields.
+    against : str
+        Whom it protects against.
+    not_promised : tuple of str
+        What people may believe it to promise, and it does not.
+    """
+
+    title: str
+    meaning: str
+    found: str
+    against: str
+    not_promised: tuple[str, ...]
+
+
+KNOWS_ALL = "somebody who knows all quasi-identifying values of a person in the table"
+
+
+@dataclass(frozen=True)
+class FormField:
+    """A field of a form in which people say the level that they want.
+
+    Parameters
+    ----------
+    symbol : str
+        Letter that the literature uses.
+    title, why : str
+        Words beside the field.
+    suggested : str
+        Value to take where nothing speaks for another, and when.
+    """
+
+    symbol: str
+    title: str
+    why: str
+    suggested: str
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What a release shows of itself, so far as it matters to what its guarantees leave open.
+
+    Parameters
+    ----------
+    smallest_class : int or None
+        Rows of the smallest class of equal released rows; ``None`` where that is not stated.
+    has_generalized_cells : bool
+        Whether cells are ranges or sets of values.
+    """
+
+    smallest_class: int | None = None
+    has_generalized_cells: bool = False
+
+    def with_smallest_class(self, sentence: str, *, apart: bool = False) -> str:
+        """Add to a sentence how small classes are, where that is known; ``apart`` as a sentence of its own."""
+        if self.smallest_class is None:
+            return sentence
+        start = ". The" if apart else "; the"
+        return f"{sentence}{start} smallest class of equal released rows has {self.smallest_class:,}"
+
+
+class Guarantee:
+    """A promise about a released table, over named released columns; subclasses are frozen dataclasses."""
+
+    kind: ClassVar[str]
+    """Name in manifests, and where guarantees are told apart."""
+    level: ClassVar[Level]
+    words: ClassVar[GuaranteeWords]
+    asked_as: ClassVar[tuple[str, ...]] = ()
+    """Names by which a comparison is asked for it; several kinds may share one, ``kind`` itself means this one."""
+    form_field: ClassVar[FormField | None] = None
+    """Field of the page for its level; one of the kinds with the same level has it."""
+    rests_on_original: ClassVar[bool] = False
+    """Whether the level is computed from columns and rows that are not released; it is then stated in three digits."""
+    slack: ClassVar[float] = ROUNDING
+    """How far a level may miss the promised one; nothing where levels are counts."""
+    absent_when_empty: ClassVar[tuple[str, ...]] = ()
+    """Fields that a manifest has only where they say something."""
+
+    columns: tuple[str, ...]
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        raise NotImplementedError
+
+    def is_met_by(self, level: float) -> bool:
+        """Whether a level measured on a table keeps the promise."""
+        promised: float = getattr(self, self.level.name)
+        return level >= promised - self.slack if self.level.higher_is_safer else level <= promised + self.slack
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the manifest."""
+        own: dict[str, Any] = asdict(self)  # type: ignore[call-overload]  # every subclass is a dataclass
+        said = {name: value for name, value in own.items() if value or name not in self.absent_when_empty}
+        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in said.items()}
+
+    def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
+        """Say what the promise leaves open in this release, in sentences for the reader of a summary."""
+        yield from ()
+
+    @property
+    def open_values(self) -> str:
+        """Values of the columns that nothing is promised of, in a word; empty where there are none."""
+        return ""
+
+
+class MayLeaveOut(Guarantee):
+    """A promise over all quasi-identifiers, or over ``protected`` ones only, which it then says plainly."""
+
+    absent_when_empty: ClassVar[tuple[str, ...]] = ("protected",)
+    protected: tuple[str, ...]
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """Columns that the promise holds on."""
+        return self.protected or self.columns
+
+    def _check_protected(self) -> None:
+        if not set(self.protected) <= set(self.columns):
+            raise InvalidParameterError("protected", "names other columns", allowed="some of the quasi-identifiers")
+        for name in ("columns", "protected"):
+            named = getattr(self, name)
+            if len(set(named)) < len(named):
+                raise InvalidParameterError(name, "names a column twice", allowed="different columns")
+
+    def _left_out(self) -> str:
+        n_open = len(set(self.columns) - set(self.over))
+        return f"; {n_open} further quasi-identifying columns are released and NOT PROTECTED" if n_open else ""
+
+
+@dataclass(frozen=True)
+class CrowdGuarantee(Guarantee):
+    """Promise of at least k rows of some sort."""
+
+    level: ClassVar[Level] = K
+    slack: ClassVar[float] = 0.0
+    k: Crowd
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_whole("k", self.k, LEAST_CROWD)
+
+
+GUARANTEES: dict[str, type[Guarantee]] = {}
+"""Every kind that is known, in the order in which they are listed for people."""
+
+_Declared = TypeVar("_Declared", bound=type[Guarantee])
+
+
+def declared(guarantee: _Declared) -> _Declared:
+    """Make a guarantee known, wherever guarantees are read, shown and asked for; a decorator.
+
+    Raises
+    ------
+    TypeError
+        If there is another one of this kind, or something in its declaration does not fit its fields.
+    """
+    kind, names = guarantee.kind, {one.name for one in fields(guarantee)}  # type: ignore[arg-type]  # a dataclass
+    told = {place for _, place, _, _ in Formatter().parse(guarantee.words.found) if place}
+    problems = {
+        "another one is of this kind": kind in GUARANTEES,
+        "its level is none of its fields": guarantee.level.name not in names,
+        "its words tell what is none of its fields": not told <= {*names, "level"},
+        "it has no field 'columns'": "columns" not in names,
+    }
+    for problem, is_there in problems.items():
+        if is_there:
+            raise TypeError(f"guarantee '{kind}' ({guarantee.__name__}): {problem}")
+    GUARANTEES[kind] = guarantee
+    return guarantee
+
+
+def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:
+    """Rebuild a guarantee from a manifest entry.
+
+    Examples
+    --------
+    >>> guarantee_from_dict({"kind": "containment", "k": 5, "columns": ["a"]})
+    Containment(k=5, columns=('a',), reveals=())
+    """
+    own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "kind"}
+    try:
+        return GUARANTEES[data["kind"]](**own)
+    except (KeyError, TypeError) as exc:
+        raise ManifestError(
+            "a guarantee in the manifest is not one this version knows", hint=f"known: {', '.join(GUARANTEES)}"
+        ) from exc

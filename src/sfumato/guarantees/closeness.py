@@ -1,0 +1,59 @@
+"""Sensitive values among equal rows as in the whole table: t-closeness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from sfumato.guarantees.base import (
+    KNOWS_ALL,
+    FormField,
+    GuaranteeWords,
+    Level,
+    MayLeaveOut,
+    check_share,
+    declared,
+)
+from sfumato.guarantees.forms import Share
+
+ClosenessDistance = Literal["equal", "ordered"]
+
+
+@declared
+@dataclass(frozen=True)
+class TCloseness(MayLeaveOut):
+    """In every class the sensitive column is distributed almost as in the whole table."""
+
+    kind: ClassVar[str] = "t-closeness"
+    level: ClassVar[Level] = Level("t", False, "a number from 0 to 1", lambda t: 0 <= t < 1)
+    asked_as: ClassVar[tuple[str, ...]] = ("t",)
+    form_field: ClassVar[FormField | None] = FormField(
+        symbol="t",
+        title="Distance from the whole table",
+        why="The sensitive values of a group are spread nearly as in the whole table.",
+        suggested="empty; 0.2 where even a likely value would do harm",
+    )
+    words: ClassVar[GuaranteeWords] = GuaranteeWords(
+        title="t-closeness",
+        meaning="In every group of equal rows, the sensitive column is spread nearly as in the whole table: the "
+        "distance is at most t.",
+        found="Found: the group that differs most is at a distance of {level}. Promised: at most {t}.",
+        against=f"{KNOWS_ALL}, and how the sensitive ones are distributed in the whole table",
+        not_promised=("Protection of that distribution itself: it is released.",),
+    )
+    t: Share
+    sensitive: str
+    columns: tuple[str, ...]
+    distance: ClosenessDistance = "equal"
+    protected: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._check_protected()
+        check_share("t", self.t)
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        return (
+            f"among rows that are equal on {len(self.over)} quasi-identifying columns, '{self.sensitive}' is "
+            f"distributed as in the whole table up to a distance of {self.t:g}{self._left_out()}"
+        )

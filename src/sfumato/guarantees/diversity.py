@@ -1,0 +1,81 @@
+"""Different sensitive values among equal rows: l-diversity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from sfumato.errors import InvalidParameterError
+from sfumato.guarantees.base import (
+    KNOWS_ALL,
+    LEAST_CROWD,
+    FormField,
+    GuaranteeWords,
+    L,
+    Level,
+    MayLeaveOut,
+    declared,
+)
+from sfumato.guarantees.forms import AboveOne
+
+DiversityVariant = Literal["distinct", "entropy", "recursive"]
+
+
+def check_diversity(l: float, variant: DiversityVariant) -> None:  # noqa: E741  # the field's own name
+    """Refuse a level that every class has: one value, or an entropy of at least log(1)."""
+    if variant == "entropy":
+        if not 1 < l < math.inf:
+            raise InvalidParameterError("l", f"got {l!r}", allowed="above 1 for entropy l-diversity")
+    elif not LEAST_CROWD <= l < math.inf:
+        raise InvalidParameterError("l", f"got {l!r}", allowed=f"at least {LEAST_CROWD}")
+
+
+@declared
+@dataclass(frozen=True)
+class LDiversity(MayLeaveOut):
+    """Every class of rows equal on ``columns`` has well-represented values of the sensitive column."""
+
+    kind: ClassVar[str] = "l-diversity"
+    level: ClassVar[Level] = L
+    asked_as: ClassVar[tuple[str, ...]] = ("l", "l-diversity")
+    form_field: ClassVar[FormField | None] = FormField(
+        symbol="l",
+        title="Different sensitive values in a group",
+        why="Who finds a person's group still does not know the sensitive value.",
+        suggested="2 or 3 where a column is sensitive, else empty",
+    )
+    words: ClassVar[GuaranteeWords] = GuaranteeWords(
+        title="l-diversity",
+        meaning="Every group of equal rows has at least l well represented values of the sensitive column.",
+        found="Found: the least diverse group reaches {level}. Promised: at least {l}, counted as {variant} values.",
+        against=f"{KNOWS_ALL}, and who wants the sensitive one",
+        not_promised=(
+            "Protection where the values of a group mean nearly the same.",
+            "Protection where one value of a group is far more frequent than the others.",
+        ),
+    )
+    l: AboveOne  # noqa: E741  # the field's own name
+    sensitive: str
+    columns: tuple[str, ...]
+    variant: DiversityVariant = "distinct"
+    c: float | None = None
+    protected: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._check_protected()
+        check_diversity(self.l, self.variant)
+        if (self.variant == "recursive") != (self.c is not None):
+            raise InvalidParameterError(
+                "c", f"got {self.c!r}", allowed="given for recursive l-diversity and only there"
+            )
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        ways = {
+            "distinct": f"at least {self.l:g} different values of '{self.sensitive}'",
+            "entropy": f"an entropy of '{self.sensitive}' of at least log({self.l:g})",
+            "recursive": f"recursive ({self.c or 0:g}, {self.l:g})-diverse values of '{self.sensitive}'",
+        }
+        way = ways[self.variant]
+        return f"rows that are equal on {len(self.over)} quasi-identifying columns have {way}{self._left_out()}"

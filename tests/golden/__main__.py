@@ -1,0 +1,103 @@
+"""``python -m tests.golden``: make the golden releases again and compare them, or freeze them anew.
+
+Two checkouts are compared file by file by ``--keep FOLDER`` in each and ``diff -r`` of the folders.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spark.loopback_cluster import Cluster, why_no_cluster
+from tests.golden import frozen, inputs
+from tests.golden.public_names import public_names
+from tests.golden.releases import ADULT, DEMO, DEMO_FLAGS, PU1, PU1_TABLE, cases, made
+
+HOMES = ("memory", "out_of_core", "spark")
+
+
+@click.command()
+@click.option("--check/--write", default=True, help="Compare with what is frozen, or freeze it anew.")
+@click.option("--home", "homes", multiple=True, type=click.Choice(HOMES), help="Where the rows live. Default: all.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Leave all files in this new folder.")
+def main(check: bool, homes: tuple[str, ...], keep: Path | None) -> None:
+    """Make the golden releases again and compare them with what is frozen."""
+    differing: list[str] = []
+    with _folder(keep) as folder:
+        tables = _written_tables(folder, needs_all=not check)
+        found: dict[str, dict[str, Any]] = {frozen.PUBLIC_NAMES: json.loads(json.dumps(public_names()))}
+        for home in homes or HOMES:
+            made_there = _made(home, tables, folder, needs_it=not check)
+            if made_there is not None:
+                found[home] = made_there
+    for name, results in found.items():
+        if not check:
+            frozen.write(name, results)
+            continue
+        expected = frozen.read(name)
+        if name in HOMES:
+            expected = {key: value for key, value in expected.items() if key.split()[0] in {t.name for t in tables}}
+        lines = frozen.differences(expected, results)
+        click.echo(f"{name}: {len(results)} entries, {len(lines)} differences")
+        differing += [f"{name}: {line}" for line in lines]
+    for line in differing:
+        click.echo(line)
+    sys.exit(1 if differing else 0)
+
+
+def _written_tables(folder: Path, *, needs_all: bool) -> tuple[inputs.Input, ...]:
+    """Write the tables that are at hand; all must be where results are to be frozen."""
+    inputs.write_demo(folder)
+    tables = [DEMO, DEMO_FLAGS]
+    if inputs.DATA.is_dir():
+        inputs.write_adult(folder)
+        inputs.write_pu1(folder)
+        tables += [ADULT, PU1, PU1_TABLE]
+    else:
+        _say_left_out(f"Adult and PU1, no folder {inputs.DATA}; set SFUMATO_DATA", is_error=needs_all)
+    return tuple(tables)
+
+
+def _made(
+    home: str, tables: tuple[inputs.Input, ...], folder: Path, *, needs_it: bool
+) -> dict[str, dict[str, Any]] | None:
+    """Make all cases of a home; none where there is no Spark."""
+    if home != "spark":
+        return {case.name: made(case, folder) for case in cases(home, tables)}
+    reason = why_no_cluster()
+    if reason:
+        _say_left_out(f"Spark: {reason}", is_error=needs_it)
+        return None
+    with tempfile.TemporaryDirectory() as scratch:
+        cluster = Cluster(Path(scratch))
+        try:
+            cluster.make_whole()
+            return {case.name: made(case, folder, cluster.url) for case in cases(home, tables)}
+        finally:
+            cluster.stop()
+
+
+def _say_left_out(what: str, *, is_error: bool) -> None:
+    if is_error:
+        raise click.ClickException(f"cannot freeze without {what}")
+    click.echo(f"LEFT OUT: {what}", err=True)
+
+
+@contextlib.contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep is not None:
+        keep.mkdir(parents=True)
+        yield keep.resolve()
+        return
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+main()

@@ -1,0 +1,203 @@
+"""Golden releases: every mechanism on every table, in memory, out of core and on Spark, as hashes.
+
+A release is made by the command line, as a user would make it. Of each we keep the exit code and the hashes of the
+released file, of the manifest and of what was printed. A combination that is refused is frozen as well: its exit code
+and its message are what the user sees.
+
+What differs by nature is taken out before hashing:
+
+- ``versions`` and ``digest`` of the manifest: the first names the installed packages and Python, the second covers it.
+- Noise of the differentially private mechanisms. It comes from OpenDP's secure generator, which takes no seed, so the
+  two measurements that sfumato calls are replaced by seeded ones. Everything around the noise is hashed as usual.
+- On Spark: the bytes of the Parquet files, the order of the rows, and the hashes of input and output in the manifest.
+  They follow from the versions of Spark and pyarrow and from which worker is done first. Rows are hashed sorted.
+
+Time limits are set so far away (``LONG``) that every search ends by itself. Absolute paths do not occur: each release
+is made in the folder that holds the tables. Spark's address is passed, but printed nowhere.
+
+Figures in a manifest are rounded to a few digits, and most mechanisms count in whole numbers. Three use floating-point
+libraries whose last bits may depend on the processor: breach-aware (classifiers, SciPy's t-test), optimal-containment
+and exact-containment (SciPy's HiGHS). Should only these differ on a new machine, compare with a run of the old
+commit on that same machine before you look for a defect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow.dataset
+
+from sfumato.cli.main import run
+from tests.golden.inputs import ADULT, DEMO, DEMO_FLAGS, PU1, PU1_TABLE, Input
+
+LONG = 1e6
+MEMORY = "300MB"
+TABLES = (DEMO, DEMO_FLAGS, ADULT, PU1, PU1_TABLE)
+
+_SEARCH = ("-p", f"max_seconds={LONG}")
+_BUDGET = ("-p", f"time_budget={LONG}")
+_FOLDS = ("-p", "n_folds=3", "-p", "n_workers=1")
+SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
+    "anatomy": {"default": (), "other": ("-p", "l=3", "-p", "random_state=7")},
+    "breach-aware": {
+        "default": _FOLDS,
+        "other": (*_FOLDS, "-p", "search=forward", "-p", "metric=auc", "-p", "learner=c45", "-p", "random_state=7"),
+    },
+    "error-risk-tree": {
+        "default": (),
+        "other": ("-k", "8", "-p", "generalization=uniform", "-p", "rule=literal", "-p", "refine=false"),
+    },
+    "exact-containment": {
+        "default": _BUDGET,
+        "other": (*_BUDGET, "-k", "40", "-p", "criterion=distinguished_pairs"),
+    },
+    "exponential-dp": {"default": ("-p", "n_features=4"), "other": ("-p", "n_features=3", "-p", "calibration=paper")},
+    "gain-recoding": {
+        "default": _SEARCH,
+        "slicing": (*_SEARCH, "-p", "slicing=true", "-p", "gain_correction=none"),
+        "diverse": (*_SEARCH, "-k", "3", "-p", "l=2", "-p", "variant=entropy", "-p", "max_suppressed_fraction=0.1"),
+    },
+    "global-recoding": {
+        "default": _SEARCH,
+        "other": (*_SEARCH, "-k", "10", "-p", "loss=discernibility", "-p", "regroup=false"),
+        "close": (*_SEARCH, "-p", "t=0.4", "-p", "weights=gain", "-p", "max_suppressed_fraction=0.1"),
+    },
+    "greedy-containment": {
+        "default": (),
+        "other": ("-p", "on_infeasible=skip", "-p", "criterion=mutual_information", "-p", "reveals=both"),
+    },
+    "laplace-dp": {"default": ("-p", "n_features=4"), "other": ("-p", "n_features=3", "-p", "calibration=paper")},
+    "maximal-containment": {"default": _BUDGET, "other": (*_BUDGET, "-k", "20", "-p", "search=best")},
+    "mondrian": {
+        "default": (),
+        "other": ("-p", "strict=false", "-p", "split=median"),
+        "diverse": ("-k", "8", "-p", "l=2", "-p", "variant=entropy", "-p", "split=gain"),
+    },
+    "optimal-containment": {"default": _BUDGET, "other": (*_BUDGET, "-k", "20")},
+    "random-flipping": {"default": (), "other": ("-p", "keep_frequent=true", "-p", "random_state=7")},
+    "slicing": {"default": (), "other": ("-k", "8", "-p", "l=3", "-p", "n_slices=2", "-p", "random_state=7")},
+}
+"""Settings of every mechanism, by a name: the defaults, and others that lead along other paths."""
+ENDLESS = {
+    (PU1.name, "exact-containment", "default"),
+    (PU1.name, "exact-containment", "other"),
+    (PU1.name, "maximal-containment", "other"),
+    (PU1.name, "optimal-containment", "default"),
+    (PU1.name, "optimal-containment", "other"),
+}
+"""Left out: with 300 words these searches end by their time limit only, so that their result depends on the clock."""
+ON_SPARK = ("gain-recoding", "global-recoding")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One release: where the rows live, the mechanism with a name of its settings, and the table."""
+
+    home: str
+    mechanism: str
+    setting: str
+    table: Input
+
+    @property
+    def name(self) -> str:
+        """What the case is called among its home's hashes."""
+        return f"{self.table.name} {self.mechanism} {self.setting}"
+
+    def arguments(self, output: str, engine: str | None) -> list[str]:
+        """Command line that makes it."""
+        data = self.table.file
+        homes: dict[str, tuple[str, ...]] = {"out_of_core": ("--memory", MEMORY)}
+        if self.home == "spark":
+            data = str(Path(data).with_suffix(".parquet"))
+            homes["spark"] = ("--engine", str(engine), "--memory", MEMORY)
+        settings = SETTINGS[self.mechanism][self.setting]
+        where = homes.get(self.home, ())
+        return ["release", data, "-m", self.mechanism, *settings, *self.table.roles, *where, "-o", output]
+
+
+def cases(home: str, tables: tuple[Input, ...] = TABLES) -> list[Case]:
+    """All cases of a home: every mechanism and setting on every table."""
+    names = ON_SPARK if home == "spark" else SETTINGS
+    readable = [table for table in tables if home == "memory" or table.file.endswith(".csv")]  # libsvm: memory only
+    return [
+        Case(home, name, setting, table)
+        for table in readable
+        for name in names
+        for setting in SETTINGS[name]
+        if (table.name, name, setting) not in ENDLESS
+    ]
+
+
+def made(case: Case, folder: Path, engine: str | None = None) -> dict[str, Any]:
+    """Make a release in the folder that holds the tables, and give what is frozen of it."""
+    suffix = ".parquet" if case.home == "spark" else ".csv"
+    output = Path(f"{case.home} {case.name}".replace(" ", "_") + suffix)
+    printed = io.StringIO()
+    with contextlib.chdir(folder), _seeded_noise():
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            code = run(case.arguments(str(output), engine))
+        found: dict[str, Any] = {"exit_code": code, "printed": _hash(printed.getvalue())}
+        if code != 0:
+            found["says"] = printed.getvalue().strip().splitlines()[-1]
+        else:
+            found["release"] = _hash_of_rows(output) if case.home == "spark" else _hash(output.read_bytes())
+            found["manifest"] = _hash(comparable_manifest(Path(f"{output}.manifest.json"), case.home))
+        Path(f"{output}.printed.txt").write_text(printed.getvalue(), encoding="utf-8")  # to look at what differs
+    return found
+
+
+def comparable_manifest(path: Path, home: str) -> str:
+    """Text of a manifest without what differs by nature; all else to the byte."""
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r'"digest": "\w+"', '"digest": "*"', text)
+    text = re.sub(r'(?<="versions": \{)[^}]*', lambda block: re.sub(r': "[^"]*"', ': "*"', block[0]), text)
+    return re.sub(r'"sha256": "\w+"', '"sha256": "*"', text) if home == "spark" else text
+
+
+def _hash(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def _hash_of_rows(folder: Path) -> str:
+    table = pyarrow.dataset.dataset(folder).to_table()
+    rows = sorted(map(repr, table.to_pylist()))
+    return _hash("\n".join([repr([(field.name, str(field.type)) for field in table.schema]), *rows]))
+
+
+@contextlib.contextmanager
+def _seeded_noise() -> Iterator[None]:
+    """Draw the noise of OpenDP's measurements from a generator with a seed."""
+    import opendp.measurements
+
+    rng = np.random.default_rng(17)
+
+    def make_geometric(*space: object, scale: float) -> Any:
+        def add(values: list[int]) -> list[int]:
+            chance = -np.expm1(-1 / scale)
+            noise = rng.geometric(chance, len(values)) - rng.geometric(chance, len(values))
+            return [int(number) for number in np.array(values) + noise]
+
+        return add
+
+    def make_noisy_top_k(*space: object, k: int, scale: float) -> Any:
+        def choose(scores: list[int]) -> list[int]:
+            return [int(i) for i in np.argsort(-(np.array(scores) / scale + rng.gumbel(size=len(scores))))[:k]]
+
+        return choose
+
+    with (
+        mock.patch.object(opendp.measurements, "make_geometric", make_geometric),
+        mock.patch.object(opendp.measurements, "make_noisy_top_k", make_noisy_top_k),
+        mock.patch.dict(os.environ, {"COLUMNS": "200", "NO_COLOR": "1"}),  # what is printed has no width of a terminal
+    ):
+        yield

@@ -1,0 +1,40 @@
+"""What is released, said and named stays as it was frozen; ``make goldens`` compares more tables and Spark."""
+
+import json
+
+import pytest
+
+from tests.golden import frozen
+from tests.golden.inputs import DEMO, write_demo
+from tests.golden.public_names import public_names
+from tests.golden.releases import ENDLESS, ON_SPARK, SETTINGS, cases, made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("golden")
+    write_demo(found)
+    return found
+
+
+@pytest.mark.parametrize("mechanism", SETTINGS)
+@pytest.mark.parametrize("home", ["memory", "out_of_core"])
+def test_a_release_of_the_demo_table_has_the_frozen_bytes(folder, home, mechanism):
+    todo = [case for case in cases(home, (DEMO,)) if case.mechanism == mechanism]
+    expected = frozen.read(home)
+
+    found = {case.name: made(case, folder) for case in todo}
+
+    assert frozen.differences({name: expected[name] for name in found}, found) == []
+
+
+def test_public_names_words_and_exit_codes_are_the_frozen_ones():
+    assert frozen.differences(frozen.read(frozen.PUBLIC_NAMES), json.loads(json.dumps(public_names()))) == []
+
+
+def test_every_mechanism_is_frozen_wherever_it_works():
+    assert sorted(SETTINGS) == [one["name"] for one in public_names()["mechanisms"]]
+    for home in ("memory", "out_of_core"):
+        assert sorted(frozen.read(home)) == sorted(case.name for case in cases(home))
+    assert set(ON_SPARK) <= set(SETTINGS)
+    assert {mechanism for _, mechanism, _ in ENDLESS} <= set(SETTINGS)

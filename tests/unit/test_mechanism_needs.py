@@ -1,0 +1,81 @@
+"""What a mechanism declares to need of the rows decides how its release is found, whatever its class."""
+
+import pytest
+
+from sfumato.cluster.proposal import check_able_on_cluster
+from sfumato.contract import Mechanism, Needs, needs_of
+from sfumato.errors import InvalidParameterError
+from sfumato.large.release import check_able
+from sfumato.mechanisms import build_mechanism, registered_mechanisms
+
+COUNTS = ("counted_columns", "counted_beside", "occurring_columns", "release_cells")
+METHODS = {
+    Needs.ALL_ROWS: (),
+    Needs.COUNTS: COUNTS,
+    Needs.COUNTS_OR_SAMPLE: (*COUNTS, "release_by_sample"),
+    Needs.SAMPLE: ("sampled_pairs", "release_sample"),
+    Needs.FEATURE_COUNTS: ("binarization", "release_patterns"),
+}
+NEEDS = {name: info.needs for name, info in registered_mechanisms().items()}
+
+
+class Counting(Mechanism):
+    """Shares no base with the mechanisms of this package but the one."""
+
+    mechanism_name = "counting"
+    needs = Needs.COUNTS
+
+    def release(self, table, *, progress=None):
+        raise NotImplementedError
+
+
+class OnlyReleases:
+    """An object from before there was a base."""
+
+    def release(self, table, *, progress=None):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_every_mechanism_has_the_one_base_and_the_methods_of_its_need(name):
+    mechanism = build_mechanism(name, {})
+
+    assert isinstance(mechanism, Mechanism)
+    assert needs_of(mechanism) is NEEDS[name]
+    assert all(callable(getattr(mechanism, method)) for method in METHODS[NEEDS[name]])
+
+
+@pytest.mark.parametrize("name", [name for name, needs in NEEDS.items() if needs is Needs.ALL_ROWS])
+def test_a_mechanism_that_needs_all_rows_is_refused_out_of_core(name):
+    with pytest.raises(InvalidParameterError) as refused:
+        check_able(build_mechanism(name, {}))
+
+    assert str(refused.value) == (
+        "a mechanism for a table that is read in blocks must be one that needs no more than counts (breach-aware, "
+        "error-risk-tree, exact-containment, gain-recoding, global-recoding, greedy-containment, maximal-containment, "
+        "optimal-containment), got another. Hint: choose another one, or hold the table in memory"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, needs in NEEDS.items() if needs is not Needs.COUNTS])
+def test_a_mechanism_that_needs_more_than_counts_is_refused_on_a_cluster(name):
+    with pytest.raises(InvalidParameterError) as refused:
+        check_able_on_cluster(build_mechanism(name, {}))
+
+    assert str(refused.value) == (
+        "a mechanism on a cluster must be global-recoding or gain-recoding, which need no more than counts, "
+        "got another."
+    )
+
+
+def test_the_declaration_is_enough_to_be_let_in():
+    counting = Counting()
+
+    assert check_able(counting) is check_able(build_mechanism("gain-recoding", {}))
+    assert check_able_on_cluster(counting) is counting
+
+
+def test_an_object_that_declares_nothing_needs_all_rows():
+    assert needs_of(OnlyReleases()) is Needs.ALL_ROWS
+    with pytest.raises(InvalidParameterError, match="no more than counts"):
+        check_able(OnlyReleases())
