@@ -54,6 +54,7 @@ def maximal_sets_of(reduced: Reduced, k: int, limit: int, budget: TimeBudget | N
     Examples
     --------
     >>> from sfumato.datasets.papers import toy_containment_table
+    >>> from sfumato.selection.reduction import reduce_table
     >>> reduced = reduce_table(toy_containment_table().matrix, 2)
     >>> maximal_sets_of(reduced, 2, limit=10).sets  # {x1, x2, x5}, {x1, x3, x4, x5}
     ((0, 1, 4), (0, 2, 3, 4))
