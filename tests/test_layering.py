@@ -84,9 +84,26 @@ def test_imports_point_upward():
     assert wrong == []
 
 
-def test_audit_shares_no_code_with_what_it_judges():
-    of_audit = [path for path in MODULES if layer_of(path) == "audit"]
-    wrong = {path.name: others for path in of_audit if (others := set(imported_layers(path)) - AUDIT_MAY_USE)}
+AUDIT = [path for path in MODULES if layer_of(path) == "audit"]
 
-    assert of_audit
+
+def test_audit_shares_no_code_with_what_it_judges():
+    wrong = {path.name: others for path in AUDIT if (others := set(imported_layers(path)) - AUDIT_MAY_USE)}
+
+    assert AUDIT
+    assert wrong == {}
+
+
+def test_audit_takes_of_a_guarantee_its_data_and_no_words_or_forms():
+    """How a guarantee looks in a manifest and what it means the audit says for itself."""
+    others = {"sfumato.guarantees.base", "sfumato.guarantees.forms"}
+    words = {"form_field", "asked_as", "left_open", "not_promised"}
+    wrong = {}
+    for path in AUDIT:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        sources = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        taken = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        if found := sources & others | taken & words:
+            wrong[path.name] = found
+
     assert wrong == {}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.counting import Counts, distinct_patterns, summed
+from sfumato.audit.kinds import CROWD, Judging, judge
 from sfumato.audit.large_containment import counted_ones
 from sfumato.guarantees import Containment
 
@@ -114,3 +115,9 @@ def _known(ones: sp.csr_matrix, reveals: Sequence[str]) -> sp.csr_matrix:
     known = [dense[:, i] for i, which in enumerate(reveals) if which != "zeros"]
     known += [1 - dense[:, i] for i, which in enumerate(reveals) if which != "ones"]
     return sp.csr_matrix(np.column_stack(known))
+
+
+judge(
+    Containment.kind,
+    Judging(form={**CROWD, "reveals": [frozenset({"ones", "zeros", "both"})]}, parameters=("k",), on_release=measure),
+)
