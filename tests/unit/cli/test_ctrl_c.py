@@ -131,7 +131,7 @@ def test_an_interruption_that_nobody_could_take_comes_again(folder):
         "        sum(range(1000))\n"
         "def work(arguments, **_):\n"
         "    Finalized()\n"
-        "    time.sleep(100)\n"
+        "    time.sleep(100)\n"  # to be interrupted
         "commands.sfumato.main = work\n"
         "start.main([])\n"
     )

@@ -147,7 +147,7 @@ for line in sys.stdin:
         if pid:
             ends[running.pop(pid)] = [os.waitstatus_to_exitcode(status), used.ru_maxrss / 1024]
         else:
-            time.sleep(0.01)
+            time.sleep(0.01)  # between two looks; nothing depends on its length
         only_bad = all(order["parties"][name]["bad"] for name in running.values())
         is_over = only_bad and any(code for code, _ in ends.values())
         if time.monotonic() > deadline or is_over:

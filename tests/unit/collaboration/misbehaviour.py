@@ -87,7 +87,7 @@ def is_interrupted_at(stage):
 
 def falls_silent_at(stage):
     """Stay connected and send nothing more."""
-    _tamper(stage, lambda *_: time.sleep(60))
+    _tamper(stage, lambda *_: time.sleep(60))  # its silence is the case
 
 
 def sends_wrong_length_at(stage):
@@ -127,7 +127,7 @@ def is_slow(seconds):
     """Take some time before every message."""
 
     def change(channel, to, body):
-        time.sleep(seconds)
+        time.sleep(seconds)  # its slowness is the case
         honest_send(channel, to, body)
 
     _tamper("", change)
@@ -173,7 +173,7 @@ def floods_at(stage):
         try:
             asyncio.run_coroutine_threadsafe(flood(writer), channel._loop).result()
         except OSError:
-            time.sleep(60)
+            time.sleep(60)  # its silence is the case
 
     _tamper(stage, change)
 

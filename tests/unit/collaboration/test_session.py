@@ -90,7 +90,7 @@ def test_single_messages_go_one_way():
 def test_a_slow_party_in_time_is_waited_for():
     def slow(sender, to, body):
         if sender == "c":
-            time.sleep(0.05)
+            time.sleep(0.05)  # its slowness is the case
         return (body,)
 
     assert run(four_rounds, interfere=slow, timeout=5.0) == dict.fromkeys(THREE, "done")
@@ -429,7 +429,7 @@ def test_a_stage_channel_keeps_order_and_the_record():
 def test_a_stage_channel_starts_with_what_the_session_read_ahead():
     def slow_to_b(sender, to, body):
         if (sender, to, stage_of(body)) == ("c", "b", "before"):
-            time.sleep(0.7)
+            time.sleep(0.7)  # its slowness is the case
         return (body,)
 
     def work(session):
@@ -477,7 +477,7 @@ def test_it_is_refused_as_soon_as_it_comes_in():
 
     def work(session):
         if session.me == "a":
-            time.sleep(4 * SHORT)
+            time.sleep(4 * SHORT)  # its silence is the case
         return session.broadcast("news", bytes(11 if session.me == "c" else 10), largest=10)
 
     assert_all_blame(run(work, timeout=2 * SHORT), "c", "news", problem="wrong length", by=("b",))
@@ -497,7 +497,7 @@ def test_of_a_party_that_sends_on_no_more_than_one_long_message_is_read_ahead():
                     session.broadcast("news", b"")
                 finally:
                     read_ahead.extend(session._inbox["c"])
-            time.sleep(2 * SHORT)
+            time.sleep(2 * SHORT)  # stays connected and says nothing, which is the case
 
     outcomes = network.run(take_part, time_limit=HANG)
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -130,7 +130,7 @@ class RawPeer:
                 break
             except ConnectionRefusedError:
                 assert time.monotonic() < end
-                time.sleep(0.01)
+                time.sleep(0.01)  # between two attempts; nothing depends on its length
         connection = self._context(ssl.PROTOCOL_TLS_CLIENT, files or self.own).wrap_socket(plain)
         try:
             return connection, connection.recv(1)
@@ -321,8 +321,8 @@ class TestStarting:
         ann, bob = pair.channel("ann"), pair.channel("bob")
         with ThreadPoolExecutor(1) as thread:
             opening = thread.submit(ann.open)
-            time.sleep(0.3)
-            assert not opening.done()
+            with pytest.raises(TimeoutError):  # it waits
+                opening.result(timeout=0.3)
             with bob:
                 opening.result()
                 ann.send("bob", b"at last")
@@ -509,7 +509,7 @@ class TestIdentity:
             ThreadPoolExecutor(3) as threads,
         ):
             opening = [threads.submit(group.channel(name).open) for name in ("ann", "cid")]
-            time.sleep(0.3)
+            wait(opening, timeout=0.3)  # at any moment the three name the same; after Ann is what is meant
             opening.append(threads.submit(dan.open))
 
             culprits = []
@@ -739,8 +739,8 @@ class TestLimits:
         bodies = [bytes([n]) * 500_000 for n in range(100)]
         with pair.channels(max_body_bytes=1_000_000) as channels, ThreadPoolExecutor(1) as thread:
             sending = thread.submit(lambda: [channels["ann"].send("bob", body) for body in bodies])
-            time.sleep(0.5)
-            assert not sending.done()
+            with pytest.raises(TimeoutError):  # it is held
+                sending.result(timeout=0.5)
 
             assert [channels["bob"].receive("ann", PATIENCE) for _ in bodies] == bodies
             sending.result()
@@ -795,7 +795,8 @@ class TestClosing:
     def test_closing_ends_a_wait(self, pair):
         with pair.channels() as channels, ThreadPoolExecutor(1) as thread:
             waiting = thread.submit(channels["ann"].receive, "bob", PATIENCE)
-            time.sleep(0.1)
+            with pytest.raises(TimeoutError):  # it waits
+                waiting.result(timeout=0.1)
             channels["ann"].close()
             with pytest.raises(ConnectionError, match="closed"):
                 waiting.result()

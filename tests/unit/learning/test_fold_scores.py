@@ -245,13 +245,13 @@ def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path, hears_ctrl_c):
     assert process.stdout.readline() == b"started\n"
     until = time.monotonic() + 60
     while (len(running(process.pid)) < 4 or not list(shared.rglob("*.pkl"))) and time.monotonic() < until:
-        time.sleep(0.1)
+        time.sleep(0.1)  # between two looks; nothing depends on its length
     was_at_work = len(running(process.pid)) >= 4 and bool(list(shared.rglob("*.pkl")))
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=60)
     until = time.monotonic() + 30
     while (running(process.pid) or list(shared.rglob("*"))) and time.monotonic() < until:
-        time.sleep(0.1)
+        time.sleep(0.1)  # between two looks; nothing depends on its length
 
     assert was_at_work
     assert process.returncode != 0

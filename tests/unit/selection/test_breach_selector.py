@@ -175,8 +175,9 @@ def test_a_learner_that_is_a_classifier_is_released_under_its_class_name():
     json.dumps(release.manifest.to_dict())
 
 
-@pytest.mark.parametrize("kind", ["c45", "logistic-regression", "gradient-boosting"])
-@pytest.mark.parametrize("metric", ["accuracy", "auc"])
+@pytest.mark.parametrize(
+    ("kind", "metric"), [("c45", "auc"), ("logistic-regression", "accuracy"), ("gradient-boosting", "auc")]
+)
 def test_the_number_of_workers_changes_no_byte(kind, metric):
     manifests = [
         BreachAwareSelector(attacker=kind, metric=metric, n_folds=3, n_workers=n_workers)
