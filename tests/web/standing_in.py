@@ -40,7 +40,7 @@ def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     limit = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < limit, f"it did not happen within {seconds:g} seconds"
-        time.sleep(0.01)
+        time.sleep(0.01)  # between two looks; what is waited for is the condition
     return found
 
 
