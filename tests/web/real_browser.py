@@ -14,7 +14,7 @@ import uvicorn
 
 import sfumato.web
 from sfumato.web.security import SECURITY_HEADERS
-from web.standing_in import until
+from waiting import until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 STATIC = Path(sfumato.web.__file__).parent / "static"

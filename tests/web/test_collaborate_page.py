@@ -24,8 +24,8 @@ from sfumato.table.write import write_table
 from sfumato.web import sessions
 from sfumato.web.views import collaborate
 from unit.collaboration.groups import Group, small_table
+from waiting import until
 from web.asking import Site, shown
-from web.standing_in import until
 
 PATIENCE = 60.0  # bounds a hang
 

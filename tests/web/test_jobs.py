@@ -23,7 +23,7 @@ from sfumato.web.job_progress import Progress
 from sfumato.web.job_running import TaskProcess, end_forkserver, make_private_folder
 from sfumato.web.jobs import Jobs
 from sfumato.web.tasks import task_named
-from web.standing_in import until
+from waiting import until
 
 CANARY = "CANARY-7f3a"
 PACKAGE = "tests.web"
@@ -179,8 +179,7 @@ class TestShortTasks:
     def test_a_call_that_nobody_awaits_any_more_is_killed(self, jobs, tmp_path):
         async def main():
             calling = asyncio.create_task(jobs.call("job_tasks.waits", signs=str(tmp_path)))
-            while not (tmp_path / "pid.json").exists():
-                await asyncio.sleep(0.01)  # between two looks
+            await asyncio.to_thread(until, (tmp_path / "pid.json").exists)
             calling.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await calling

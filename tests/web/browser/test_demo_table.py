@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from waiting import until
 from web.browser.walking import go_to_goal, make_release, open_demo, wait_for_end, wait_for_whole
-from web.standing_in import until
 
 
 @pytest.fixture

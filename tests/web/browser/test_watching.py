@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from waiting import until
 from web.browser.walking import check_accessible
 from web.browser.watching import Watch
-from web.standing_in import until
 
 WRONG = {
     "console.error('as a script would')": "console error",
