@@ -29,7 +29,7 @@ tests: $(DEV)
 	$(BIN)/python -m pytest tests/spark # one process, one session of Spark; without Java they say that they did not run
 
 goldens: $(DEV)
-	PYTHONPATH=tests $(BIN)/python -m tests.golden --check
+	$(BIN)/python -m tests.golden --check
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks.run

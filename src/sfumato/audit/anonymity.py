@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.counting import Classes, group_rows
+from sfumato.audit.kinds import CROWD, LEFT_OUT, Judging, judge
 from sfumato.guarantees import KAnonymity, UniquePatterns
 
 
@@ -36,3 +37,18 @@ def measure_uniques(guarantee: UniquePatterns, released: AnyTable) -> float:
     """Share of the rows that are unique on the guarantee's columns; 1 for a table without rows, which keeps nothing."""
     classes = group_rows(Columns(released), guarantee.columns)
     return sample_uniques(classes) / int(classes.sizes.sum()) if len(classes.ids) else 1.0
+
+
+judge(
+    KAnonymity.kind,
+    Judging(form={**CROWD, **LEFT_OUT}, parameters=("k",), on_release=measure, by_counts=True),
+)
+judge(
+    UniquePatterns.kind,
+    Judging(
+        form={"max_unique_fraction": "share", "columns": ["text"]},
+        parameters=("max_unique_fraction",),
+        on_release=measure_uniques,
+        by_counts=True,
+    ),
+)

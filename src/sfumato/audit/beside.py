@@ -13,10 +13,11 @@ from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims, is_number
 from sfumato.audit.columns import Columns
 from sfumato.audit.consistency import Consistency, consistency
+from sfumato.audit.kinds import CROWD, Judging, judge
 from sfumato.audit.penalty import cell_penalties
 from sfumato.audit.rules import GENERALIZED
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING
+from sfumato.guarantees import ROUNDING, GlobalAnonymity, KKAnonymity
 from sfumato.schema import Column, Role
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import WeightedColumn
@@ -113,3 +114,15 @@ class Beside:
     def _codes_of_rows(self, column: CodedColumn) -> NDArray[np.int32]:
         """Codes of the rows that may be released; all, where each stands for many rows."""
         return column.codes if isinstance(column, WeightedColumn) else column.codes[self.rows]
+
+
+def _measure_kk(guarantee: KKAnonymity, beside: Beside) -> float:
+    return beside.consistency(guarantee.columns).level_kk
+
+
+def _measure_global(guarantee: GlobalAnonymity, beside: Beside) -> float:
+    return beside.consistency(guarantee.columns).level_global
+
+
+for _kind, _measure in ((KKAnonymity.kind, _measure_kk), (GlobalAnonymity.kind, _measure_global)):
+    judge(_kind, Judging(form=CROWD, parameters=("k",), beside_original=_measure, is_about_fitting_rows=True))

@@ -12,8 +12,9 @@ from sfumato.audit.beside import Beside
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.columns import Columns
+from sfumato.audit.kinds import Around, Judging, judge
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees.estimated import BreachBound
+from sfumato.guarantees import BreachBound
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn
 
@@ -115,25 +116,23 @@ def lower_end(scores: Numbers, baseline: Numbers, confidence: float) -> float:
     return 100 * lowest / float(baseline.mean())
 
 
-def check_breach_promises(
-    claims: Claims, original: Columns | None, check_roles: bool, telling: Telling | None = None
+def check_breach_promise(
+    guarantee: BreachBound, around: Around, telling: Telling | None = None
 ) -> Iterator[Check | Unchecked]:
     """Whether a bound compares with what it should, and what it protects is not simply released.
 
     ``telling`` finds the columns among some that determine another one; without it they are looked up in the rows.
     """
-    for promise in claims.promises:
-        guarantee = promise.guarantee
-        if isinstance(guarantee, BreachBound):
-            yield _check_baseline(guarantee, claims, original if check_roles else None)
-            yield _check_sensitive(guarantee, claims, original, check_roles)
-            if original is not None and check_roles:
-                yield _check_numeric(guarantee, original)
-            else:
-                said = "whether the columns compared with are all quasi-identifiers of the original, with their kinds"
-                yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
-            if original is not None and guarantee.sensitive in original:
-                yield _check_given_away(guarantee, claims, original, telling)
+    claims, original, check_roles = around.claims, around.original, around.has_roles
+    yield _check_baseline(guarantee, claims, original if check_roles else None)
+    yield _check_sensitive(guarantee, claims, original, check_roles)
+    if original is not None and check_roles:
+        yield _check_numeric(guarantee, original)
+    else:
+        said = "whether the columns compared with are all quasi-identifiers of the original, with their kinds"
+        yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
+    if original is not None and guarantee.sensitive in original:
+        yield _check_given_away(guarantee, claims, original, telling)
 
 
 def _check_baseline(guarantee: BreachBound, claims: Claims, original: Columns | None) -> Check:
@@ -246,3 +245,23 @@ def figures_tell(*, n_rows: int, n_values: int, n_wanted: int, n_pairs: int, n_r
 
 def _is_nearly_unique(n_values: int, n_rows: int) -> bool:
     return 10 * n_values > 9 * n_rows
+
+
+judge(
+    BreachBound.kind,
+    Judging(
+        form={
+            "max_breach_increase": "number",
+            "sensitive": "text",
+            "columns": ["text"],
+            "baseline": ["text"],
+            "attacker": "text",
+            "metric": "text",
+            "confidence": "number",
+            "numeric": ["text"],
+        },
+        parameters=("max_breach_increase", "attacker", "metric"),
+        beside_original=measure,
+        further=check_breach_promise,
+    ),
+)

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import Check, listed
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.counting import Classes, Refinement, group_rows, joint_counts
+from sfumato.audit.kinds import Around, Judging, judge
 from sfumato.audit.values import matching_ids
-from sfumato.guarantees.buckets import BucketDiversity, BucketSize
+from sfumato.guarantees import BucketDiversity, BucketSize
+from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
 Slices = Sequence[Sequence[str]]
@@ -55,23 +57,25 @@ def largest_share(columns: Columns, bucket: str, sensitive: str) -> float:
     return float((joint.counts / joint.sizes[joint.class_ids]).max(initial=0.0))
 
 
-def check_bucket_promises(
-    promises: Sequence[object], bucket: str | None, slices: Slices, quasi_identifiers: Sequence[str]
-) -> Iterator[Check]:
-    """Whether promises about buckets speak of the buckets within which values were moved, and of what stayed together.
+def check_bucket_promise(
+    promise: BucketSize | BucketDiversity, bucket: str | None, slices: Slices, quasi_identifiers: Sequence[str]
+) -> Check:
+    """Whether a promise about buckets speaks of those within which values were moved, and of what stayed together.
 
     ``bucket`` is ``None`` for a release that is not stated to be in buckets: then nothing can be promised about them.
     """
-    for promise in promises:
-        if not isinstance(promise, BucketSize | BucketDiversity):
-            continue
-        name = f"{promise.kind}: buckets"
-        if bucket is None or promise.bucket != bucket:
-            yield Check(name, False, f"{promise.kind} speaks of another column than values were moved within")
-            continue
-        problem = _misplaced(promise, slices, quasi_identifiers) if isinstance(promise, BucketDiversity) else ""
-        said = problem or "speaks of the buckets within which values were moved"
-        yield Check(name, not problem, f"{promise.kind} {said}")
+    name = f"{promise.kind}: buckets"
+    if bucket is None or promise.bucket != bucket:
+        return Check(name, False, f"{promise.kind} speaks of another column than values were moved within")
+    problem = _misplaced(promise, slices, quasi_identifiers) if isinstance(promise, BucketDiversity) else ""
+    said = problem or "speaks of the buckets within which values were moved"
+    return Check(name, not problem, f"{promise.kind} {said}")
+
+
+def _check_stated(promise: BucketSize | BucketDiversity, around: Around) -> Iterator[Check]:
+    stated = around.claims.perturbation
+    bucket, slices = (stated.bucket, stated.slices) if stated is not None else (None, ())
+    yield check_bucket_promise(promise, bucket, slices, around.claims.names(Role.QUASI_IDENTIFIER))
 
 
 def _misplaced(promise: BucketDiversity, slices: Slices, quasi_identifiers: Sequence[str]) -> str:
@@ -160,3 +164,20 @@ def _stands_by_rule(found: Ids, ascending: Ids, buckets: Classes, seed: object, 
         return False
     words = np.random.PCG64(np.random.SeedSequence([seed, number])).random_raw(len(found))
     return bool(np.array_equal(found[np.lexsort((words, buckets.ids))], ascending))
+
+
+_IN_BUCKETS = {"columns": ["text"], "bucket": "text"}
+
+judge(
+    BucketSize.kind,
+    Judging(form={**_IN_BUCKETS, "k": "crowd"}, parameters=("k",), on_release=measure_size, further=_check_stated),
+)
+judge(
+    BucketDiversity.kind,
+    Judging(
+        form={**_IN_BUCKETS, "l": "crowd", "sensitive": "text", "beside": ["text"]},
+        parameters=("l",),
+        on_release=measure_diversity,
+        further=_check_stated,
+    ),
+)

@@ -5,35 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
-from sfumato.audit.manifest_form import check_form, is_strict
+from sfumato.audit.kinds import JUDGED
+from sfumato.audit.manifest_form import Names, check_form, is_strict
 from sfumato.errors import InvalidParameterError, ManifestError, ManifestRefusedError
-from sfumato.guarantees import (
-    ClosenessDistance,
-    DifferentialPrivacy,
-    DiversityVariant,
-    Guarantee,
-    guarantee_from_dict,
-)
+from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
 from sfumato.schema import Kind, Role
 
 KNOWN_VERSIONS = (1, 2)
 FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
-_NUMBER_FIELDS = (
-    "l",
-    "t",
-    "c",
-    "above",
-    "upto",
-    "max_unique_fraction",
-    "epsilon",
-    "max_breach_increase",
-    "confidence",
-    "min_privacy_gain",
-)
 
 
 @dataclass(frozen=True)
@@ -346,42 +329,39 @@ def _recoding(entry: _Entry, strict: bool) -> ClaimedRecoding:
 def _promise(entry: _Entry) -> Promise:
     """Read a guarantee; its constructor checks ranges, this function the types that it takes on trust."""
     fields = {key: value for key, value in entry.data.items() if key not in ("statement", "audited")}
-    entry.text("kind")
+    judging = JUDGED.get(entry.text("kind"))
     columns = entry.texts("columns")
     _refuse_repetition(list(columns), f"{entry.place}.columns")
-    for key in _NUMBER_FIELDS:
-        entry.number(key)
-    for key, read in (
-        ("k", entry.count),
-        ("sensitive", entry.text),
-        ("reveals", entry.texts),
-        ("protected", entry.texts),
-        ("neighbours", entry.text),
-        ("bucket", entry.text),
-        ("beside", entry.texts),
-        ("baseline", entry.texts),
-        ("numeric", entry.texts),
-        ("attacker", entry.text),
-        ("metric", entry.text),
-        ("removed", entry.texts),
-        ("n_values", entry.counts_by_name),
-        ("cuts", entry.numbers_by_name),
-    ):
-        if key in fields:
-            read(key)
-    for key, allowed in (("variant", get_args(DiversityVariant)), ("distance", get_args(ClosenessDistance))):
-        if key in fields:
-            entry.one_of(key, allowed)
+    for key, form in judging.form.items() if judging is not None else ():
+        if key.removesuffix("?") in fields:
+            _check_type(entry, key.removesuffix("?"), form)
     try:
         guarantee = guarantee_from_dict(fields)
     except InvalidParameterError as exc:
         problem = f"{entry.place} promises a parameter out of range: {exc}"
         raise ManifestRefusedError(problem.removesuffix(".")) from None
-    if fields.get("c") is not None and not fields["c"] > 0:
-        problem = f"{entry.place}.c in the manifest is not above 0"
-        raise ManifestRefusedError(problem)
+    for key in judging.above_zero if judging is not None else ():
+        if fields.get(key) is not None and not fields[key] > 0:
+            problem = f"{entry.place}.{key} in the manifest is not above 0"
+            raise ManifestRefusedError(problem)
     statement = entry.optional_text("statement") if "statement" in entry.data else None
     return Promise(guarantee, columns, statement, entry.number("audited"))
+
+
+def _check_type(entry: _Entry, key: str, form: Any) -> None:
+    """Refuse an entry of a guarantee that is not of the type of its form; ranges are the constructor's matter."""
+    if isinstance(form, frozenset):
+        entry.one_of(key, sorted(form))
+    elif isinstance(form, Names):
+        (entry.numbers_by_name if isinstance(form.each, list) else entry.counts_by_name)(key)
+    elif isinstance(form, list):
+        entry.texts(key)
+    elif form == "text":
+        entry.text(key)
+    elif form in ("count", "crowd"):
+        entry.count(key)
+    else:
+        entry.number(key)
 
 
 def _perturbation(entry: _Entry) -> ClaimedPerturbation:

@@ -15,6 +15,7 @@ import numpy as np
 
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.counting import Classes, Joint, group_rows, joint_counts, n_merged_spellings
+from sfumato.audit.kinds import LEFT_OUT, Judging, judge
 from sfumato.guarantees import ClosenessDistance, TCloseness
 
 
@@ -72,3 +73,20 @@ def closeness_level(columns: Columns, classes: Classes, name: str, distance: Clo
     level = ordered_distance_level if distance == "ordered" else equal_distance_level
     ways = (False, True) if n_merged_spellings(columns, name) else (False,)
     return max(level(joint_counts(columns, classes, name, spelled=spelled)) for spelled in ways)
+
+
+judge(
+    TCloseness.kind,
+    Judging(
+        form={
+            "t": "share",
+            "sensitive": "text",
+            "columns": ["text"],
+            "distance": frozenset({"equal", "ordered"}),
+            **LEFT_OUT,
+        },
+        parameters=("t", "distance"),
+        on_release=measure,
+        by_counts=True,
+    ),
+)

@@ -19,9 +19,10 @@ import numpy as np
 from sfumato.audit.checks import Check, Unchecked, listed
 from sfumato.audit.claims import COUNTS, SELECTION, SYNTHETIC, ClaimedRecoding, Claims, Promise, Spending, is_number
 from sfumato.audit.columns import Columns
+from sfumato.audit.kinds import Judging, judge
 from sfumato.audit.rules import INTERVAL, ONE_OF
 from sfumato.errors import NotBinaryError
-from sfumato.guarantees import ROUNDING
+from sfumato.guarantees import ROUNDING, DifferentialPrivacy
 from sfumato.schema import Role
 
 CHANGES = 2
@@ -347,3 +348,6 @@ def _follows(recoding: ClaimedRecoding, plan: Any) -> bool:
         edges = [None, *rule["cuts"], None]
         return recoding.rule == INTERVAL and (recoding.above, recoding.upto) in pairwise(edges)
     return False
+
+
+judge(DifferentialPrivacy.kind, Judging(form={"epsilon": "number", "columns": ["text"], "neighbours": "text"}))

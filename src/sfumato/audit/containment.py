@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.counting import Counts, distinct_patterns, summed
+from sfumato.audit.kinds import CROWD, Judging, judge
 from sfumato.audit.large_containment import counted_ones
 from sfumato.guarantees import Containment
 
@@ -65,13 +66,6 @@ class _Patterns:
         return int(self.n_rows_with[words[at] * 64 + place].sum())
 
 
-def row_containment(columns: Columns, names: Sequence[str]) -> Counts:
-    """AC(e) of every row: how many rows, itself included, have all its ones (Definition 4 of [kAC17]_)."""
-    patterns = _Patterns(_ones(columns, names), columns.row_counts)
-    levels = [patterns.n_rows_in(patterns.including(p)) for p in range(len(patterns.n_rows_with))]
-    return np.array(levels, dtype=np.int64)[patterns.of_row]
-
-
 def containment_level(columns: Columns, names: Sequence[str]) -> int:
     """AC(D), the smallest AC(e); no columns gives the number of rows, no rows give 0, which keeps no promise.
 
@@ -121,3 +115,9 @@ def _known(ones: sp.csr_matrix, reveals: Sequence[str]) -> sp.csr_matrix:
     known = [dense[:, i] for i, which in enumerate(reveals) if which != "zeros"]
     known += [1 - dense[:, i] for i, which in enumerate(reveals) if which != "ones"]
     return sp.csr_matrix(np.column_stack(known))
+
+
+judge(
+    Containment.kind,
+    Judging(form={**CROWD, "reveals": [frozenset({"ones", "zeros", "both"})]}, parameters=("k",), on_release=measure),
+)

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from sfumato.audit.checks import Check, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.evidence import MEASURED
-from sfumato.guarantees import Containment, KAnonymity, LDiversity, TCloseness, UniquePatterns
+from sfumato.audit.kinds import JUDGED
+from sfumato.guarantees import Containment
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import Table
 from sfumato.table.weighted import OpenColumn
 
-COUNTED = (KAnonymity.kind, LDiversity.kind, TCloseness.kind, UniquePatterns.kind)
-"""Guarantees that counts of distinct rows can show, whoever counted."""
 LEAST_DIFFERENT = "least_different_sensitive_values"
 """Risk whose combinations, of all quasi-identifiers with a sensitive column, can be many more than the others."""
 PATTERNS = (Containment.kind, "containment_level")
@@ -23,7 +22,8 @@ _NOT_COUNTED_RISKS = ("smallest_bucket", "largest_share_of_a_sensitive_value")
 
 def beyond_counts(claims: Claims, known: tuple[str, ...]) -> Iterator[str]:
     """Name what cannot be judged; ``known`` names the guarantees and risks that the caller judges besides."""
-    yield from (p.guarantee.kind for p in claims.promises if p.guarantee.kind not in (*COUNTED, *known))
+    kinds = [promise.guarantee.kind for promise in claims.promises]
+    yield from (kind for kind in kinds if kind not in known and not _is_counted(kind))
     risks = [*_NOT_COUNTED_RISKS, *(name for name in PATTERNS if name not in known)]
     yield from (name for name in risks if name in claims.stated_risk)
     if claims.perturbation is not None:
@@ -32,13 +32,19 @@ def beyond_counts(claims: Claims, known: tuple[str, ...]) -> Iterator[str]:
         yield "incomplete rows that were left out"
 
 
+def _is_counted(kind: str) -> bool:
+    """Whether counts of distinct rows can show a guarantee, whoever counted."""
+    return kind in JUDGED and JUDGED[kind].by_counts
+
+
 def judged_together(claims: Claims, besides: tuple[str, ...] = ()) -> list[str]:
     """Columns whose combinations the checks speak of; guarantees and risks ``besides`` are judged in another way."""
     counted = [promise for promise in claims.promises if promise.guarantee.kind not in besides]
     names = [*claims.names(Role.QUASI_IDENTIFIER)] if counted or MEASURED.keys() & claims.stated_risk.keys() else []
     for promise in counted:
         names += [*promise.columns, *getattr(promise.guarantee, "protected", ())]
-        names += [promise.guarantee.sensitive] if isinstance(promise.guarantee, LDiversity | TCloseness) else []
+        sensitive = getattr(promise.guarantee, "sensitive", None)
+        names += [sensitive] if sensitive is not None and _is_counted(promise.guarantee.kind) else []
     if LEAST_DIFFERENT in claims.stated_risk and LEAST_DIFFERENT not in besides:
         names += claims.names(Role.SENSITIVE)
     return list(dict.fromkeys(names))

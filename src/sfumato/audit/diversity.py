@@ -18,6 +18,7 @@ import numpy as np
 
 from sfumato.audit.columns import AnyTable, Columns
 from sfumato.audit.counting import Joint, group_rows, joint_counts
+from sfumato.audit.kinds import LEFT_OUT, Judging, judge
 from sfumato.guarantees import LDiversity
 
 
@@ -71,3 +72,22 @@ def measure(guarantee: LDiversity, released: AnyTable) -> float:
     if guarantee.variant == "recursive":
         return recursive_level(joint, guarantee.c or 0.0)
     return entropy_level(joint) if guarantee.variant == "entropy" else distinct_level(joint)
+
+
+judge(
+    LDiversity.kind,
+    Judging(
+        form={
+            "l": "above 1",
+            "sensitive": "text",
+            "columns": ["text"],
+            "variant": frozenset({"distinct", "entropy", "recursive"}),
+            "c": "number?",
+            **LEFT_OUT,
+        },
+        parameters=("l", "c", "variant"),
+        on_release=measure,
+        by_counts=True,
+        above_zero=("c",),
+    ),
+)

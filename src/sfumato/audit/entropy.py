@@ -11,9 +11,11 @@ import numpy as np
 from sfumato.audit.beside import Beside
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
+from sfumato.audit.kinds import Around, Judging, judge
+from sfumato.audit.manifest_form import Names
 from sfumato.audit.values import numbers_in
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees.entropy import PrivacyGain
+from sfumato.guarantees import PrivacyGain
 from sfumato.schema import Role
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import OpenColumn, WeightedColumn
@@ -76,18 +78,16 @@ def _n_values(guarantee: PrivacyGain, name: str, beside: Beside) -> int:
     return n_original
 
 
-def check_gain_promises(claims: Claims, beside: Beside | None, check_roles: bool) -> Iterator[Check | Unchecked]:
+def check_gain_promise(guarantee: PrivacyGain, around: Around) -> Iterator[Check | Unchecked]:
     """Whether a gain counts only columns that are gone, and all columns that should be counted, with all values."""
-    for promise in claims.promises:
-        guarantee = promise.guarantee
-        if isinstance(guarantee, PrivacyGain):
-            yield _check_removed(guarantee, claims)
-            yield _check_columns(guarantee, claims, beside if check_roles else None)
-            if beside is None or not check_roles:
-                said = "whether the columns counted are all quasi-identifiers of the original"
-                yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
-            if beside is not None:
-                yield _check_values(guarantee, beside)
+    claims, beside, check_roles = around.claims, around.beside, around.has_roles
+    yield _check_removed(guarantee, claims)
+    yield _check_columns(guarantee, claims, beside if check_roles else None)
+    if beside is None or not check_roles:
+        said = "whether the columns counted are all quasi-identifiers of the original"
+        yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
+    if beside is not None:
+        yield _check_values(guarantee, beside)
 
 
 def _check_removed(guarantee: PrivacyGain, claims: Claims) -> Check:
@@ -119,3 +119,20 @@ def _check_values(guarantee: PrivacyGain, beside: Beside) -> Check:
     wrong = [column for column, n in found.items() if n > guarantee.n_values[column]]
     said = f"have more values than stated: {listed(wrong)}" if wrong else "have no more values than stated"
     return Check(name, not wrong, f"{guarantee.kind}: columns {said}")
+
+
+judge(
+    PrivacyGain.kind,
+    Judging(
+        form={
+            "min_privacy_gain": "number",
+            "columns": ["text"],
+            "removed": ["text"],
+            "n_values": Names("count"),
+            "cuts": Names(["number"]),
+        },
+        parameters=("min_privacy_gain",),
+        beside_original=measure,
+        further=check_gain_promise,
+    ),
+)

@@ -22,8 +22,7 @@ from sfumato.audit.containment import containment_level
 from sfumato.audit.counting import group_rows, joint_counts
 from sfumato.audit.diversity import distinct_level
 from sfumato.errors import SchemaError
-from sfumato.guarantees import ROUNDING
-from sfumato.guarantees.buckets import BucketDiversity
+from sfumato.guarantees import ROUNDING, BucketDiversity
 from sfumato.schema import Role
 
 

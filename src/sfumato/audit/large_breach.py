@@ -15,12 +15,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.audit.block_counting import spilling_connection
-from sfumato.audit.breach import check_breach_promises, counts_tell, estimate, figures_tell, sampled_rows
+from sfumato.audit.breach import check_breach_promise, counts_tell, estimate, figures_tell, sampled_rows
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.columns import Columns
+from sfumato.audit.kinds import Around
 from sfumato.errors import InputError
-from sfumato.guarantees.estimated import BreachBound
+from sfumato.guarantees import BreachBound
 from sfumato.table.coding import CodedColumn
 from sfumato.table.large import LargeTable, Told
 
@@ -50,7 +51,10 @@ def check_large_breach(
     def telling(names: Sequence[str], sensitive: str) -> list[str]:
         return telling_columns(original, names, sensitive, memory, told)
 
-    yield from check_breach_promises(claims, Columns(original.outline), has_roles, telling)
+    around = Around(claims, Columns(original.outline), None, has_roles)
+    for promise in claims.promises:
+        if isinstance(promise.guarantee, BreachBound):
+            yield from check_breach_promise(promise.guarantee, around, telling)
 
 
 def measure_large(guarantee: BreachBound, original: LargeTable, told: Told | None = None) -> float:

@@ -12,13 +12,13 @@ from sfumato.audit.checks import AuditReport, Check, Unchecked
 from sfumato.audit.claims import Claims, Promise, is_number
 from sfumato.audit.columns import Columns
 from sfumato.audit.counted_claims import LEAST_DIFFERENT
-from sfumato.audit.entropy import check_gain_promises
+from sfumato.audit.entropy import check_gain_promise
 from sfumato.audit.evidence import check_risk
+from sfumato.audit.kinds import Around
 from sfumato.audit.large_breach import check_large_breach, measure_large
 from sfumato.audit.verify import check_audited
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees.entropy import PrivacyGain
-from sfumato.guarantees.estimated import BreachBound
+from sfumato.guarantees import BreachBound, PrivacyGain
 from sfumato.schema import Role
 from sfumato.table.large import LargeTable, Told
 
@@ -44,7 +44,9 @@ def judged_beside(
         return found
     beside = Beside(Columns(released.outline), Columns(original.outline), claims)
     checks: list[Check | Unchecked] = [*check_large_breach(claims, original, has_roles, memory, told)]
-    checks += check_gain_promises(claims, beside, has_roles)
+    around = Around(claims, beside.original, beside, has_roles)
+    gains = [promise.guarantee for promise in claims.promises if isinstance(promise.guarantee, PrivacyGain)]
+    checks += [check for gain in gains for check in check_gain_promise(gain, around)]
     levels = []
     for promise, level in zip(claims.promises, found.levels, strict=True):
         own = list(_check_level(promise, original, beside, told)) if promise.guarantee.kind in COMPARED else []

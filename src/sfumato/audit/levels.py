@@ -1,61 +1,49 @@
-"""Which function measures which guarantee; a new guarantee is a module and a line here."""
+"""The levels of guarantees that the audit can judge; a new one is a module, whose name is added to the first import.
+
+Each of these modules says by :func:`sfumato.audit.kinds.judge` how the guarantees that it measures are judged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from sfumato.audit import anonymity, breach, buckets, closeness, containment, diversity, entropy
+from sfumato.audit import (  # noqa: F401  # loaded for what they say, see above
+    anonymity,
+    breach,
+    buckets,
+    closeness,
+    construction,
+    containment,
+    diversity,
+    entropy,
+)
 from sfumato.audit.beside import Beside
 from sfumato.audit.columns import AnyTable
+from sfumato.audit.kinds import JUDGED
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import (
-    Containment,
-    DifferentialPrivacy,
-    GlobalAnonymity,
-    Guarantee,
-    KAnonymity,
-    KKAnonymity,
-    LDiversity,
-    TCloseness,
-    UniquePatterns,
-)
-from sfumato.guarantees.buckets import BucketDiversity, BucketSize
-from sfumato.guarantees.entropy import PrivacyGain
-from sfumato.guarantees.estimated import BreachBound
-
-LEVELS: Mapping[str, Callable[[Any, AnyTable], float]] = {
-    KAnonymity.kind: anonymity.measure,
-    Containment.kind: containment.measure,
-    UniquePatterns.kind: anonymity.measure_uniques,
-    LDiversity.kind: diversity.measure,
-    TCloseness.kind: closeness.measure,
-    BucketSize.kind: buckets.measure_size,
-    BucketDiversity.kind: buckets.measure_diversity,
-}
-
-LEVELS_BESIDE_ORIGINAL: Mapping[str, Callable[[Any, Beside], float]] = {
-    KKAnonymity.kind: lambda promised, beside: beside.consistency(promised.columns).level_kk,
-    GlobalAnonymity.kind: lambda promised, beside: beside.consistency(promised.columns).level_global,
-    BreachBound.kind: breach.measure,
-    PrivacyGain.kind: entropy.measure,
-}
-"""Guarantees that compare a release with its original."""
+from sfumato.guarantees import GUARANTEES, Guarantee
 
 
 def needs_original(guarantee: Guarantee) -> bool:
     """Whether a guarantee can be measured only beside the original."""
-    return guarantee.kind in LEVELS_BESIDE_ORIGINAL
+    return guarantee.kind in JUDGED and JUDGED[guarantee.kind].beside_original is not None
 
 
 def is_about_fitting_rows(guarantee: Guarantee) -> bool:
     """Whether a guarantee is about which released rows fit which original ones."""
-    return guarantee.kind in (KKAnonymity.kind, GlobalAnonymity.kind)
+    return guarantee.kind in JUDGED and JUDGED[guarantee.kind].is_about_fitting_rows
 
 
 def is_measurable(guarantee: Guarantee) -> bool:
     """Whether a table can show that a guarantee holds; differential privacy is a property of how it was made."""
-    return guarantee.kind != DifferentialPrivacy.kind
+    judging = JUDGED.get(guarantee.kind)
+    return judging is None or judging.on_release is not None or judging.beside_original is not None
+
+
+def level_beside(guarantee: Guarantee, released: AnyTable, beside: Beside | None) -> float:
+    """Measure a level on a release, and beside its original where the guarantee needs it and it was given."""
+    judging = JUDGED.get(guarantee.kind)
+    if beside is not None and judging is not None and judging.beside_original is not None:
+        return judging.beside_original(guarantee, beside)
+    return measured_level(guarantee, released)
 
 
 def measured_level(guarantee: Guarantee, released: AnyTable) -> float:
@@ -68,9 +56,10 @@ def measured_level(guarantee: Guarantee, released: AnyTable) -> float:
     NotBinaryError
         If a containment guarantee names a column that is not 0/1.
     """
-    measure = LEVELS.get(guarantee.kind)
-    if measure is None:
-        allowed = f"one that the audit can measure ({', '.join(LEVELS)})"
+    judging = JUDGED.get(guarantee.kind)
+    if judging is None or judging.on_release is None:
+        known = [kind for kind in GUARANTEES if kind in JUDGED and JUDGED[kind].on_release is not None]
+        allowed = f"one that the audit can measure ({', '.join(known)})"
         parameter = "guarantee"
         raise InvalidParameterError(parameter, f"got '{guarantee.kind}'", allowed=allowed)
-    return measure(guarantee, released)
+    return judging.on_release(guarantee, released)

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.audit.kinds import JUDGED, Judging
 from sfumato.errors import ManifestError, ManifestRefusedError
+from sfumato.guarantees import GUARANTEES
 from sfumato.schema import Kind, Role
 
 STRICT_VERSION = 2
@@ -28,75 +30,33 @@ class Names:
 
 @dataclass(frozen=True)
 class Kinds:
-    """Records that are told apart by a word; what they share comes first, and ``last`` at the end."""
+    """Records that are told apart by a word; what they share comes first, and ``last`` before what may be left out."""
 
     by: str
     first: Mapping[str, Any]
-    own: Mapping[str, Mapping[str, Any]]
+    own: Mapping[str, Mapping[str, Any] | Judging]
     last: Mapping[str, Any]
     or_null: bool = False
 
     def record(self, word: str) -> dict[str, Any]:
         """Give the form of one kind."""
-        return {**self.first, self.by: "text", **self.own[word], **self.last}
+        known = self.own[word]
+        own = known.form if isinstance(known, Judging) else known
+        optional = {key: form for key, form in own.items() if key.endswith("?")}
+        required = {key: form for key, form in own.items() if key not in optional}
+        return {**self.first, self.by: "text", **required, **self.last, **optional}
 
 
 def _each(names: str, form: Any) -> dict[str, Any]:
     return {f"{name}?": form for name in names.split()}
 
 
-_REVEALING = frozenset({"ones", "zeros", "both"})
-_VARIANT = frozenset({"distinct", "entropy", "recursive"})
-_DISTANCE = frozenset({"equal", "ordered"})
 _STEP = frozenset({"feature selection", "counts"})
 _REGION = frozenset({"baseline", "I", "II", "III", "IV"})
 _WHOLE_COLUMN = frozenset({"values", "as-is", "drop"})
 _ROWS = frozenset({"kept", "dropped"})
 
-_CROWD = {"k": "crowd", "columns": ["text"]}
-_LEFT_OUT = {"protected?": ["text"]}
-_SAID = {"statement": "text", "audited": "number?"}
-_GUARANTEES = Kinds(
-    "kind",
-    {},
-    {
-        "k-anonymity": _CROWD,
-        "kk-anonymity": _CROWD,
-        "global-anonymity": _CROWD,
-        "containment": {**_CROWD, "reveals": [_REVEALING]},
-        "unique-patterns": {"max_unique_fraction": "share", "columns": ["text"]},
-        "l-diversity": {"l": "above 1", "sensitive": "text", "columns": ["text"], "variant": _VARIANT, "c": "number?"},
-        "t-closeness": {"t": "share", "sensitive": "text", "columns": ["text"], "distance": _DISTANCE},
-        "bucket-size": {"columns": ["text"], "bucket": "text", "k": "crowd"},
-        "bucket-diversity": {
-            "columns": ["text"],
-            "bucket": "text",
-            "l": "crowd",
-            "sensitive": "text",
-            "beside": ["text"],
-        },
-        "breach-bound": {
-            "max_breach_increase": "number",
-            "sensitive": "text",
-            "columns": ["text"],
-            "baseline": ["text"],
-            "attacker": "text",
-            "metric": "text",
-            "confidence": "number",
-            "numeric": ["text"],
-        },
-        "privacy-gain": {
-            "min_privacy_gain": "number",
-            "columns": ["text"],
-            "removed": ["text"],
-            "n_values": Names("count"),
-            "cuts": Names(["number"]),
-        },
-        "differential-privacy": {"epsilon": "number", "columns": ["text"], "neighbours": "text"},
-    },
-    _SAID,
-)
-_MAY_LEAVE_OUT = ("k-anonymity", "l-diversity", "t-closeness")
+_GUARANTEES = Kinds("kind", {}, JUDGED, {"statement": "text", "audited": "number?"})
 
 _RECODINGS = Kinds(
     "rule",
@@ -388,8 +348,14 @@ def _form_of(found: Any, form: Any) -> Any:
         word = found.get(form.by)
         if not isinstance(word, str) or word not in form.own:
             return None
-        return form.record(word) | (_LEFT_OUT if form is _GUARANTEES and word in _MAY_LEAVE_OUT else {})
-    return form
+        return form.record(word)
+    return form | _levels_as_parameters() if form is _PARAMETERS else form
+
+
+def _levels_as_parameters() -> dict[str, str]:
+    """Give the forms of parameters that are levels of guarantees, so far as they are not listed."""
+    levels = [JUDGED[kind].parameters[0] for kind in GUARANTEES if kind in JUDGED and JUDGED[kind].parameters]
+    return {f"{name}?": "number?" for name in levels if f"{name}?" not in _PARAMETERS}
 
 
 def _is_meant(found: Any, form: Any) -> bool:

@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.audit.beside import Beside
-from sfumato.audit.breach import check_breach_promises, sample_words
-from sfumato.audit.buckets import check_bucket_promises
+from sfumato.audit.breach import sample_words
 from sfumato.audit.checks import (
     DECLARE,
     GIVE_ORIGINAL,
@@ -25,7 +24,6 @@ from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, is_synth
 from sfumato.audit.columns import AnyTable, Columns, Declared
 from sfumato.audit.construction import check_construction, unconfirmed
 from sfumato.audit.counting import n_merged_spellings
-from sfumato.audit.entropy import check_gain_promises
 from sfumato.audit.evidence import (
     check_counts,
     check_figures,
@@ -39,17 +37,11 @@ from sfumato.audit.exactness import NOISE, check_exactness
 from sfumato.audit.fidelity import check_fidelity
 from sfumato.audit.file_bytes import check_file
 from sfumato.audit.integrity import check_digest, check_hash, check_shape
-from sfumato.audit.levels import (
-    LEVELS_BESIDE_ORIGINAL,
-    is_about_fitting_rows,
-    is_measurable,
-    measured_level,
-    needs_original,
-)
+from sfumato.audit.kinds import JUDGED, Around
+from sfumato.audit.levels import is_about_fitting_rows, is_measurable, level_beside, measured_level, needs_original
 from sfumato.audit.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING, LDiversity, TCloseness
-from sfumato.guarantees.buckets import BucketDiversity
+from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
@@ -57,11 +49,8 @@ from sfumato.table.weighted import OpenColumn
 
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
-_PARAMETERS = ("k", "l", "t", "c", "max_unique_fraction", "max_breach_increase", "min_privacy_gain")
 _MOST_NAMES = 20
 _OPEN = ("original", "roles", "promises", "format", "figures")
-_CHOICES = ("variant", "distance", "attacker", "metric")
-"""Fields of guarantees, numbers and words, that a mechanism may have as parameters of the same name."""
 
 
 def audit_release(
@@ -107,12 +96,10 @@ def audit_release(
         found.extend(check_spelling(values_of(columns), claims, types))
     found.extend(check_shape(released, columns, claims))
     found.append(_check_promises_exist(claims))
-    found.extend(_check_bucket_promises(claims))
     described = _described(released, claims)
     beside = Beside(Columns(described), before, claims) if before is not None else None
     has_roles = has_all_roles(before, check_roles)
-    found.extend(check_breach_promises(claims, before, has_roles))
-    found.extend(check_gain_promises(claims, beside, has_roles))
+    found.extend(_check_further(Around(claims, before, beside, has_roles)))
     levels = []
     for promise in claims.promises:
         own = list(_check_promise(promise, described, claims, manifest, check_audited_values, beside))
@@ -214,11 +201,11 @@ def _is_synthetic(claims: Claims) -> bool:
     return claims.perturbation is not None and claims.perturbation.kind == SYNTHETIC
 
 
-def _check_bucket_promises(claims: Claims) -> Iterator[Check]:
-    guarantees = [promise.guarantee for promise in claims.promises]
-    stated = claims.perturbation
-    bucket, slices = (stated.bucket, stated.slices) if stated is not None else (None, ())
-    yield from check_bucket_promises(guarantees, bucket, slices, claims.names(Role.QUASI_IDENTIFIER))
+def _check_further(around: Around) -> Iterator[Check | Unchecked]:
+    for promise in around.claims.promises:
+        judging = JUDGED.get(promise.guarantee.kind)
+        if judging is not None and judging.further is not None:
+            yield from judging.further(promise.guarantee, around)
 
 
 def _described(released: AnyTable, claims: Claims) -> AnyTable:
@@ -264,13 +251,13 @@ def _check_promise(
     if not is_measurable(promise.guarantee):
         yield from check_construction(promise, Columns(released), claims, manifest)
         return
-    name, parameter = _level_name(promise), _first_parameter(promise)
+    name, parameter = _level_name(promise), next(iter(_parameters(promise)), "level")
     promised = getattr(promise.guarantee, parameter, None)
     if needs_original(promise.guarantee) and beside is None:
         yield Unchecked("promises", f"{kind} was not measured: it compares with the original", GIVE_ORIGINAL)
         return
     try:
-        found = _level(promise, released, beside)
+        found = level_beside(promise.guarantee, released, beside)
     except (SchemaError, InvalidParameterError) as exc:
         yield Check(name, False, f"{kind} cannot be measured: {exc}", promised)
         return
@@ -286,10 +273,11 @@ def _check_promise(
 
 def _merged_words(promise: Promise, columns: Columns) -> str:
     """Say how many spellings of sensitive values were counted with others."""
-    if not isinstance(promise.guarantee, LDiversity | TCloseness | BucketDiversity):
+    sensitive = getattr(promise.guarantee, "sensitive", None)
+    if sensitive is None or needs_original(promise.guarantee):
         return ""
-    n_merged = n_merged_spellings(columns, promise.guarantee.sensitive)
-    said = f"{n_merged:,} spelling{'s' if n_merged > 1 else ''} of '{promise.guarantee.sensitive}' counted as another's"
+    n_merged = n_merged_spellings(columns, sensitive)
+    said = f"{n_merged:,} spelling{'s' if n_merged > 1 else ''} of '{sensitive}' counted as another's"
     return f"; {said} value" if n_merged else ""
 
 
@@ -297,14 +285,9 @@ def _level_name(promise: Promise) -> str:
     return f"{promise.guarantee.kind}: level"
 
 
-def _level(promise: Promise, released: AnyTable, beside: Beside | None) -> float:
-    if beside is not None and needs_original(promise.guarantee):
-        return LEVELS_BESIDE_ORIGINAL[promise.guarantee.kind](promise.guarantee, beside)
-    return measured_level(promise.guarantee, released)
-
-
-def _first_parameter(promise: Promise) -> str:
-    return next((name for name in _PARAMETERS if getattr(promise.guarantee, name, None) is not None), "level")
+def _parameters(promise: Promise) -> tuple[str, ...]:
+    judging = JUDGED.get(promise.guarantee.kind)
+    return judging.parameters if judging is not None else ()
 
 
 def _check_coverage(promise: Promise, claims: Claims) -> Check:
@@ -319,24 +302,20 @@ def _check_coverage(promise: Promise, claims: Claims) -> Check:
 def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
     """Whether the mechanism was run with the parameters that are promised."""
     kind = promise.guarantee.kind
-    for name in _PARAMETERS:
+    for name in _parameters(promise):
         promised = getattr(promise.guarantee, name, None)
         if promised is None or name not in claims.parameters:
             continue
         used = claims.parameters[name]
+        if isinstance(promised, str):
+            said = "the same" if used == promised else "another one"
+            message = f"{kind}: {name} '{promised}' is promised, the mechanism's is {said}"
+            yield Check(f"{kind}: parameter {name}", used == promised, message)
+            continue
         passed = is_number(used) and used == promised
         shown = f"{used:g}" if is_number(used) else "not a number"
         message = f"{kind}: {name} = {promised:g} is promised, the mechanism's {name} is {shown}"
         yield Check(f"{kind}: parameter {name}", passed, message, promised, used if is_number(used) else None)
-    for name in _CHOICES:
-        promised = getattr(promise.guarantee, name, None)
-        if promised is None or name not in claims.parameters:
-            continue
-        passed = claims.parameters[name] == promised
-        said = "the same" if passed else "another one"
-        yield Check(
-            f"{kind}: parameter {name}", passed, f"{kind}: {name} '{promised}' is promised, the mechanism's is {said}"
-        )
 
 
 def check_audited(promise: Promise, found: float) -> Check:

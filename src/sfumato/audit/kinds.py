@@ -1,0 +1,87 @@
+"""How the audit judges each kind of guarantee: its entries in a manifest, and how its level is measured.
+
+A module that measures a guarantee says so itself, by :func:`judge` beside the measuring; ``levels`` loads these
+modules. This is the audit's own account of a guarantee, written apart from the one in ``guarantees``, of which it takes
+the promised data only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.audit.beside import Beside
+    from sfumato.audit.checks import Check, Unchecked
+    from sfumato.audit.claims import Claims
+    from sfumato.audit.columns import AnyTable, Columns
+
+CROWD: Mapping[str, Any] = {"k": "crowd", "columns": ["text"]}
+"""Entries of a guarantee of at least k rows."""
+LEFT_OUT: Mapping[str, Any] = {"protected?": ["text"]}
+"""Entry of a guarantee that may be over some of the quasi-identifiers only."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """What the audit has been given beside a promise."""
+
+    claims: Claims
+    original: Columns | None
+    beside: Beside | None
+    has_roles: bool
+    """Whether the role of every column of the original was declared."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How a kind of guarantee is judged.
+
+    Parameters
+    ----------
+    form : mapping
+        Its own entries in a manifest and their types, in the words of :mod:`sfumato.audit.manifest_form`.
+    parameters : tuple of str
+        Entries that a mechanism may have as parameters of the same name: they must be the same. The first is the level.
+    on_release : callable or None
+        Measures the level on the released table alone.
+    beside_original : callable or None
+        Measures the level on the release beside its original. Without either function a promise is one about how a
+        release came about, see :mod:`sfumato.audit.construction`.
+    by_counts : bool
+        Whether counts of distinct released rows are enough, so that it can be judged out of core and on a cluster.
+    is_about_fitting_rows : bool
+        Whether it is about which released rows fit which original ones.
+    above_zero : tuple of str
+        Entries that must be above 0 where they are given, which the constructor does not check.
+    further : callable or None
+        Further checks of the promise, before its level is measured.
+    """
+
+    form: Mapping[str, Any]
+    parameters: tuple[str, ...] = ()
+    on_release: Callable[[Any, AnyTable], float] | None = None
+    beside_original: Callable[[Any, Beside], float] | None = None
+    by_counts: bool = False
+    is_about_fitting_rows: bool = False
+    above_zero: tuple[str, ...] = ()
+    further: Callable[[Any, Around], Iterator[Check | Unchecked]] | None = None
+
+
+JUDGED: dict[str, Judging] = {}
+"""Every kind that the audit can judge; what is not here is refused."""
+
+
+def judge(kind: str, judging: Judging) -> None:
+    """Say how a kind of guarantee is judged.
+
+    Raises
+    ------
+    TypeError
+        If that was said already: the later one would silently judge by other rules.
+    """
+    if kind in JUDGED:
+        problem = f"how '{kind}' is judged is said twice"
+        raise TypeError(problem)
+    JUDGED[kind] = judging
