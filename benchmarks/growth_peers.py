@@ -85,11 +85,12 @@ def levels(loaded: Any) -> Any:
     """Count once, measure three times."""
     from sfumato.counting.classes import class_value_counts
     from sfumato.measures.anonymity import anonymity_level
-    from sfumato.measures.diversity import distinct_diversity_level, t_closeness
+    from sfumato.measures.diversity import distinct_diversity_by_class, t_closeness
 
     table, _ = loaded
     counts = class_value_counts(table, quasi_identifiers(table), "illness")
-    return [anonymity_level(counts.class_sizes), distinct_diversity_level(counts), t_closeness(counts)]
+    diversity = int(distinct_diversity_by_class(counts).min())
+    return [anonymity_level(counts.class_sizes), diversity, t_closeness(counts)]
 
 
 def levels_with_pycanon(loaded: Any) -> Any:

@@ -39,7 +39,9 @@ class LargeGroups(Mondrian):
         """Add the promise."""
         made = super().release(table, progress=progress)
         entry = promise(5.0).to_dict() | {"statement": promise(5.0).describe(), "audited": None}
-        return made.with_manifest(guarantees=(*made.manifest.guarantees, entry))
+        mechanism = made.manifest.mechanism
+        used = {**mechanism, "parameters": {**mechanism["parameters"], "m": 5.0}}
+        return made.with_manifest(guarantees=(*made.manifest.guarantees, entry), mechanism=used)
 
 
 def main() -> None:

@@ -13,10 +13,10 @@ import pytest
 
 import sfumato
 from sfumato.collaboration.config import load_party_config
-from sfumato.collaboration.keys import make_keys, make_party
+from sfumato.collaboration.keys import make_keys
 from sfumato.collaboration.party import ALL_READY, READY
 from sfumato.reaudit import audit_published
-from unit.collaboration.groups import Group, Nursery
+from unit.collaboration.groups import Group, Nursery, make_party
 
 BAD = "cid"
 HONEST = ("ann", "bob")

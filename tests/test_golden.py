@@ -34,7 +34,7 @@ def test_public_names_words_and_exit_codes_are_the_frozen_ones():
 
 def test_every_mechanism_is_frozen_wherever_it_works():
     assert sorted(SETTINGS) == [one["name"] for one in public_names()["mechanisms"]]
-    for home in ("memory", "out_of_core"):
+    for home in ("memory", "out_of_core", "spark"):
         assert sorted(frozen.read(home)) == sorted(case.name for case in cases(home))
     assert set(ON_SPARK) <= set(SETTINGS)
     assert {mechanism for _, mechanism, _ in ENDLESS} <= set(SETTINGS)

@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).parents[1] / "src" / "sfumato"
 
 LAYERS = [
@@ -74,24 +72,38 @@ def layer_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_upward(path):
-    own = LAYERS.index(layer_of(path))
-    for layer in imported_layers(path):
-        assert layer in LAYERS, f"{path.name} imports {layer}, which is in no layer"
-        assert LAYERS.index(layer) <= own
+def test_imports_point_upward():
+    """Every layer that a module imports is in the list, and none comes after its own."""
+    wrong = []
+    for path in MODULES:
+        allowed = LAYERS[: LAYERS.index(layer_of(path)) + 1]
+        wrong += [
+            f"{path.relative_to(PACKAGE)} imports {layer}" for layer in imported_layers(path) if layer not in allowed
+        ]
+
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if layer_of(p) == "audit"], ids=lambda path: path.name)
-def test_audit_shares_no_code_with_what_it_judges(path):
-    assert set(imported_layers(path)) <= AUDIT_MAY_USE
+AUDIT = [path for path in MODULES if layer_of(path) == "audit"]
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if layer_of(p) == "audit"], ids=lambda path: path.name)
-def test_audit_takes_of_a_guarantee_its_data_and_no_words_or_forms(path):
+def test_audit_shares_no_code_with_what_it_judges():
+    wrong = {path.name: others for path in AUDIT if (others := set(imported_layers(path)) - AUDIT_MAY_USE)}
+
+    assert AUDIT
+    assert wrong == {}
+
+
+def test_audit_takes_of_a_guarantee_its_data_and_no_words_or_forms():
     """How a guarantee looks in a manifest and what it means the audit says for itself."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    sources = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert not sources & {"sfumato.guarantees.base", "sfumato.guarantees.forms"}
-    taken = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert not taken & {"form_field", "asked_as", "left_open", "not_promised"}
+    others = {"sfumato.guarantees.base", "sfumato.guarantees.forms"}
+    words = {"form_field", "asked_as", "left_open", "not_promised"}
+    wrong = {}
+    for path in AUDIT:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        sources = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        taken = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        if found := sources & others | taken & words:
+            wrong[path.name] = found
+
+    assert wrong == {}

@@ -127,10 +127,10 @@ def _in_memory(group: Any, kind: str, place: int, random_: random.Random) -> str
     """Run a session of threads with a fault; gives how it ended."""
     from sfumato.collaboration import party
     from sfumato.collaboration.config import load_party_config
-    from sfumato.collaboration.memory_channel import LocalNetwork
     from sfumato.collaboration.plan import Plan
     from sfumato.collaboration.session import Session
     from sfumato.errors import SfumatoError
+    from unit.collaboration.memory_channel import LocalNetwork
 
     fault = _Fault(kind, place, random_)
     network = fault.network = LocalNetwork(group.names, interfere=fault)

@@ -121,7 +121,7 @@ class Needs(StrEnum):
     COUNTS_OR_SAMPLE = "counts or a sample"
     """Distinct rows or, where these are too many, a sample: :class:`sfumato.large.fitted.FittedMechanism`."""
     SAMPLE = "a sample"
-    """A sample of the rows: :class:`sfumato.large.sampled.SampleMechanism`."""
+    """A sample of the rows: :class:`sfumato.large.sampled.SampleMechanism`. All it may promise is a ``BreachBound``."""
     FEATURE_COUNTS = "counts of features"
     """Distinct rows of binary features: :class:`sfumato.large.features.PatternMechanism`."""
 

@@ -91,31 +91,28 @@ _AGREED = record(
         "missing": _TEXTS,
     },
 )
-_PARAMETERS = record(
-    {},
-    {
-        **dict.fromkeys(("k", "r", "n_features", "n_folds", "n_random_orders", "min_samples_leaf"), COUNT),
-        **dict.fromkeys(("n_beside_sensitive",), COUNT),
-        **dict.fromkeys(("n_slices", "random_state"), _COUNT_OR_NULL),
-        **dict.fromkeys(("l", "t", "c", "max_unique_fraction"), _NUMBER_OR_NULL),
-        **dict.fromkeys(("epsilon", "max_breach_increase", "min_privacy_gain", "max_suppressed_fraction"), NUMBER),
-        **dict.fromkeys(("max_false_fraction", "threshold", "max_seconds", "time_budget"), NUMBER),
-        **dict.fromkeys(("max_performance_loss",), _NUMBER_OR_NULL),
-        **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), TRUTH),
-        **dict.fromkeys(("variant", "distance", "attacker", "learner", "metric", "calibration", "loss"), TEXT),
-        **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), TEXT),
-        **dict.fromkeys(("split", "on_infeasible", "gain_correction"), TEXT),
-        **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
-        "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
-        "reveals": TEXT,
-        "hierarchies": {"oneOf": [{"type": "null"}, _TEXTS]},
-        "weights": {"oneOf": [TEXT, _NUMBERS, named(NUMBER)]},
-        "binarize": {"oneOf": [_TEXT_OR_NULL, _PLAN]},
-        "agreed": _AGREED,
-        "shared_schema_sha256": _HASH,
-        "session": record({"id": TEXT, "mode": TEXT, "parties": named(TEXT)}),
-    },
-)
+_PARAMETERS: dict[str, Form] = {
+    **dict.fromkeys(("k", "r", "n_features", "n_folds", "n_random_orders", "min_samples_leaf"), COUNT),
+    **dict.fromkeys(("n_beside_sensitive",), COUNT),
+    **dict.fromkeys(("n_slices", "random_state"), _COUNT_OR_NULL),
+    **dict.fromkeys(("l", "t", "c", "max_unique_fraction"), _NUMBER_OR_NULL),
+    **dict.fromkeys(("epsilon", "max_breach_increase", "min_privacy_gain", "max_suppressed_fraction"), NUMBER),
+    **dict.fromkeys(("max_false_fraction", "threshold", "max_seconds", "time_budget"), NUMBER),
+    **dict.fromkeys(("max_performance_loss",), _NUMBER_OR_NULL),
+    **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), TRUTH),
+    **dict.fromkeys(("variant", "distance", "attacker", "learner", "metric", "calibration", "loss"), TEXT),
+    **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), TEXT),
+    **dict.fromkeys(("split", "on_infeasible", "gain_correction"), TEXT),
+    **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
+    "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
+    "reveals": TEXT,
+    "hierarchies": {"oneOf": [{"type": "null"}, _TEXTS]},
+    "weights": {"oneOf": [TEXT, _NUMBERS, named(NUMBER)]},
+    "binarize": {"oneOf": [_TEXT_OR_NULL, _PLAN]},
+    "agreed": _AGREED,
+    "shared_schema_sha256": _HASH,
+    "session": record({"id": TEXT, "mode": TEXT, "parties": named(TEXT)}),
+}
 
 _UTILITY = record(
     {},
@@ -264,7 +261,7 @@ _SCHEMA: Form = {
                     "columns": list_of(_COLUMN),
                 }
             ),
-            "mechanism": record({"name": _WORD, "parameters": _PARAMETERS, "seed": _COUNT_OR_NULL}),
+            "mechanism": {},  # see schema(): the level of every guarantee may be a parameter
             "missing": record(
                 {"tokens": _TEXTS}, {"rows": word("kept", "dropped"), "n_dropped": COUNT, "columns": named(_TEXTS)}
             ),
@@ -272,7 +269,7 @@ _SCHEMA: Form = {
             "dropped_columns": _TEXTS,
             "recodings": list_of(_RECODING),
             "suppressed_rows": COUNT,
-            "guarantees": list_of({"oneOf": []}),  # of every guarantee that is known: put in by schema()
+            "guarantees": {},  # see schema(): of every guarantee that is known
             "evidence": _EVIDENCE,
             "versions": record({}, dict.fromkeys(_PACKAGES, _VERSION)),
             "perturbation": _PERTURBATION,
@@ -290,7 +287,9 @@ def schema() -> Form:
 @lru_cache(maxsize=4)
 def _schema_with(guarantees: tuple[type[Guarantee], ...]) -> Form:
     forms = list_of({"oneOf": [form_of_guarantee(guarantee) for guarantee in guarantees]})
-    return {**_SCHEMA, "properties": {**_SCHEMA["properties"], "guarantees": forms}}
+    levels = {name: _NUMBER_OR_NULL for name in (g.level.name for g in guarantees) if name not in _PARAMETERS}
+    mechanism = record({"name": _WORD, "parameters": record({}, _PARAMETERS | levels), "seed": _COUNT_OR_NULL})
+    return {**_SCHEMA, "properties": {**_SCHEMA["properties"], "mechanism": mechanism, "guarantees": forms}}
 
 
 def schema_of_version(version: int) -> Form:

@@ -100,18 +100,6 @@ def edit_project(path: str | Path, changes: ProjectChanges) -> Project:
     return project
 
 
-def edited(text: str, changes: ProjectChanges) -> str:
-    r"""Change the text of a project file.
-
-    Examples
-    --------
-    >>> text = '[columns]\nage = { role = "other", kind = "numeric" }  # a guess'
-    >>> edited(text, ProjectChanges(roles={"age": Role.QUASI_IDENTIFIER})).splitlines()[1]
-    'age = { role = "quasi-identifier", kind = "numeric" }  # a guess'
-    """
-    return _edited(Path("the project file"), text.encode(), changes)[0]
-
-
 def _edited(path: Path, raw: bytes, changes: ProjectChanges) -> tuple[str, dict[str, Any]]:
     """Change the text of a project file; returned with what it then says."""
     content = parse_toml(path, raw)

@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from spark.loopback_cluster import Cluster, why_no_cluster
+from spark.loopback_cluster import SMALL, why_no_cluster
 from tests.golden import frozen, inputs
 from tests.golden.public_names import public_names
-from tests.golden.releases import ADULT, DEMO, DEMO_FLAGS, PU1, PU1_TABLE, cases, made
+from tests.golden.releases import ADULT, DEMO, DEMO_FLAGS, PU1, PU1_TABLE, cases, made, made_on_spark
 
 HOMES = ("memory", "out_of_core", "spark")
 
@@ -75,13 +75,28 @@ def _made(
     if reason:
         _say_left_out(f"Spark: {reason}", is_error=needs_it)
         return None
-    with tempfile.TemporaryDirectory() as scratch:
-        cluster = Cluster(Path(scratch))
-        try:
-            cluster.make_whole()
-            return {case.name: made(case, folder, cluster.url) for case in cases(home, tables)}
-        finally:
-            cluster.stop()
+    with _spark() as session:
+        return {case.name: made_on_spark(case, folder, session) for case in cases(home, tables)}
+
+
+@contextlib.contextmanager
+def _spark() -> Iterator[Any]:
+    """Open a session with Spark inside its driver: two threads, no workers."""
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": SMALL,
+    }
+    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def _say_left_out(what: str, *, is_error: bool) -> None:

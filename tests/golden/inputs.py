@@ -9,7 +9,7 @@ import csv
 import gzip
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -45,38 +45,40 @@ _DEMO_PERSON = ("age", "sex", "marital_status", "insurance")
 
 @dataclass(frozen=True)
 class Input:
-    """A table to release: its name among the goldens, its file and the options that say what its columns are."""
+    """A table to release: its name among the goldens, its file, and its columns by role; no roles are guessed."""
 
     name: str
     file: str
-    quasi_identifiers: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    columns: Mapping[str, tuple[str, ...]]
 
     @property
-    def roles(self) -> tuple[str, ...]:
-        """Options that give every column a role."""
-        named = ("--quasi-identifiers", ",".join(self.quasi_identifiers)) if self.quasi_identifiers else ()
-        return (*named, *self.others)
+    def options(self) -> list[str]:
+        """Roles as options of the command line."""
+        flags = {role: f"--{role}" + ("s" if role.endswith("identifier") else "") for role in self.columns}
+        return [part for role, names in self.columns.items() for part in (flags[role], ",".join(names))]
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Roles by column."""
+        return {name: role for role, names in self.columns.items() for name in names}
 
 
+_OUTCOME = {"sensitive": ("discharge_diagnosis",), "target": ("readmitted",)}
+_KNOWN_OF_ADULT = tuple(name for name in _ADULT_PLACES if name not in ("occupation", "salary"))
 _WORDS = tuple(f"w{i}" for i in range(PU1_COLUMNS))
 DEMO = Input(
     "demo",
     "demo.csv",
-    (*_DEMO_PERSON, *_DEMO_FLAGS),
-    ("--identifiers", "patient_id", "--sensitive", "discharge_diagnosis", "--target", "readmitted"),
+    {"quasi-identifier": (*_DEMO_PERSON, *_DEMO_FLAGS), "identifier": ("patient_id",)} | _OUTCOME,
 )
-DEMO_FLAGS = Input(
-    "demo-flags", "demo-flags.csv", _DEMO_FLAGS, ("--sensitive", "discharge_diagnosis", "--target", "readmitted")
-)
+DEMO_FLAGS = Input("demo-flags", "demo-flags.csv", {"quasi-identifier": _DEMO_FLAGS} | _OUTCOME)
 ADULT = Input(
     "adult",
     "adult.csv",
-    tuple(name for name in _ADULT_PLACES if name not in ("occupation", "salary")),
-    ("--sensitive", "occupation", "--target", "salary"),
+    {"quasi-identifier": _KNOWN_OF_ADULT, "sensitive": ("occupation",), "target": ("salary",)},
 )
-PU1 = Input("pu1", "pu1.svm")
-PU1_TABLE = Input("pu1-table", "pu1.csv", _WORDS, ("--sensitive", "asked", "--target", "spam"))
+PU1 = Input("pu1", "pu1.svm", {})
+PU1_TABLE = Input("pu1-table", "pu1.csv", {"quasi-identifier": _WORDS, "sensitive": ("asked",), "target": ("spam",)})
 
 
 def write_demo(folder: Path) -> None:

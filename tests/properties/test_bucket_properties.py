@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matching_buckets import sliced_diversity_level
 from sfumato.audit.buckets import check_buckets, measure_diversity, measure_size
 from sfumato.audit.columns import Columns
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.recoding.anatomy import Anatomy, anatomize, two_tables
-from sfumato.recoding.matching_buckets import sliced_diversity_level
 from sfumato.recoding.slicing import Slicer
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table

@@ -13,14 +13,10 @@ from sfumato.counting.cells import cell_table
 from sfumato.counting.classes import class_size_counts, class_value_counts, equivalence_classes
 from sfumato.counting.contingency import contingency
 from sfumato.measures.anonymity import anonymity_level, at_risk_fraction, average_class_size, discernibility
-from sfumato.measures.diversity import (
-    distinct_diversity_level,
-    entropy_diversity_level,
-    recursive_diversity_level,
-    t_closeness,
-)
+from sfumato.measures.diversity import t_closeness
 from sfumato.measures.information import conditional_entropy_bits, entropy_bits, mutual_information_bits
 from strategies import CategoricalRows, categorical_rows
+from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
 SOURCES = {
     "coded": CategoricalRows.table,

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
+from feasible_sets import improved_set, maximal_feasible_sets
 from sfumato.selection import feasibility, optimal
 from sfumato.selection.branching import clique_bound, heaviest_feasible
 from sfumato.selection.budget import TimeBudget
 from sfumato.selection.exact import ExactContainmentSelector
-from sfumato.selection.feasibility import maximal_feasible_sets, minimal_rare_itemsets
-from sfumato.selection.improvement import heaviest_first, improved_set, shared_by_rows
+from sfumato.selection.improvement import heaviest_first, shared_by_rows
 from sfumato.selection.optimal import OptimalContainmentSelector, heaviest_of_all
 from sfumato.selection.rating import PatternCounts, area_under_curve
 from sfumato.selection.reduction import reduce_table
@@ -29,10 +29,6 @@ AMPLE = 30.0
 
 def as_matrix(rows):
     return as_binary_matrix(np.array(rows, dtype=np.int8).reshape(len(rows), -1))
-
-
-def minimal(sets):
-    return {s for s in sets if not any(other < s for other in sets)}
 
 
 def levels(rows, least=1):
@@ -53,16 +49,6 @@ def weighted_tables(draw):
 
 def heaviest_weight(rows, weights, k):
     return max(sum(int(weights[j]) for j in s) for s in oracles.feasible_sets(rows, k))
-
-
-@pytest.mark.parametrize("lattice_columns", [24, -1], ids=["lattice", "search"])
-@given(table=TABLES, k=LEVELS)
-def test_minimal_rare_itemsets_agree_with_the_definition(lattice_columns, table, k):
-    with patch.object(feasibility, "LATTICE_COLUMNS", lattice_columns):
-        found = minimal_rare_itemsets(as_matrix(table.rows), k)
-
-    assert found.complete
-    assert list(found.sets) == sorted(map(tuple, map(sorted, minimal(oracles.rare_itemsets(table.rows, k)))))
 
 
 @pytest.mark.parametrize("lattice_columns", [24, -1], ids=["lattice", "search"])
@@ -98,17 +84,6 @@ def test_a_limit_is_kept_and_told(lattice_columns, table, k, limit):
     assert some.complete == (len(every.sets) <= limit)
     assert len(some.sets) == min(limit, len(every.sets))
     assert set(some.sets) <= set(every.sets)
-
-
-@pytest.mark.parametrize("lattice_columns", [24, -1], ids=["lattice", "search"])
-@given(table=TABLES, k=LEVELS, max_count=st.integers(0, 3))
-def test_a_largest_number_of_rare_itemsets_is_kept(lattice_columns, table, k, max_count):
-    matrix = as_matrix(table.rows)
-    with patch.object(feasibility, "LATTICE_COLUMNS", lattice_columns):
-        some = minimal_rare_itemsets(matrix, k, max_count)
-
-    assert len(some.sets) <= max(max_count, 1)
-    assert set(some.sets) <= set(minimal_rare_itemsets(matrix, k).sets)
 
 
 @given(weighted_tables(), st.data())

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.guarantees import LDiversity
 from sfumato.learning.criteria import Entropy, Variance
-from sfumato.measures.diversity import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 from sfumato.recoding import cut_rules
 from sfumato.recoding.axes import Axis
 from sfumato.recoding.constraints import DistinctDiversity, EntropyDiversity, RecursiveDiversity, constraint_of
 from sfumato.recoding.cover import Cover, generalize
 from sfumato.recoding.mondrian import mondrian_partition
+from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
 RULES = ("penalty", "median", "gain")
 

@@ -18,12 +18,7 @@ from sfumato.counting.classes import class_value_counts
 from sfumato.counting.same_values import value_numbers
 from sfumato.errors import AuditFailedError, PrivacyNotAchievableError, SfumatoError
 from sfumato.guarantees import LDiversity, TCloseness
-from sfumato.measures.diversity import (
-    distinct_diversity_level,
-    entropy_diversity_level,
-    recursive_diversity_level,
-    t_closeness,
-)
+from sfumato.measures.diversity import t_closeness
 from sfumato.publishing import make_release
 from sfumato.recoding.anatomy import Anatomy
 from sfumato.recoding.gain import GainRecoder
@@ -32,6 +27,7 @@ from sfumato.recoding.mondrian_mechanism import Mondrian
 from sfumato.recoding.slicing import Slicer
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
+from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
 NUMBERS = ["7", "7.0", "07", "7e0", "70E-1", "+7", "\uff17", "-0", "0.0", "-7", "-7.10", "-7.1", ".5", "5.e-1", "1e3"]
 NUMBERS += ["1000", "9007199254740992", "9007199254740993", "0.1", "0.1000000000000000055511151231257827"]

@@ -4,9 +4,13 @@ import pytest
 
 from sfumato.cluster.proposal import check_able_on_cluster
 from sfumato.contract import Mechanism, Needs, needs_of
+from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError
+from sfumato.large.api import release_large
 from sfumato.large.release import check_able
 from sfumato.mechanisms import build_mechanism, registered_mechanisms
+from sfumato.recoding.global_recoding import GlobalRecoder
+from sfumato.table.write import write_table
 
 COUNTS = ("counted_columns", "counted_beside", "occurring_columns", "release_cells")
 METHODS = {
@@ -27,6 +31,22 @@ class Counting(Mechanism):
 
     def release(self, table, *, progress=None):
         raise NotImplementedError
+
+
+class Wrapped(Mechanism):
+    """Global recoding by another class, which is none of ours."""
+
+    mechanism_name = "wrapped"
+    needs = Needs.COUNTS
+
+    def __init__(self, k=5):
+        self.k = k
+        self._own = GlobalRecoder(k=k)
+        self.counted_columns, self.counted_beside = self._own.counted_columns, self._own.counted_beside
+        self.occurring_columns, self.release_cells = self._own.occurring_columns, self._own.release_cells
+
+    def release(self, table, *, progress=None):
+        return self._own.release(table, progress=progress)
 
 
 class OnlyReleases:
@@ -73,6 +93,18 @@ def test_the_declaration_is_enough_to_be_let_in():
 
     assert check_able(counting) is check_able(build_mechanism("gain-recoding", {}))
     assert check_able_on_cluster(counting) is counting
+
+
+def test_another_class_with_the_same_methods_releases_the_same_bytes_out_of_core(tmp_path):
+    table = admissions(n_rows=200).keep(["age", "sex", "insurance", "readmitted"])
+    with (tmp_path / "in.csv").open("wb") as file:
+        write_table(table, file, "csv")
+    roles = {"age": "quasi-identifier", "sex": "quasi-identifier", "insurance": "quasi-identifier"}
+    for name, mechanism in (("own.csv", GlobalRecoder(k=4)), ("other.csv", Wrapped(k=4))):
+        done = release_large(tmp_path / "in.csv", mechanism, tmp_path / name, roles=roles | {"readmitted": "target"})
+        assert done.audit.passed
+
+    assert (tmp_path / "own.csv").read_bytes() == (tmp_path / "other.csv").read_bytes()
 
 
 def test_an_object_that_declares_nothing_needs_all_rows():

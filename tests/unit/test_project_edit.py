@@ -3,6 +3,7 @@
 import multiprocessing
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.project import load_project, parse_toml, project_of, toml_text
-from sfumato.project_edit import ProjectChanges, edit_project, edited
+from sfumato.project_edit import ProjectChanges, _edited, edit_project
 from sfumato.schema import Column, Kind, Role
 
 PROJECT = """# first line, by hand
@@ -111,6 +112,11 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=5,
 )
+
+
+def edited(text, changes):
+    """Text of a project file with changes."""
+    return _edited(Path("the project file"), text.encode(), changes)[0]
 
 
 def loaded(text, tmp_path):

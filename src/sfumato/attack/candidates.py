@@ -21,7 +21,6 @@ from sfumato.errors import SchemaError
 
 Ids = NDArray[np.int64]
 Codes = NDArray[np.int32] | NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 _NO_CELL = -1
 _WORD_BITS = 64

@@ -34,7 +34,7 @@ from sfumato.attack.matching import match
 from sfumato.audit.values import ranks
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, ManifestError
 from sfumato.manifest import AnyTable
-from sfumato.measures.disclosure import information_for_reidentification
+from sfumato.measures.disclosure import information_for_reidentification, total_information
 from sfumato.recoding.base import GENERALIZED
 from sfumato.schema import Column, Kind, Role
 from sfumato.table.coding import Table
@@ -94,7 +94,7 @@ class Linkage:
     @property
     def information(self) -> Numbers:
         """Total information for disclosing the person (TIDI), in bits; small is risky."""
-        return self.granularity + self.reidentification
+        return total_information(self.granularity, self.candidates)
 
     @property
     def n_reidentified(self) -> int:

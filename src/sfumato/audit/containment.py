@@ -66,13 +66,6 @@ class _Patterns:
         return int(self.n_rows_with[words[at] * 64 + place].sum())
 
 
-def row_containment(columns: Columns, names: Sequence[str]) -> Counts:
-    """AC(e) of every row: how many rows, itself included, have all its ones (Definition 4 of [kAC17]_)."""
-    patterns = _Patterns(_ones(columns, names), columns.row_counts)
-    levels = [patterns.n_rows_in(patterns.including(p)) for p in range(len(patterns.n_rows_with))]
-    return np.array(levels, dtype=np.int64)[patterns.of_row]
-
-
 def containment_level(columns: Columns, names: Sequence[str]) -> int:
     """AC(D), the smallest AC(e); no columns gives the number of rows, no rows give 0, which keeps no promise.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from sfumato.audit.kinds import JUDGED, Judging
 from sfumato.errors import ManifestError, ManifestRefusedError
+from sfumato.guarantees import GUARANTEES
 from sfumato.schema import Kind, Role
 
 STRICT_VERSION = 2
@@ -348,7 +349,13 @@ def _form_of(found: Any, form: Any) -> Any:
         if not isinstance(word, str) or word not in form.own:
             return None
         return form.record(word)
-    return form
+    return form | _levels_as_parameters() if form is _PARAMETERS else form
+
+
+def _levels_as_parameters() -> dict[str, str]:
+    """Give the forms of parameters that are levels of guarantees, so far as they are not listed."""
+    levels = [JUDGED[kind].parameters[0] for kind in GUARANTEES if kind in JUDGED and JUDGED[kind].parameters]
+    return {f"{name}?": "number?" for name in levels if f"{name}?" not in _PARAMETERS}
 
 
 def _is_meant(found: Any, form: Any) -> bool:

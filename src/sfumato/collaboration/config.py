@@ -18,7 +18,6 @@ from sfumato.collaboration.session import checked_roster
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.project import toml_text
 
-CONFIG_NAME = "party.toml"
 ROUND_SECONDS = 60.0
 START_SECONDS = 300.0
 

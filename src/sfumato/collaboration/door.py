@@ -130,11 +130,6 @@ class Door:
         self._guests: dict[_Guest, None] = {}
         self._resting: asyncio.TimerHandle | None = None
 
-    @property
-    def n_unfinished(self) -> int:
-        """Connections without a finished handshake."""
-        return len(self._guests)
-
     async def open(self, host: str, port: int) -> None:
         """Listen on all addresses of a host; raises ``OSError``."""
         loop = asyncio.get_running_loop()

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from sfumato.atomic import check_writable, write_atomically
-from sfumato.collaboration.certificates import check_authority, check_key, check_name
-from sfumato.errors import InputError, InvalidParameterError
+from sfumato.collaboration.certificates import check_name
+from sfumato.errors import InvalidParameterError
 
 AUTHORITY_NAME = "authority"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -78,7 +78,7 @@ def make_keys(
         raise InvalidParameterError("names", problem, allowed=f"different names, none of them '{AUTHORITY_NAME}'")
     files = {name: _free_files(folder, name, force=force) for name in [AUTHORITY_NAME, *parties]}
     alternatives = {name: _host_names((hosts or {}).get(name, ())) for name in parties}
-    period = _period(valid_days, None)
+    period = _period(valid_days)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _authority_certificate(authority_key, period)
     _write(files[AUTHORITY_NAME], authority, authority_key, force=force)
@@ -86,39 +86,6 @@ def make_keys(
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _party_certificate(name, key, alternatives[name], period, authority, authority_key)
         _write(files[name], certificate, key, force=force)
-    return files
-
-
-def make_party(
-    folder: Path,
-    name: str,
-    *,
-    authority: KeyFiles,
-    hosts: Iterable[str] = (),
-    valid_days: int = 90,
-    starts: datetime | None = None,
-    force: bool = False,
-) -> KeyFiles:
-    """Make the certificate of one more party, or a new one for a party, with an authority that exists.
-
-    Parameters are as in :func:`make_keys`; ``starts`` is when the certificate begins to be valid, now if None.
-
-    Raises
-    ------
-    InputError
-        If the authority's files cannot be used.
-    OutputError
-        If a file exists and ``force`` is off.
-    """
-    files = _free_files(folder, name, force=force)
-    signer = check_authority(authority.certificate)
-    signing_key = check_key(authority.key, signer)
-    if not isinstance(signing_key, ec.EllipticCurvePrivateKey):
-        problem = "the authority's key is not one of an elliptic curve"
-        raise InputError(problem, path=authority.key)
-    key = ec.generate_private_key(ec.SECP256R1())
-    period = _period(valid_days, starts)
-    _write(files, _party_certificate(name, key, _host_names(hosts), period, signer, signing_key), key, force=force)
     return files
 
 
@@ -130,10 +97,10 @@ def _free_files(folder: Path, name: str, *, force: bool) -> KeyFiles:
     return files
 
 
-def _period(valid_days: int, starts: datetime | None) -> tuple[datetime, datetime]:
+def _period(valid_days: int) -> tuple[datetime, datetime]:
     if not 1 <= valid_days <= _LONGEST_DAYS:
         raise InvalidParameterError("valid_days", f"got {valid_days}", allowed=f"from 1 to {_LONGEST_DAYS}")
-    begin = starts or datetime.now(UTC)
+    begin = datetime.now(UTC)
     return begin - _CLOCKS_DIFFER_BY, begin + timedelta(days=valid_days)
 
 

@@ -18,14 +18,14 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sfumato.collaboration.shared_schema import Counts
 from sfumato.errors import InvalidParameterError
-from sfumato.measures.information import entropy_bits, mutual_information_bits
+from sfumato.measures.information import entropy_bits, most_entropy_bits, mutual_information_bits
 
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-9, 1e9
 _DECIMALS = 9  # trade-offs that agree to so many are ties, so that all parties find the same order on any machine
@@ -92,11 +92,6 @@ def check_weights(weights: Sequence[float]) -> TradeoffWeights:
         allowed = f"two numbers, for utility and privacy, 0 or from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}, not both 0"
         raise InvalidParameterError("weights", "got others", allowed=allowed)
     return TradeoffWeights(*numbers)
-
-
-def most_entropy_bits(n_values: Iterable[int]) -> float:
-    r"""Largest entropy that a table with columns of so many values can have, :math:`M_D = \sum_j \log_2|A_j|`."""
-    return math.fsum(math.log2(n) for n in n_values)
 
 
 def gains_of_removal(order: Sequence[str], counts: Mapping[str, Counts]) -> tuple[float, ...]:

@@ -25,7 +25,7 @@ parties, since it shares sums only; here secrets are multiplied, which needs an 
 follow the protocol; one that sends wrong numbers can spoil the result.
 
 *How exact.* Tables are rounded to whole multiples of 2^-32, so that n times the trade-off of a feature is wrong by at
-most half a multiple for each number in its sum (:func:`tradeoff_error`). Features whose trade-offs differ by less than
+most half a multiple for each number in its sum. Features whose trade-offs differ by less than
 their two errors may change places; features with the same counts stay in the order given. Gains are rounded to
 multiples of 2^-40: none that reaches its threshold is turned down, and one that misses it by less than 2^-39 times the
 number of features may pass.
@@ -51,10 +51,9 @@ from sfumato.collaboration.agreement import check_threshold
 from sfumato.collaboration.contract import Channel
 from sfumato.collaboration.mpyc_channel import Accuse, compute_together
 from sfumato.collaboration.mpyc_runtime import ChannelRuntime
-from sfumato.collaboration.scores import EVEN, check_weights, feature_entropy_bits, most_entropy_bits
+from sfumato.collaboration.scores import EVEN, check_weights, feature_entropy_bits
 from sfumato.collaboration.selection_tables import (
     GAIN_BITS,
-    TABLE_BITS,
     Prepared,
     Question,
     Residues,
@@ -63,18 +62,7 @@ from sfumato.collaboration.selection_tables import (
 )
 from sfumato.collaboration.shared_schema import Counts
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
-
-
-def tradeoff_error(n_values: int, n_classes: int, n_rows: int) -> float:
-    """Largest error of a feature's trade-off.
-
-    Examples
-    --------
-    >>> tradeoff_error(n_values=3, n_classes=22, n_rows=339) < 1e-10
-    True
-    """
-    n_rounded = n_values * n_classes + 2 * n_values + 1
-    return n_rounded / 2.0 ** (TABLE_BITS + 1) / n_rows
+from sfumato.measures.information import most_entropy_bits
 
 
 def select_only(

@@ -1,4 +1,4 @@
-"""Counting on binary tables: row sets as packed words, equal rows, and containment counts.
+"""Counting on binary tables: row sets as packed words, ones by class, equal rows, and which rows include which.
 
 Nothing here builds an n × n matrix; memory stays proportional to the number of ones.
 """
@@ -31,20 +31,6 @@ def pack_rows(rows: NDArray[np.int32], n_rows: int) -> Words:
     bits = np.zeros(-(-max(n_rows, 1) // WORD_BITS) * WORD_BITS, dtype=np.uint8)
     bits[rows] = 1
     return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
-
-
-def popcount(words: Words) -> int:
-    """Count the ones in packed words."""
-    return int(np.bitwise_count(words).sum())
-
-
-def support(matrix: sp.csc_matrix, features: NDArray[np.intp] | list[int]) -> int:
-    """Count the rows that have a one in every one of these features."""
-    n_rows = matrix.shape[0]
-    common = pack_rows(np.arange(n_rows, dtype=np.int32), n_rows)
-    for feature in features:
-        common &= pack_rows(rows_with(matrix, int(feature)), n_rows)
-    return popcount(common)
 
 
 def rows_with(matrix: sp.csc_matrix, feature: int) -> NDArray[np.int32]:
@@ -133,48 +119,12 @@ def _rows_as_bytes(ones: sp.csr_matrix | sp.csc_matrix) -> pa.Array:
     return pa.Array.from_buffers(pa.large_binary(), rows.shape[0], [None, pa.py_buffer(ends), pa.py_buffer(numbers)])
 
 
-class Inclusion:
-    """Which distinct rows of a binary matrix include which: the ones of one are among the ones of the other."""
-
-    def __init__(self, matrix: sp.spmatrix) -> None:
-        self.distinct = distinct_rows(matrix)
-        self._patterns = sp.csr_matrix(matrix)[self.distinct.representatives]
-        self._by_feature = sp.csc_matrix(self._patterns)
-        self._n_patterns_with = np.diff(self._by_feature.indptr)
-        self._wanted = np.zeros(self._patterns.shape[1], dtype=np.int64)
-
-    def including(self, pattern: int) -> NDArray[np.integer]:
-        """Distinct rows that include a distinct row, itself among them; those with its rarest feature are tried."""
-        indptr, indices = self._patterns.indptr, self._patterns.indices
-        features = indices[indptr[pattern] : indptr[pattern + 1]]
-        if not len(features):
-            return np.arange(len(indptr) - 1)
-        candidates = rows_with(self._by_feature, int(features[np.argmin(self._n_patterns_with[features])]))
-        places, owner = positions_in(indptr[candidates], indptr[candidates + 1])
-        self._wanted[features] = 1
-        shared = np.bincount(owner, weights=self._wanted[indices[places]], minlength=len(candidates))
-        self._wanted[features] = 0
-        found: NDArray[np.integer] = candidates[shared == len(features)]
-        return found
-
-
 def positions_in(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """All positions of several ranges one after the other, and which range each belongs to."""
     lengths = ends - starts
     owner = np.repeat(np.arange(len(lengths)), lengths)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return np.repeat(starts, lengths) + within, owner
-
-
-def containment_counts(matrix: sp.spmatrix) -> Counts:
-    """AC(e) for every row: the number of rows, itself included, whose ones include all of its own.
-
-    Definition 4 of [kAC17]_. A row without ones is contained in every row.
-    """
-    inclusion = Inclusion(matrix)
-    counts = inclusion.distinct.counts
-    levels = np.array([counts[inclusion.including(i)].sum() for i in range(len(counts))], dtype=np.int64)
-    return levels[inclusion.distinct.inverse]
 
 
 def all_included(asked: Words, targets: Words) -> bool:

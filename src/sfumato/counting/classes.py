@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,19 +27,6 @@ class EquivalenceClasses:
 
     def __repr__(self) -> str:
         return f"EquivalenceClasses({len(self.sizes):,} classes, {self.n_rows:,} rows)"
-
-    @classmethod
-    def from_size_counts(cls, size_counts: Mapping[int, int]) -> EquivalenceClasses:
-        """Classes, smallest first, from how many there are of each size.
-
-        Examples
-        --------
-        >>> EquivalenceClasses.from_size_counts({1: 2, 5: 1}).sizes.tolist()
-        [1, 1, 5]
-        """
-        sizes = np.array(sorted(size_counts), dtype=np.int64)
-        repeats = np.array([size_counts[int(size)] for size in sizes], dtype=np.int64)
-        return cls(np.repeat(sizes, repeats), int(sizes @ repeats))
 
 
 def equivalence_classes(source: Countable, columns: Sequence[str], engine: Engine | None = None) -> EquivalenceClasses:
@@ -84,7 +71,10 @@ class ClassValueCounts:
     ----------
     class_index, value_code, count : arrays of the same length
         Sorted by class, then by value; ``count`` is at least 1 and every class occurs. Codes ascend as values do.
-    n_classes, n_values : int
+    class_sizes : int64 array
+        Rows of each class.
+    value_totals : int64 array
+        How often each value occurs in the rows that classes are compared with: the whole table, or those released.
     spelled : ClassValueCounts or None
         The same with every spelling as a value of its own, where some value has several.
     """
@@ -92,12 +82,27 @@ class ClassValueCounts:
     class_index: NDArray[np.int64]
     value_code: NDArray[np.int64]
     count: NDArray[np.int64]
-    n_classes: int
-    n_values: int
+    class_sizes: NDArray[np.int64]
+    value_totals: NDArray[np.int64]
     spelled: ClassValueCounts | None = None
 
     def __repr__(self) -> str:
         return f"ClassValueCounts({self.n_classes:,} classes, {self.n_values:,} values, {self.n_rows:,} rows)"
+
+    @classmethod
+    def of(
+        cls,
+        class_index: NDArray[np.int64],
+        value_code: NDArray[np.int64],
+        count: NDArray[np.int64],
+        n_classes: int,
+        n_values: int,
+    ) -> ClassValueCounts:
+        """Add up what classes and values have."""
+        sizes, totals = np.zeros(n_classes, dtype=np.int64), np.zeros(n_values, dtype=np.int64)
+        np.add.at(sizes, class_index, count)
+        np.add.at(totals, value_code, count)
+        return cls(class_index, value_code, count, sizes, totals)
 
     @classmethod
     def from_cells(cls, cells: CellTable) -> ClassValueCounts:
@@ -106,7 +111,7 @@ class ClassValueCounts:
         starts = np.ones(cells.n_cells, dtype=np.bool_)
         starts[1:] = np.any(codes[1:, :-1] != codes[:-1, :-1], axis=1)
         index = np.cumsum(starts, dtype=np.int64) - 1
-        return cls(index, codes[:, -1].astype(np.int64), cells.counts, int(starts.sum()), cells.n_values[-1])
+        return cls.of(index, codes[:, -1].astype(np.int64), cells.counts, int(starts.sum()), cells.n_values[-1])
 
     @classmethod
     def from_contingency(cls, contingency: ArrayLike) -> ClassValueCounts:
@@ -120,7 +125,7 @@ class ClassValueCounts:
         dense = np.asarray(contingency, dtype=np.int64).T
         dense = dense[dense.sum(axis=1) > 0]
         index, codes = np.nonzero(dense)
-        return cls(index, codes, dense[index, codes], *dense.shape)
+        return cls.of(index, codes, dense[index, codes], *dense.shape)
 
     def renumbered(self, number: NDArray[np.integer]) -> ClassValueCounts:
         """Give the values other numbers, from 0 without gaps, one for each code; values with one number are one."""
@@ -130,7 +135,23 @@ class ClassValueCounts:
         count = np.zeros(len(pairs), dtype=np.int64)
         np.add.at(count, places, self.count)
         index, code = np.divmod(pairs, max(n_values, 1))
-        return ClassValueCounts(index, code, count, self.n_classes, n_values)
+        return ClassValueCounts.of(index, code, count, self.n_classes, n_values)
+
+    def compared_with(self, kept: NDArray[np.bool_]) -> ClassValueCounts:
+        """Compare all classes with the rows of some of them."""
+        here = kept[self.class_index]
+        totals = np.bincount(self.value_code[here], self.count[here], self.n_values).astype(np.int64)
+        return replace(self, value_totals=totals)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_sizes)
+
+    @property
+    def n_values(self) -> int:
+        """Number of values, some of which may not occur."""
+        return len(self.value_totals)
 
     @property
     def n_rows(self) -> int:
@@ -140,24 +161,19 @@ class ClassValueCounts:
     @cached_property
     def class_starts(self) -> NDArray[np.int64]:
         """Where each class begins in the arrays."""
-        return np.searchsorted(self.class_index, np.arange(self.n_classes)).astype(np.int64)
+        begins = np.ones(len(self.class_index), dtype=np.bool_)
+        begins[1:] = self.class_index[1:] != self.class_index[:-1]
+        return np.flatnonzero(begins)
 
     @cached_property
-    def class_sizes(self) -> NDArray[np.int64]:
-        """Number of rows in each class."""
-        return np.add.reduceat(self.count, self.class_starts) if self.n_classes else np.zeros(0, dtype=np.int64)
+    def shares(self) -> NDArray[np.float64]:
+        """Share of each value in its class."""
+        return np.asarray(self.count / self.class_sizes[self.class_index], dtype=np.float64)
 
     @cached_property
     def n_distinct(self) -> NDArray[np.int64]:
         """Number of different values in each class, a missing value counted as one."""
-        return np.diff(self.class_starts, append=len(self.count))
-
-    @cached_property
-    def value_totals(self) -> NDArray[np.int64]:
-        """How often each value occurs in the whole table."""
-        totals = np.zeros(self.n_values, dtype=np.int64)
-        np.add.at(totals, self.value_code, self.count)
-        return totals
+        return np.bincount(self.class_index, minlength=self.n_classes).astype(np.int64)
 
 
 def class_value_counts(

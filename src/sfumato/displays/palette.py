@@ -6,13 +6,11 @@ The colours are those of Okabe and Ito (Color Universal Design, 2008).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 BLACK = "#000000"
 ORANGE = "#E69F00"
 SKY_BLUE = "#56B4E9"
 GREEN = "#009E73"
-YELLOW = "#F0E442"
 BLUE = "#0072B2"
 VERMILION = "#D55E00"
 PURPLE = "#CC79A7"
@@ -30,10 +28,6 @@ class SeriesStyle:
     color: str
     marker: str
     linestyle: str | tuple[int, tuple[int, ...]]
-
-    def of_line(self) -> dict[str, Any]:
-        """Keywords for ``Axes.plot``."""
-        return {"color": self.color, "marker": self.marker, "linestyle": self.linestyle}
 
 
 SERIES = (

@@ -63,11 +63,6 @@ class RiskCurve:
         risks, shares = (1 / size)[::-1], (at_most / at_most[-1])[::-1]
         return cls(tuple(risks.tolist()), tuple(shares.tolist()), int(at_most[-1]))
 
-    def share_at(self, risk: float) -> float:
-        """Share of people whose risk is at least this."""
-        place = int(np.searchsorted(self.risks, risk))
-        return self.shares[place] if place < len(self.shares) else 0.0
-
 
 @dataclass(frozen=True)
 class RiskDisplay(DrawnDisplay):

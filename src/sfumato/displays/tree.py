@@ -107,11 +107,11 @@ class TreeDisplay(DrawnDisplay):
         show_values : bool, default=False
             See :meth:`from_recoder`.
         """
-        from sfumato.measures.disclosure import information_for_reidentification
+        from sfumato.measures.disclosure import total_information
         from sfumato.recoding.error_risk import domain_granularity
 
         granularity = domain_granularity(tree, [axis.as_tree_column() for axis in axes])
-        information = granularity + information_for_reidentification(tree.weights)
+        information = total_information(granularity, tree.weights)
         shown = np.flatnonzero(tree.weights > 0).tolist()
         place_of = {node: place for place, node in enumerate(shown)}
         return cls(

@@ -13,6 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.measures.information import total_entropies_bits
+
 Numbers = NDArray[np.float64]
 
 LARGEST_EXPONENT = 400
@@ -83,7 +85,7 @@ class Entropy:
 
     def impurity(self, sums: Numbers) -> Numbers:
         """Entropy in bits times the rows."""
-        return np.asarray(x_log_x(sums.sum(axis=-1)) - x_log_x(sums).sum(axis=-1))
+        return total_entropies_bits(sums)
 
     def error(self, sums: Numbers) -> Numbers:
         """Rows that are not of the majority class."""
@@ -202,8 +204,3 @@ class Several:
             total = total + (getattr(part, what)(own) / scale if scale > 0 else 0.0)
             start += part.n_statistics
         return total
-
-
-def x_log_x(counts: Numbers) -> Numbers:
-    """Multiply counts by their logarithm to base 2; 0 for 0."""
-    return np.asarray(counts * np.log2(np.maximum(counts, np.finfo(np.float64).tiny)))

@@ -17,7 +17,6 @@ from sfumato.learning.splits import SMALL
 from sfumato.learning.tally import Tally
 from sfumato.learning.tree import LEAF, Tree, TreeColumn
 
-Ids = NDArray[np.int32]
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
 

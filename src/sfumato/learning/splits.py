@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learning.criteria import Criterion, x_log_x
+from sfumato.learning.criteria import Criterion
 from sfumato.learning.tally import Tally, rows_of, starts_of_runs
 from sfumato.learning.tree import TreeColumn
+from sfumato.measures.information import x_log_x
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]

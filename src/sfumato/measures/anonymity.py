@@ -74,11 +74,12 @@ def discernibility(sizes: ArrayLike, n_suppressed: int = 0) -> int:
     return int(counts @ counts) + n_suppressed * n_rows
 
 
-def average_class_size(sizes: ArrayLike, k: int) -> float:
+def average_class_size(sizes: ArrayLike, k: int, n_suppressed: int = 0) -> float:
     r"""Average size of the equivalence classes, in multiples of k: how much larger than needed they are.
 
-    Normalized average class size :math:`C_{AVG} = n / (n_{classes} \cdot k)` of LeFevre et al. (2006).
-    Lower is better; 1 when every class has exactly k rows. An empty table gives 0.
+    Normalized average class size :math:`C_{AVG} = n / (n_{classes} \cdot k)` of LeFevre et al. (2006), with n all rows
+    of the original table, suppressed ones included. Lower is better; 1 when every class has exactly k rows. An empty
+    table gives 0, and suppressed rows without a class count as one.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def average_class_size(sizes: ArrayLike, k: int) -> float:
     """
     _check_k(k)
     counts = _as_sizes(sizes)
-    return int(counts.sum()) / (counts.size * k) if counts.size else 0.0
+    return (int(counts.sum()) + n_suppressed) / (max(counts.size, 1) * k)
 
 
 def _as_sizes(sizes: ArrayLike) -> NDArray[np.int64]:

@@ -61,7 +61,7 @@ def information_for_reidentification(n_rows: ArrayLike) -> Bits:
     return np.where(sizes > 0, np.log2(np.where(sizes > 0, sizes, 1.0)), np.inf)
 
 
-def total_information(domain_shares: ArrayLike, n_rows: ArrayLike) -> Bits:
+def total_information(granularity: ArrayLike, n_rows: ArrayLike) -> Bits:
     r"""Total information for disclosing an individual of a group (TIDI): its background, then the row.
 
     :math:`R(t) = BIG(t) + ICR(t)`, Definition 3 of [ERP19]_. From 0 (one row, whole domains) upward; a small value is
@@ -69,14 +69,15 @@ def total_information(domain_shares: ArrayLike, n_rows: ArrayLike) -> Bits:
 
     Parameters
     ----------
-    domain_shares : array_like, shape (..., n_columns)
-        As in :func:`background_information_granularity`.
+    granularity : array_like, shape (...)
+        :func:`background_information_granularity` of each group.
     n_rows : array_like, shape (...)
         Rows of each group.
 
     Examples
     --------
-    >>> total_information([[0.5], [0.25]], [5, 5]).round(3).tolist()  # nodes 2 and 6 of Figure 1
+    >>> granularity = background_information_granularity([[0.5], [0.25]])
+    >>> total_information(granularity, [5, 5]).round(3).tolist()  # nodes 2 and 6 of Figure 1
     [3.322, 4.322]
     """
-    return np.asarray(background_information_granularity(domain_shares) + information_for_reidentification(n_rows))
+    return np.asarray(np.asarray(granularity) + information_for_reidentification(n_rows))

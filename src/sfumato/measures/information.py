@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, xlogy
@@ -13,12 +16,27 @@ _DEVIATIONS = 12.0
 """Counts further from their mean than so many standard deviations have no part in it."""
 
 
-def entropy_bits(counts: ArrayLike) -> float:
-    r"""Entropy of the distribution that counts describe, in bits.
+def entropies_bits(counts: ArrayLike) -> Numbers:
+    r"""Entropy of each distribution that counts along the last axis describe, in bits.
 
-    :math:`H = -\sum_i p_i \log_2 p_i` (Shannon 1948) with :math:`p_i` the counts over their sum; all dimensions of an
-    array are taken together. Between 0 (one value) and the logarithm of the number of values. A count of 0 adds
-    nothing; no counts at all give 0.
+    :math:`H = -\sum_i p_i \log_2 p_i` (Shannon 1948) with :math:`p_i` the counts over their sum. Between 0 (one value)
+    and the logarithm of the number of values. A count of 0 adds nothing; no counts at all give 0.
+
+    Examples
+    --------
+    >>> entropies_bits([[2, 1, 1], [3, 0, 0], [0, 0, 0]]).tolist()
+    [1.5, 0.0, 0.0]
+    """
+    there = np.asarray(counts, dtype=np.float64)
+    sizes = there.sum(axis=-1, keepdims=True)
+    shares = there / np.where(sizes > 0, sizes, 1.0)
+    return np.asarray(np.maximum(-np.vecdot(shares, np.log2(np.where(shares > 0, shares, 1.0))), 0.0))
+
+
+def entropy_bits(counts: ArrayLike) -> float:
+    """Entropy of the one distribution that counts describe, in bits; all dimensions of an array are taken together.
+
+    As :func:`entropies_bits`.
 
     Examples
     --------
@@ -26,9 +44,39 @@ def entropy_bits(counts: ArrayLike) -> float:
     1.5
     """
     flat = np.asarray(counts, dtype=np.float64).ravel()
-    flat = flat[flat > 0]
-    shares = flat / flat.sum()
-    return max(0.0, float(-(shares @ np.log2(shares))))
+    return float(entropies_bits(flat[flat > 0]))
+
+
+def total_entropies_bits(counts: ArrayLike) -> Numbers:
+    r"""Entropy in bits times the rows, of each distribution that counts along the last axis describe.
+
+    :math:`n H = n \log_2 n - \sum_i n_i \log_2 n_i`: what it takes to tell the values of all rows. Additive over groups
+    of rows, so that the information gain of dividing a group is its own less that of its parts.
+
+    Examples
+    --------
+    >>> total_entropies_bits([[2, 2], [4, 0]]).tolist()
+    [4.0, 0.0]
+    """
+    there = np.asarray(counts, dtype=np.float64)
+    return np.asarray(x_log_x(there.sum(axis=-1)) - x_log_x(there).sum(axis=-1))
+
+
+def x_log_x(counts: ArrayLike) -> Numbers:
+    """Multiply counts by their logarithm to base 2; 0 for 0."""
+    there = np.asarray(counts, dtype=np.float64)
+    return np.asarray(there * np.log2(np.maximum(there, np.finfo(np.float64).tiny)))
+
+
+def most_entropy_bits(n_values: Iterable[int]) -> float:
+    r"""Largest entropy in bits of a table with columns of so many values, :math:`M_D = \sum_j \log_2|A_j|` of [PUFS]_.
+
+    Examples
+    --------
+    >>> most_entropy_bits([2, 8, 1])
+    4.0
+    """
+    return math.fsum(math.log2(n) for n in n_values)
 
 
 def conditional_entropy_bits(contingency: ArrayLike) -> float:

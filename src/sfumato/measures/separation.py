@@ -84,5 +84,17 @@ def distinguished_pairs(group_class_counts: Counts) -> float:
     Monotone and submodular in the set of columns (Theorem 2). Between 0 and 1; higher is better.
     """
     pairs = int(pairs_of_different_classes(group_class_counts.sum(axis=0)))
-    alike = int(pairs_of_different_classes(group_class_counts).sum())
-    return 1 - alike / pairs if pairs else 0.0
+    return 1 - _alike_pairs(group_class_counts) / pairs if pairs else 0.0
+
+
+def n_distinguished_pairs(group_class_counts: Counts) -> int:
+    """Count the pairs of different classes that differ in some column: DistCnt times all such pairs.
+
+    Takes what :func:`distinguished_pairs` does. A whole number, so that sets of columns are compared exactly.
+    """
+    pairs = int(pairs_of_different_classes(group_class_counts.sum(axis=0)))
+    return pairs - _alike_pairs(group_class_counts)
+
+
+def _alike_pairs(group_class_counts: Counts) -> int:
+    return int(pairs_of_different_classes(group_class_counts).sum())

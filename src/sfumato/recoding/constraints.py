@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import ROUNDING, LDiversity
+from sfumato.measures.diversity import distinct_diversity, entropy_diversity, recursive_diversity
 
 Counts = NDArray[np.int64]
 Levels = NDArray[np.float64]
@@ -74,7 +74,7 @@ class DistinctDiversity(_AtLeast):
 
     def levels(self, counts: Counts) -> Levels:
         """Different values of each part."""
-        return np.asarray((counts > 0).sum(axis=1), dtype=np.float64)
+        return distinct_diversity(counts)
 
     def describe(self) -> str:
         """Say the constraint in a few words."""
@@ -93,10 +93,7 @@ class EntropyDiversity(_AtLeast):
 
     def levels(self, counts: Counts) -> Levels:
         """How many equally frequent values would be as diverse; 0 for a part without rows."""
-        sizes = counts.sum(axis=1, keepdims=True)
-        shares = counts / np.maximum(sizes, 1)
-        entropies = -(shares * np.log2(np.where(counts > 0, shares, 1.0))).sum(axis=1)
-        return np.asarray(2.0 ** np.maximum(entropies, 0.0) * (sizes[:, 0] > 0))
+        return entropy_diversity(counts)
 
     def describe(self) -> str:
         """Say the constraint in a few words."""
@@ -124,12 +121,7 @@ class RecursiveDiversity(_AtLeast):
 
     def levels(self, counts: Counts) -> Levels:
         """Largest l of each part, 0 where there is none."""
-        as_good_as_infinite = int(counts.sum(axis=1).max(initial=0)) + 1
-        ratio = Fraction(str(min(self.c, as_good_as_infinite))).limit_denominator(1_000_000)
-        descending = -np.sort(-counts, axis=1)
-        tails = np.cumsum(descending[:, ::-1], axis=1)[:, ::-1]
-        holds = descending[:, :1] * ratio.denominator < tails * ratio.numerator
-        return np.asarray(holds.sum(axis=1), dtype=np.float64)
+        return recursive_diversity(counts, self.c)
 
     def describe(self) -> str:
         """Say the constraint in a few words."""

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from sfumato.learning.criteria import Criterion
 from sfumato.learning.tree import LEAF, Tree, TreeColumn
-from sfumato.measures.disclosure import background_information_granularity, information_for_reidentification
+from sfumato.measures.disclosure import (
+    background_information_granularity,
+    information_for_reidentification,
+    total_information,
+)
 
 Numbers = NDArray[np.float64]
 Nodes = NDArray[np.intp]
@@ -89,7 +93,7 @@ def error_risk(tree: Tree, columns: Sequence[TreeColumn], criterion: Criterion) 
     """
     granularity = domain_granularity(tree, columns)
     reidentification = information_for_reidentification(tree.weights)
-    information = granularity + reidentification
+    information = total_information(granularity, tree.weights)
     error = criterion.error(tree.statistics)
     branch_information = least_of_leaves(tree, information)
     branch_error = sum_of_leaves(tree, error)

@@ -209,6 +209,7 @@ def _losses(classes: NDArray[np.float64], entropies: NDArray[np.float64], place:
 
 
 def _rows_times_entropy(classes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """:func:`sfumato.measures.information.total_entropies_bits` by natural logarithms, whose ties files rest on."""
     n_rows = classes.sum(axis=-1)
     return np.asarray((xlogy(n_rows, n_rows) - xlogy(classes, classes).sum(axis=-1)) / np.log(2))
 

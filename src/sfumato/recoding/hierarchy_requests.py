@@ -137,5 +137,3 @@ _BUILDERS: Mapping[str, Callable[[Table, str, _Settings], Hierarchy]] = {
     "dates": _by_dates,
     "groups": _by_groups,
 }
-METHODS = tuple(_BUILDERS)
-"""Names of the methods."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.recoding.lattice import LatticeProblem, Levels
 from sfumato.recoding.lattice_class_losses import TARGET_LOSSES, loss_of
-from sfumato.recoding.lattice_models import Flags, ValueCounts
+from sfumato.recoding.lattice_models import Flags, value_counts
 from sfumato.recoding.lattice_tables import ClassTable, Combinations, RollUp
 from sfumato.recoding.time_limit import TimeLimit
 
@@ -57,7 +57,7 @@ class Judge:
     def judge(self, table: ClassTable) -> Verdict:
         """Suppress violating classes until none is left."""
         kept = table.sizes >= self._k
-        counts = {column: ValueCounts.of(table, self._values[column]) for column in self._columns}
+        counts = {column: value_counts(table, self._values[column]) for column in self._columns}
         for model in self._necessary:
             kept &= model.is_met_by(model.levels(counts[model.column]))
         n_surely = int(table.sizes[~kept].sum())
@@ -76,7 +76,7 @@ class Judge:
         smallest = int(table.sizes.min())
         found = [(f"{self._k}-anonymity", float(smallest), smallest >= self._k)]
         for model in self._models:
-            level = model.worst(model.levels(ValueCounts.of(table, self._values[model.column])))
+            level = model.worst(model.levels(value_counts(table, self._values[model.column])))
             found.append((model.describe(), level, bool(model.is_met_by(np.array([level]))[0])))
         return found
 

@@ -15,6 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.errors import InvalidParameterError
+from sfumato.measures.anonymity import average_class_size, discernibility
+from sfumato.measures.information import entropy_bits
 from sfumato.recoding.lattice import Counts, LatticeProblem, bincount
 from sfumato.recoding.lattice_losses import COLUMN_LOSSES, Flags, Loss, Numbers
 from sfumato.recoding.lattice_tables import ClassTable, RollUp, sums_by_key
@@ -37,8 +39,8 @@ class _ClassLoss:
 class Discernibility(_ClassLoss):
     r"""Rows that each row cannot be told from, added up: :math:`\sum_E |E|^2 + n_{suppressed} \cdot n`.
 
-    Bayardo and Agrawal (2005). From n to n². Agrees with :func:`sfumato.measures.anonymity.discernibility`. The bound
-    from the columns is :math:`n^2 2^{-\sum_j H_j}`, because no distribution has a Rényi entropy above its entropy.
+    See :func:`sfumato.measures.anonymity.discernibility`. From n to n². The bound from the columns is
+    :math:`n^2 2^{-\sum_j H_j}`, because no distribution has a Rényi entropy above its entropy.
     """
 
     def of_sum(self, total: Numbers) -> Numbers:
@@ -47,24 +49,23 @@ class Discernibility(_ClassLoss):
 
     def value(self, table: ClassTable, kept: Flags) -> float:
         """Loss of a node whose classes are kept or suppressed."""
-        n_suppressed = int(table.sizes[~kept].sum())
-        return float(_sum_of_squares(table.sizes[kept]) + n_suppressed * self.problem.n_rows)
+        return float(discernibility(table.sizes[kept], int(table.sizes[~kept].sum())))
 
     def bound(self, table: ClassTable) -> float:
         """Least that the node or one above it can lose."""
-        return float(_sum_of_squares(table.sizes))
+        return float(discernibility(table.sizes))
 
 
 class AverageClassSize(_ClassLoss):
     r"""Average class size in multiples of k: :math:`n / (n_{classes} \cdot k)` (LeFevre et al. 2006; ARX's AECS).
 
-    All rows count, suppressed ones too, so that suppressing does not make it better; without suppression it agrees with
-    :func:`sfumato.measures.anonymity.average_class_size`. At least 1.
+    See :func:`sfumato.measures.anonymity.average_class_size`. All rows count, suppressed ones too, so that suppressing
+    does not make it better. At least 1.
     """
 
     def value(self, table: ClassTable, kept: Flags) -> float:
         """Loss of a node whose classes are kept or suppressed."""
-        return self.problem.n_rows / (max(int(np.count_nonzero(kept)), 1) * self.problem.k)
+        return average_class_size(table.sizes[kept], self.problem.k, int(table.sizes[~kept].sum()))
 
     def bound(self, table: ClassTable) -> float:
         """Least that the node or one above it can lose: no node above has more classes."""
@@ -134,18 +135,8 @@ def column_entropies(problem: LatticeProblem) -> tuple[Numbers, ...]:
     for column, maps in enumerate(problem.level_maps):
         values = problem.value_counts(column)
         counts = [bincount(m, values, int(m.max()) + 1) for m in maps]
-        found.append(np.array([_entropy_bits(count) for count in counts]))
+        found.append(np.array([entropy_bits(count) for count in counts]))
     return tuple(found)
-
-
-def _entropy_bits(counts: Counts) -> float:
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares @ np.log2(shares)))
-
-
-def _sum_of_squares(sizes: Counts) -> float:
-    as_float = sizes.astype(np.float64)
-    return float(as_float @ as_float)
 
 
 def _targets(problem: LatticeProblem, roll_up: RollUp) -> Counts:
@@ -168,7 +159,10 @@ def _target_counts(table: ClassTable, targets: Counts) -> tuple[Counts, Counts]:
 
 
 def _information_bits(table: ClassTable, kept: Flags, targets: Counts) -> float:
-    """Mutual information of class and target; suppressed classes are one."""
+    """Mutual information of class and target; suppressed classes are one.
+
+    :func:`sfumato.measures.information.mutual_information_bits` of the pairs that occur, without room for the others.
+    """
     n_targets = int(targets.max()) + 1
     target = targets[table.extra]
     whole = bincount(target, table.counts, n_targets)
@@ -181,6 +175,7 @@ def _information_bits(table: ClassTable, kept: Flags, targets: Counts) -> float:
 
 
 def _times_log(counts: Counts) -> float:
+    """Sum of :func:`sfumato.measures.information.x_log_x`, added up so that losses keep their last digits."""
     present = counts[counts > 0].astype(np.float64)
     return float(present @ np.log2(present))
 

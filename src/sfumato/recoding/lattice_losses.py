@@ -211,7 +211,10 @@ def _nothing_added(problem: LatticeProblem) -> tuple[tuple[Numbers, ...], ...]:
 
 
 def _total_bits(counts: Counts) -> float:
-    """Entropy of counts times their sum."""
+    """Entropy of counts times their sum.
+
+    :func:`sfumato.measures.information.total_entropies_bits` by another sum, which the last digits of losses rest on.
+    """
     present = counts[counts > 0]
     return float(-(present @ np.log2(present / present.sum())))
 

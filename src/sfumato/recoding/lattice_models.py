@@ -24,66 +24,34 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.counting.classes import ClassValueCounts
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import ROUNDING, ClosenessDistance, DiversityVariant
-from sfumato.recoding.lattice import Counts, Places, bincount
+from sfumato.measures.diversity import (
+    distances_by_class,
+    distinct_diversity_by_class,
+    entropy_diversity_by_class,
+    recursive_diversity_by_class,
+)
+from sfumato.recoding.lattice import Counts, bincount
 from sfumato.recoding.lattice_tables import ClassTable, sums_by_key
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class ValueCounts:
-    """How often each value of a sensitive column occurs in each class; only what occurs is held.
-
-    Parameters
-    ----------
-    classes, values, counts : arrays of the same length
-        Sorted by class, then by value.
-    sizes : int64 array
-        Rows of each class, none of them 0.
-    totals : int64 array
-        Rows of each value in the table that classes are compared with.
-    """
-
-    classes: Places
-    values: Places
-    counts: Counts
-    sizes: Counts
-    totals: Counts
-
-    @classmethod
-    def of(cls, table: ClassTable, values_of_extra: Counts) -> ValueCounts:
-        """Count a sensitive column, given its value in each combination, in the classes of a node."""
-        n_values = int(values_of_extra.max()) + 1
-        key = table.entry_classes * n_values + values_of_extra[table.extra]
-        present, counts = sums_by_key(key, table.n_classes * n_values, table.counts)
-        classes, values = np.divmod(present, n_values)
-        return cls(classes, values, counts, table.sizes, bincount(values, counts, n_values))
-
-    @cached_property
-    def starts(self) -> Places:
-        """Place of the first value of each class."""
-        return np.concatenate([[0], np.flatnonzero(np.diff(self.classes)) + 1])
-
-    @cached_property
-    def shares(self) -> Numbers:
-        """Share of each value in its class."""
-        return np.asarray(self.counts / self.sizes[self.classes])
-
-    def compared_with(self, kept: Flags) -> ValueCounts:
-        """Compare all classes with the rows of some of them."""
-        here = kept[self.classes]
-        totals = bincount(self.values[here], self.counts[here], len(self.totals))
-        return ValueCounts(self.classes, self.values, self.counts, self.sizes, totals)
+def value_counts(table: ClassTable, values_of_extra: Counts) -> ClassValueCounts:
+    """Count a sensitive column, given its value in each combination, in the classes of a node."""
+    n_values = int(values_of_extra.max()) + 1
+    key = table.entry_classes * n_values + values_of_extra[table.extra]
+    present, counts = sums_by_key(key, table.n_classes * n_values, table.counts)
+    classes, values = np.divmod(present, n_values)
+    return ClassValueCounts(classes, values, counts, table.sizes, bincount(values, counts, n_values))
 
 
 class ClassModel(Protocol):
@@ -108,7 +76,7 @@ class ClassModel(Protocol):
         """Condition that is monotone with suppression and that every satisfying class satisfies."""
         ...
 
-    def levels(self, counts: ValueCounts) -> Numbers:
+    def levels(self, counts: ClassValueCounts) -> Numbers:
         """Level of each class."""
         ...
 
@@ -163,25 +131,12 @@ class DiverseClasses:
         """Distinct l-diversity, which both other variants imply."""
         return DiverseClasses(self.l, column=self.column)
 
-    def levels(self, counts: ValueCounts) -> Numbers:
+    def levels(self, counts: ClassValueCounts) -> Numbers:
         """Largest l of each class; higher is safer."""
         if self.variant == "recursive":
-            return self._recursive_levels(counts)
-        if self.variant == "entropy":
-            bits = -np.add.reduceat(counts.shares * np.log2(counts.shares), counts.starts)
-            return np.asarray(2.0 ** np.maximum(bits, 0.0))
-        return np.bincount(counts.classes, minlength=len(counts.sizes)).astype(np.float64)
-
-    def _recursive_levels(self, counts: ValueCounts) -> Numbers:
-        as_good_as_infinite = int(counts.sizes.sum()) + 1
-        ratio = Fraction(str(min(self.c or 0.0, as_good_as_infinite))).limit_denominator(1_000_000)
-        descending = counts.counts[np.lexsort((-counts.counts, counts.classes))]
-        before = np.cumsum(descending) - descending
-        ends = before[counts.starts] + counts.sizes
-        tails = ends[counts.classes] - before
-        largest = descending[counts.starts][counts.classes]
-        holds = largest * ratio.denominator < tails * ratio.numerator
-        return np.add.reduceat(holds.astype(np.float64), counts.starts)
+            return recursive_diversity_by_class(counts, self.c or 0.0)
+        by_class = entropy_diversity_by_class if self.variant == "entropy" else distinct_diversity_by_class
+        return by_class(counts)
 
     def is_met_by(self, levels: Numbers) -> Flags:
         """Whether classes are diverse enough."""
@@ -230,15 +185,9 @@ class CloseClasses:
     def necessary(self) -> None:
         """None is known."""
 
-    def levels(self, counts: ValueCounts) -> Numbers:
+    def levels(self, counts: ClassValueCounts) -> Numbers:
         """Distance of each class; lower is safer. A class without rows in common with the others may have any."""
-        occurring = np.flatnonzero(counts.totals)
-        if len(occurring) < 2:
-            return np.zeros(len(counts.sizes))
-        overall = counts.totals / counts.totals.sum()
-        if self.distance == "equal":
-            return np.add.reduceat(np.maximum(counts.shares - overall[counts.values], 0.0), counts.starts)
-        return _ordered_distances(counts, overall[occurring], np.searchsorted(occurring, counts.values))
+        return distances_by_class(counts, self.distance)
 
     def is_met_by(self, levels: Numbers) -> Flags:
         """Whether classes are close enough."""
@@ -251,23 +200,3 @@ class CloseClasses:
     def describe(self) -> str:
         """Say the condition in a few words."""
         return f"{self.t:g}-closeness ({self.distance} distance)"
-
-
-def _ordered_distances(counts: ValueCounts, overall: Numbers, ranks: Places) -> Numbers:
-    """Area between the cumulative distributions of class and table, over the values that occur.
-
-    Between two neighbouring values of a class its cumulative share is constant while the table's rises: the stretch
-    crosses it once, and its area follows from the sums of the table's.
-    """
-    last = len(overall) - 1
-    risen = np.cumsum(overall)[:last]
-    sums = np.concatenate([[0.0], np.cumsum(risen)])
-    running = np.cumsum(counts.counts)
-    running -= (running[counts.starts] - counts.counts[counts.starts])[counts.classes]
-    share = running / counts.sizes[counts.classes]
-    begin = np.minimum(ranks, last)
-    end = np.full_like(begin, last)
-    end[:-1] = np.where(counts.classes[1:] == counts.classes[:-1], begin[1:], last)
-    crossing = np.clip(np.searchsorted(risen, share), begin, end)
-    area = share * (2 * crossing - begin - end) + sums[begin] + sums[end] - 2 * sums[crossing]
-    return np.asarray((np.add.reduceat(area, counts.starts) + sums[begin[counts.starts]]) / last)

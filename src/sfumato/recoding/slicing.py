@@ -114,7 +114,7 @@ class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstre
     **What is promised.** In every bucket, among the rows with the same values beside the sensitive one, none is in more
     than 1/l. Whatever buckets match a person's quasi-identifiers and however probable each is, the person's value is
     then at most 1/l probable: l-diverse slicing of [LLZM12]_, Definitions 5 and 6
-    (:func:`sfumato.recoding.matching_buckets.sliced_diversity_level` computes it literally), even to somebody who knows
+    (tests compute it literally), even to somebody who knows
     the bucket.
 
     **What is not.** A slice may hold values that one person has, so that this person is seen to be in the table, with

@@ -16,8 +16,6 @@ MOST_SHOWN = 200
 
 _CELL_RULES = ("generalized", "hierarchy")
 
-Rules = Sequence[Mapping[str, Any]]
-
 
 def column_changes(manifest: Manifest, released: AnyTable, original: AnyTable | None = None) -> dict[str, Any]:
     """List the columns of the original, and those that the release adds.

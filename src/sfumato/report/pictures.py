@@ -13,6 +13,7 @@ from sfumato.displays.files import rendered
 from sfumato.displays.risk import RiskCurve, RiskDisplay
 from sfumato.displays.roc import RocDisplay
 from sfumato.errors import SfumatoError
+from sfumato.guarantees import KAnonymity
 from sfumato.manifest import Manifest
 from sfumato.report.measured import NOT_MEASURED
 from sfumato.report.words import share_in_words
@@ -96,7 +97,7 @@ def _in_ones(sizes: list[dict[str, Any]]) -> str:
 
 def _promised_k(manifest: Manifest) -> int | None:
     """Rows that a class of equal rows was promised to have."""
-    return next((entry["k"] for entry in manifest.guarantees if entry.get("kind") == "k-anonymity"), None)
+    return next((entry["k"] for entry in manifest.guarantees if entry.get("kind") == KAnonymity.kind), None)
 
 
 def inline_svg(svg: bytes, *, prefix: str, label: str) -> str:

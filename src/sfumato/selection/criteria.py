@@ -14,12 +14,10 @@ from sfumato.measures.information import mutual_information_bits
 from sfumato.measures.separation import pairs_of_different_classes, pairs_separated_by_each, separated_pairs
 
 Counts = NDArray[np.int64]
-ModularCriterion = Literal["hamming_separation", "class_contrast", "mutual_information"]
 Criterion = Literal[
     "hamming_separation", "distinguished_pairs", "class_contrast", "mutual_information", "classification_metric"
 ]
 CRITERIA: tuple[str, ...] = get_args(Criterion)
-MODULAR: tuple[str, ...] = get_args(ModularCriterion)
 
 _FIRST_BATCH, _LARGEST_BATCH = 32, 2048  # features whose gains are looked at again together
 _OFFERED = -1  # in place of a gain: a feature that is not to be offered any more

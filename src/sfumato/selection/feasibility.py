@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, product
 from typing import TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.selection.budget import TimeBudget
-from sfumato.selection.reduction import Counts, Reduced, reduce_table
+from sfumato.selection.reduction import Counts, Reduced
 from sfumato.selection.transversals import maximal_columns
 
 Flags = NDArray[np.bool_]
@@ -37,38 +35,8 @@ class Enumeration:
     complete: bool
 
 
-def minimal_rare_itemsets(matrix: sp.csc_matrix, k: int, max_count: int = 100_000) -> Enumeration:
-    """Itemsets that 1 to k - 1 rows have and none of whose subsets is such.
-
-    Parameters
-    ----------
-    max_count : int
-        Stop, incomplete, beyond so many itemsets found; with more than 24 columns to decide about the frequent
-        itemsets that have to be looked at count as well.
-
-    Examples
-    --------
-    >>> from sfumato.datasets.papers import toy_containment_table
-    >>> minimal_rare_itemsets(toy_containment_table().matrix, 2).sets  # {x2, x3}, {x2, x4}
-    ((1, 2), (1, 3))
-    """
-    if 0 < matrix.shape[0] < k:
-        return Enumeration(((),), complete=True)
-    reduced = reduce_table(matrix, k)
-    over_columns, complete = _minimal_rare_columns(reduced, k, max_count)
-    singles = ((feature,) for feature in reduced.rare)
-    # equal features take each other's place
-    larger = (
-        tuple(sorted(pick)) for itemset in over_columns for pick in product(*(reduced.members[c] for c in itemset))
-    )
-    found = [*singles, *islice(larger, max_count + 1)]
-    return Enumeration(tuple(sorted(found[:max_count])), complete and len(found) <= max_count)
-
-
-def maximal_feasible_sets(
-    matrix: sp.csc_matrix, k: int, limit: int = 10_000, budget: TimeBudget | None = None
-) -> Enumeration:
-    """Feasible sets that no feature can join.
+def maximal_sets_of(reduced: Reduced, k: int, limit: int, budget: TimeBudget | None = None) -> Enumeration:
+    """Feasible sets that no feature can join, as features, of a table that is already reduced.
 
     Parameters
     ----------
@@ -86,17 +54,11 @@ def maximal_feasible_sets(
     Examples
     --------
     >>> from sfumato.datasets.papers import toy_containment_table
-    >>> maximal_feasible_sets(toy_containment_table().matrix, 2).sets  # {x1, x2, x5}, {x1, x3, x4, x5}
+    >>> from sfumato.selection.reduction import reduce_table
+    >>> reduced = reduce_table(toy_containment_table().matrix, 2)
+    >>> maximal_sets_of(reduced, 2, limit=10).sets  # {x1, x2, x5}, {x1, x3, x4, x5}
     ((0, 1, 4), (0, 2, 3, 4))
     """
-    if 0 < matrix.shape[0] < k:
-        return Enumeration((), complete=True)
-    reduced = reduce_table(matrix, k)
-    return maximal_sets_of(reduced, k, limit, budget)
-
-
-def maximal_sets_of(reduced: Reduced, k: int, limit: int, budget: TimeBudget | None = None) -> Enumeration:
-    """Maximal feasible sets, as features, of a table that is already reduced."""
     if reduced.n_columns <= LATTICE_COLUMNS:
         masks = Lattice(reduced, k).maximal()
         sets = [columns_of(int(mask), reduced.n_columns) for mask in masks[:limit]]
@@ -133,15 +95,6 @@ class Lattice:
             without += with_bit
         return supports
 
-    def minimal_rare(self) -> Counts:
-        """Rare sets without a rare subset, descending."""
-        has_rare_subset = np.zeros_like(self.rare)
-        for (_, with_bit), (without, _) in zip(
-            self._halves(has_rare_subset), self._halves(self.infeasible), strict=True
-        ):
-            with_bit |= without
-        return np.flatnonzero(self.rare & ~has_rare_subset)[::-1]
-
     def maximal(self) -> Counts:
         """Feasible sets without a feasible superset, descending."""
         can_grow = self.infeasible.copy()
@@ -166,42 +119,3 @@ def columns_of(mask: int, n_columns: int) -> Columns:
     (0, 2)
     """
     return tuple(column for column in range(n_columns) if mask >> (n_columns - 1 - column) & 1)
-
-
-def _minimal_rare_columns(reduced: Reduced, k: int, max_count: int) -> tuple[list[Columns], bool]:
-    if reduced.n_columns <= LATTICE_COLUMNS:
-        masks = Lattice(reduced, k).minimal_rare()
-        return [columns_of(int(mask), reduced.n_columns) for mask in masks[:max_count]], len(masks) <= max_count
-    return _minimal_rare_by_size(reduced, k, max_count)
-
-
-def _minimal_rare_by_size(reduced: Reduced, k: int, max_count: int) -> tuple[list[Columns], bool]:
-    """Look at sets of growing size, each one a frequent set and one more column, as the Apriori algorithm does."""
-    rows = np.asarray(reduced.matrix.toarray(), dtype=np.bool_)
-    found: list[Columns] = []
-    frequent: dict[Columns, Flags] = {(column,): rows[:, column] for column in range(reduced.n_columns)}
-    while frequent:
-        larger: dict[Columns, Flags] = {}
-        for itemset, present in _joined(frequent):
-            support = int(reduced.counts[present].sum())
-            if support >= k:
-                larger[itemset] = present
-            elif support:
-                found.append(itemset)
-            if len(found) + len(larger) > max_count:
-                return found[:max_count], False
-        frequent = larger
-    return found, True
-
-
-def _joined(frequent: dict[Columns, Flags]) -> Iterator[tuple[Columns, Flags]]:
-    """Give the sets with one column more, all of whose subsets are frequent, and the rows that have them."""
-    by_prefix: dict[Columns, list[int]] = {}
-    for itemset in frequent:
-        by_prefix.setdefault(itemset[:-1], []).append(itemset[-1])
-    for prefix, lasts in by_prefix.items():
-        for place, first in enumerate(lasts):
-            for second in lasts[place + 1 :]:
-                itemset = (*prefix, first, second)
-                if all(itemset[:i] + itemset[i + 1 :] in frequent for i in range(len(prefix))):
-                    yield itemset, frequent[(*prefix, first)] & frequent[(*prefix, second)]

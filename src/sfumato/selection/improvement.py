@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.selection.budget import TimeBudget
-from sfumato.selection.reduction import Counts, Reduced, reduce_table
+from sfumato.selection.reduction import Counts, Reduced
 from sfumato.selection.swapping import SwappableRows
 
 Reals = NDArray[np.float64]
@@ -18,23 +18,6 @@ Worth = Callable[[Sequence[int]], int]
 
 _COMPARED_ROWS, _COMPARED_CELLS = 2048, 1 << 23  # rows with most weight that may give a start
 _ROW_STARTS, _FILLED_STARTS = 40, 3  # rows that give one, and how many of these sets are made maximal
-
-
-def improved_set(
-    matrix: sp.csc_matrix, features: Iterable[int], weights: Counts, k: int, budget: TimeBudget
-) -> tuple[int, ...]:
-    """Exchange features of a feasible set as long as that raises the sum of their weights.
-
-    Returns
-    -------
-    tuple of int
-        A feasible set that weighs no less, ascending. Unless the budget is spent it is maximal, no feature can be
-        taken out so that others that then fit weigh more, and no two features can be exchanged for a heavier one.
-    """
-    reduced = reduce_table(matrix, k)
-    rows = _with_columns(reduced, k, reduced.columns(features))
-    better, _ = improve(rows, reduced.weights(weights), budget)
-    return reduced.features(better.chosen)
 
 
 def good_start(

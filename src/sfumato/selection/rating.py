@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from sfumato.counting.bitsets import distinct_rows
-from sfumato.measures.separation import pairs_of_different_classes
+from sfumato.measures.separation import n_distinguished_pairs
 
 Counts = NDArray[np.int64]
 
@@ -59,7 +59,7 @@ class PatternCounts:
         """Count the pairs of rows of different classes that differ in one of these features (DistCnt)."""
         _, counts = self._grouped(features)
         within = counts.sum(axis=0).T
-        return int(pairs_of_different_classes(within.sum(axis=0)) - pairs_of_different_classes(within).sum())
+        return n_distinguished_pairs(within)
 
     def cross_validated_auc(self, features: Sequence[int]) -> float:
         """Mean area under the ROC curve, over the folds, of a linear SVM fitted on the others.

@@ -143,12 +143,6 @@ class OrderStability:
         choice, times = Counter(self.choices).most_common(1)[0]
         return choice, times / len(self.choices)
 
-    def mean_similarity(self, columns: Sequence[int]) -> float:
-        """Mean Jaccard similarity of the choices with a subset, from 0 (nothing shared) to 1 (always the same)."""
-        own = set(columns)
-        shares = [len(own & set(choice)) / len(own | set(choice)) if choice else 0.0 for choice in self.choices]
-        return float(np.mean(shares))
-
 
 def choices_from_random_orders(
     judge: SubsetJudge,

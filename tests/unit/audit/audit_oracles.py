@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from sfumato.audit.containment import _ones, _Patterns
 from sfumato.guarantees import Guarantee
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
@@ -212,3 +213,10 @@ def sealed(manifest: dict[str, Any]) -> dict[str, Any]:
     body = {key: value for key, value in json.loads(json.dumps(manifest)).items() if key != "digest"}
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return body | {"digest": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def row_containment(columns, names):
+    """AC(e) of every row, from the patterns that the audit takes the least of."""
+    patterns = _Patterns(_ones(columns, names), columns.row_counts)
+    levels = [patterns.n_rows_in(patterns.including(p)) for p in range(len(patterns.n_rows_with))]
+    return np.array(levels, dtype=np.int64)[patterns.of_row]

@@ -6,14 +6,21 @@ from hypothesis import given, settings
 
 from sfumato.audit import measured_level
 from sfumato.audit.columns import Columns
-from sfumato.audit.containment import containment_level, row_containment
+from sfumato.audit.containment import containment_level
 from sfumato.errors import NotBinaryError
 from sfumato.guarantees import Containment
 from sfumato.measures.containment import containment_level as mechanisms_level
 from sfumato.schema import Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
-from unit.audit.audit_oracles import binary_table, golden_table, oracle_containment, small_binary_rows, table_of
+from unit.audit.audit_oracles import (
+    binary_table,
+    golden_table,
+    oracle_containment,
+    row_containment,
+    small_binary_rows,
+    table_of,
+)
 
 ALL = ("x1", "x2", "x3", "x4", "x5")
 

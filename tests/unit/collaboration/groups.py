@@ -7,12 +7,16 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric import ec
 
 import sfumato
+from sfumato.collaboration import keys
+from sfumato.collaboration.certificates import check_authority, check_key
 from sfumato.collaboration.config import party_config_text
 from sfumato.collaboration.keys import make_keys
 from sfumato.collaboration.roster import Peer
@@ -24,6 +28,18 @@ from sfumato.table.write import write_table
 NAMES = ("ann", "bob", "cid")
 TESTS = Path(__file__).parents[2]
 PATIENCE = 60.0  # seconds; bounds a hang: where nobody is to be late nothing waits so long, on however busy a machine
+
+
+def make_party(folder, name, *, authority, starts=None, valid_days=90):
+    """Make a certificate for one more party, or a second one for a party, with an authority that exists."""
+    begin = starts or datetime.now(UTC)
+    period = begin - timedelta(hours=1), begin + timedelta(days=valid_days)
+    files = keys._free_files(folder, name, force=False)
+    signer = check_authority(authority.certificate)
+    key, hosts = ec.generate_private_key(ec.SECP256R1()), keys._host_names(())
+    certificate = keys._party_certificate(name, key, hosts, period, signer, check_key(authority.key, signer))
+    keys._write(files, certificate, key, force=False)
+    return files
 
 
 def small_table(n_rows=90, seed=3):

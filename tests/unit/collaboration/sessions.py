@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.collaboration.hello import Terms, greet
-from sfumato.collaboration.memory_channel import LocalNetwork, deliver_as_sent
 from sfumato.collaboration.messages import decode
 from sfumato.collaboration.session import Session
 from sfumato.collaboration.sums import SecureSum
 from sfumato.errors import CollaborationError
+from unit.collaboration.memory_channel import LocalNetwork, deliver_as_sent
 
 THREE = ("a", "b", "c")
 HANG = 20.0

@@ -201,7 +201,7 @@ class Wires:
 
 def cut_off(names, stage, cut):
     from sfumato.collaboration.hello import greet
-    from sfumato.collaboration.memory_channel import LocalNetwork
+    from unit.collaboration.memory_channel import LocalNetwork
     from unit.collaboration.sessions import terms_for
 
     network = LocalNetwork(names, interfere=Wires(names, stage, set(cut)))

@@ -7,7 +7,6 @@ import pytest
 
 from sfumato.collaboration.agreement import agree
 from sfumato.collaboration.hello import greet
-from sfumato.collaboration.memory_channel import LocalNetwork
 from sfumato.collaboration.messages import REASONS
 from sfumato.collaboration.private_union import private_union
 from sfumato.collaboration.questions import are_any
@@ -16,6 +15,7 @@ from sfumato.collaboration.shared_schema import SharedSchema
 from sfumato.collaboration.sums import SecureSum
 from sfumato.collaboration.transcript import Transcript
 from sfumato.errors import CollaborationError
+from unit.collaboration.memory_channel import LocalNetwork
 from unit.collaboration.plain_sums import table_of
 from unit.collaboration.sessions import HANG, THREE, assert_all_blame, terms_for
 

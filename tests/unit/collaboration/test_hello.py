@@ -4,10 +4,10 @@ import math
 import pytest
 
 from sfumato.collaboration.hello import Terms, greet
-from sfumato.collaboration.memory_channel import LocalNetwork
 from sfumato.collaboration.messages import REASONS, UNBOUND, Kind, Message, decode, encode
 from sfumato.collaboration.session import Session
 from sfumato.errors import InvalidParameterError
+from unit.collaboration.memory_channel import LocalNetwork
 from unit.collaboration.sessions import HANG, THREE, assert_all_blame, run, stage_of, terms_for
 
 

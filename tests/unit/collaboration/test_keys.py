@@ -19,7 +19,7 @@ from sfumato.collaboration.certificates import (
     fingerprint,
     read_certificate,
 )
-from sfumato.collaboration.keys import make_keys, make_party
+from sfumato.collaboration.keys import make_keys
 from sfumato.collaboration.roster import Peer, Roster
 from sfumato.errors import InputError, InvalidParameterError, OutputError
 
@@ -77,19 +77,6 @@ class TestMaking:
             name="ann",
             host="localhost",
         )
-
-    def test_one_more_party_can_be_made_with_the_same_authority(self, tmp_path):
-        made = make_keys(tmp_path, ["ann"])
-        cid = make_party(tmp_path, "cid", authority=made["authority"], hosts=["cid.example.org"])
-
-        authority = check_authority(made["authority"].certificate)
-        assert check_key(
-            cid.key, check_certificate(cid.certificate, authority=authority, name="cid", host="cid.example.org")
-        )
-        with pytest.raises(OutputError, match="exists already"):
-            make_party(tmp_path, "cid", authority=made["authority"])
-        with pytest.raises(InputError, match="not the certificate of an authority"):
-            make_party(tmp_path, "dan", authority=made["ann"])
 
     def test_subject_of_the_authority_starts_with_its_common_name(self, authority):
         assert next(iter(authority.subject)).oid == NameOID.COMMON_NAME

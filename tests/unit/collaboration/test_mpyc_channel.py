@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from sfumato.collaboration.memory_channel import LocalNetwork, deliver_as_sent
 from sfumato.collaboration.mpyc_channel import compute_together
 from sfumato.errors import CollaborationError, InvalidParameterError
+from unit.collaboration.memory_channel import LocalNetwork, deliver_as_sent
 
 NAMES = ("anna", "bert", "cleo")
 PRIME = 2**127 - 1

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.collaboration import mpyc_runtime
-from sfumato.collaboration.memory_channel import LocalNetwork
 from sfumato.collaboration.mpyc_channel import compute_together
 from sfumato.collaboration.mpyc_runtime import ChannelRuntime, is_prime
+from unit.collaboration.memory_channel import LocalNetwork
 
 NAMES = ("anna", "bert", "cleo")
 PRIME = 2**127 - 1  # p % 4 == 3

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from sfumato.collaboration.memory_channel import LocalNetwork, deliver_as_sent
 from sfumato.collaboration.scores import EVEN, removal_order, score_features
-from sfumato.collaboration.selection_only import _SharedArithmetic, prepare, select_only, tradeoff_error
+from sfumato.collaboration.selection_only import _SharedArithmetic, prepare, select_only
 from sfumato.collaboration.selection_tables import Question
 from sfumato.collaboration.stage_channel import StageChannel
 from sfumato.collaboration.sums import SecureSum
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError
+from unit.collaboration.exactness import tradeoff_error
+from unit.collaboration.memory_channel import LocalNetwork, deliver_as_sent
 from unit.collaboration.sessions import assert_all_blame, run
 
 NAMES = ("anna", "bert", "cleo", "dora", "emil")

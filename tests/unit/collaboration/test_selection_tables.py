@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.collaboration.scores import TradeoffWeights
-from sfumato.collaboration.selection_only import tradeoff_error
 from sfumato.collaboration.selection_tables import TABLE_BITS, Question, modular_product, rank_indicators
 from sfumato.errors import InvalidParameterError
+from unit.collaboration.exactness import tradeoff_error
 
 EVEN = TradeoffWeights(0.5, 0.5)
 

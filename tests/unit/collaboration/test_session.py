@@ -7,13 +7,13 @@ import pytest
 from sfumato.collaboration.accusations import SignedAccusation
 from sfumato.collaboration.echo import check_all_have_the_same, check_all_told_the_same, odd_one_out
 from sfumato.collaboration.hello import MOST_PARAMETERS, greet
-from sfumato.collaboration.memory_channel import LocalNetwork
 from sfumato.collaboration.messages import REASONS, Accusation, Kind, Message, decode, encode
 from sfumato.collaboration.session import Session
 from sfumato.collaboration.signatures import NoSignatures
 from sfumato.collaboration.stage_channel import StageChannel
 from sfumato.collaboration.sums import SecureSum
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError
+from unit.collaboration.memory_channel import LocalNetwork
 from unit.collaboration.sessions import HANG, THREE, assert_all_blame, run, stage_of, terms_for
 
 SHORT = 1.0

@@ -9,11 +9,11 @@ from scipy.stats import chisquare
 
 from sfumato.collaboration.commitments import NONCE_BYTES, commitment_to
 from sfumato.collaboration.contract import PRIME, WHOLE_WORDS
-from sfumato.collaboration.memory_channel import LocalNetwork
 from sfumato.collaboration.messages import REASONS, Kind, Message, decode, encode
 from sfumato.collaboration.session import Session
 from sfumato.collaboration.sums import SecureSum, add, subtract
 from sfumato.errors import CollaborationError, InvalidParameterError
+from unit.collaboration.memory_channel import LocalNetwork
 from unit.collaboration.sessions import HANG, THREE, add_up, assert_all_blame, run, stage_of
 
 MODES = ["seeds", "shares"]

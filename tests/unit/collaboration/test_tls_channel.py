@@ -21,11 +21,12 @@ from hypothesis import strategies as st
 
 from sfumato.collaboration.contract import UnexpectedSizeError
 from sfumato.collaboration.door import Door, Seldom, TurnedAway, _group_of, _Guest
-from sfumato.collaboration.keys import make_keys, make_party
+from sfumato.collaboration.keys import make_keys
 from sfumato.collaboration.roster import Peer, Roster
 from sfumato.collaboration.tls_channel import TlsChannel
 from sfumato.collaboration.tno_pool import NumberedBytes, number_of
 from sfumato.errors import CollaborationError, InputError, InvalidParameterError
+from unit.collaboration.groups import make_party
 
 NAMES = ("ann", "bob", "cid")
 PATIENCE = 20.0  # bounds a hang; nothing that works takes so long
@@ -571,14 +572,14 @@ class TestStrangers:
             for _ in range(300):
                 stranger = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
                 held.append(stranger)
-                assert door.n_unfinished <= door.most_of_an_address
+                assert len(door._guests) <= door.most_of_an_address
             cut_off = [one for one in held[: -door.most_of_an_address] if is_closed(one)]
             bob.open()
             bob.send("ann", b"undisturbed")
 
             assert ann.receive("bob", PATIENCE) == b"undisturbed"
             assert len(cut_off) == 300 - door.most_of_an_address
-            assert door.n_unfinished == 0
+            assert len(door._guests) == 0
         assert len(caplog.records) == 1, caplog.messages
         assert "turned away 1 connections, the last from 127.0.0.1: too many unfinished" in caplog.text
 

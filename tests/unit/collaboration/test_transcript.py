@@ -3,10 +3,10 @@ import json
 import pytest
 
 from sfumato.collaboration.hello import greet
-from sfumato.collaboration.memory_channel import LocalNetwork
 from sfumato.collaboration.session import Session
 from sfumato.collaboration.transcript import SessionWatch, Transcript, public_digest
 from sfumato.errors import CollaborationError, OutputError
+from unit.collaboration.memory_channel import LocalNetwork
 from unit.collaboration.sessions import THREE, add_up, run, terms_for
 
 VECTORS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}

@@ -1,6 +1,7 @@
 """Series can be told apart by colour, by marker and by dashes, each alone."""
 
 import itertools
+from dataclasses import asdict
 
 import pytest
 from matplotlib.colors import to_rgb
@@ -31,7 +32,7 @@ def test_every_style_can_be_drawn():
     ax = Figure().add_subplot()
 
     for style in SERIES:
-        (line,) = ax.plot([0, 1], [0, 1], **style.of_line())
+        (line,) = ax.plot([0, 1], [0, 1], **asdict(style))
         assert (line.get_color(), line.get_marker()) == (style.color, style.marker)
 
 

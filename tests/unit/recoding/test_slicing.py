@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from matching_buckets import sliced_diversity_level
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.recoding.column_groups import MOST_VALUES, k_medoids, mean_square_contingency
-from sfumato.recoding.matching_buckets import sliced_diversity_level
 from sfumato.recoding.slicing import ShareLimit, Slicer
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

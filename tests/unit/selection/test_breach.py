@@ -487,7 +487,6 @@ def test_random_orders_agree_where_every_order_leads_to_the_same_subset():
 
     assert found.most_frequent == ((0,), 1.0)
     assert found.column_fractions == (1.0, 0.0, 0.0)
-    assert found.mean_similarity((0, 1)) == 0.5
 
 
 def test_random_orders_show_that_either_of_two_equal_columns_will_do():
@@ -515,7 +514,6 @@ def test_orders_without_a_safe_subset_choose_nothing():
 
     assert found.choices == (None, None)
     assert found.most_frequent == (None, 1.0)
-    assert found.mean_similarity((0,)) == 0
     assert calls == [(1, 2, "random orders"), (2, 2, "random orders")]
     for n_orders in (0, 2.5, True, "2"):
         with pytest.raises(InvalidParameterError, match="n_orders must be a whole number"):

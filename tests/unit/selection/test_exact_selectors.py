@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from feasible_sets import improved_set, maximal_feasible_sets
 from sfumato import BinarizePlan, GreedyContainmentSelector, binarize
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.datasets.public import load_adult, load_pu1
@@ -20,8 +21,6 @@ from sfumato.mechanisms import build_mechanism
 from sfumato.selection import base, branching, transversals
 from sfumato.selection.budget import TimeBudget
 from sfumato.selection.exact import ExactContainmentSelector
-from sfumato.selection.feasibility import maximal_feasible_sets, minimal_rare_itemsets
-from sfumato.selection.improvement import improved_set
 from sfumato.selection.optimal import OptimalContainmentSelector
 from sfumato.selection.rating import PatternCounts
 from sfumato.table.binary import as_binary_matrix
@@ -62,10 +61,6 @@ def small_data():
     rng = np.random.default_rng(3)
     X = (rng.random((300, 12)) < np.linspace(0.05, 0.6, 12)).astype(int)
     return X, (X[:, 11] + X[:, 8] + rng.random(300) > 1.2).astype(int)
-
-
-def test_rare_itemsets_of_the_papers_table(toy):
-    assert minimal_rare_itemsets(toy.matrix, 2).sets == ((1, 2), (1, 3))
 
 
 def test_maximal_sets_of_the_papers_table(toy):
