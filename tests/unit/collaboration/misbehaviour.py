@@ -85,6 +85,14 @@ def connects_until_gone(other):
     TlsCommunicator._meet = meet
 
 
+def _limit_time_in(stage, *, but_not_for=None):
+    def wait(session, sender, where, deadline):
+        is_limited = where.startswith(stage) and sender != but_not_for
+        honest_await(session, sender, where, deadline if is_limited else math.inf)
+
+    Session._await = wait
+
+
 def waits_for(other, stage):
     """Let time limits run only in one stage, and there not for another party: for who is late on purpose.
 
@@ -95,12 +103,8 @@ def waits_for(other, stage):
         await asyncio.wait([meetings[other]])
         await honest_until_all_met(communicator, meetings, watches)
 
-    def wait(session, sender, where, deadline):
-        is_limited = where.startswith(stage) and sender != other
-        honest_await(session, sender, where, deadline if is_limited else math.inf)
-
     TlsCommunicator._until_all_met = until_all_met
-    Session._await = wait
+    _limit_time_in(stage, but_not_for=other)
 
 
 def dies_within(stage):
@@ -261,6 +265,15 @@ def has_few_files(n_files, fifo=None):
     if fifo:
         honest_open = TlsChannel.open
         TlsChannel.open = lambda channel: Path(fifo).read_bytes() and honest_open(channel)
+
+
+def is_on_a_machine(address, meeting_place, stops_at):
+    """Be on a machine of its own; time limits run only in the stage before which it stops."""
+    from unit.collaboration.machines import move_to
+
+    move_to(address, meeting_place, stops_at)
+    if stops_at:
+        _limit_time_in(stops_at)
 
 
 def dies_after(seconds):
