@@ -1,6 +1,6 @@
 # make demo: install and see it work.   make test: everything that must hold.   make bench: timings against peers.
 # make goldens: every mechanism's releases and the public names, compared with what is frozen in tests/golden.
-# make soak: ten minutes of kills, full disks, broken files, faulty parties and many clients.
+# make soak: ten minutes of kills, full disks, broken files, faulty parties and many clients, and long tests in full size.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -29,7 +29,7 @@ tests: $(DEV)
 	$(BIN)/python -m pytest tests/spark # one process, one session of Spark; without Java they say that they did not run
 
 goldens: $(DEV)
-	PYTHONPATH=tests $(BIN)/python -m tests.golden --check
+	$(BIN)/python -m tests.golden --check
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks.run

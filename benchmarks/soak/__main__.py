@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.soak import command_fuzz, disk, kills, memory, page, reader_fuzz, sessions
+from benchmarks.soak import command_fuzz, disk, kills, long_tests, memory, page, reader_fuzz, sessions
 from benchmarks.soak.outcome import Effort, Outcome
 from benchmarks.soak.releases import Releases
 from benchmarks.soak.report import SOAK, as_markdown, as_table, stamp
@@ -30,6 +30,7 @@ KINDS: dict[str, Callable[[Effort, Path], Outcome]] = {
     "sessions": sessions.run,
     "page": page.run,
     "commands": command_fuzz.run,
+    "tests": long_tests.run,
 }
 LAST = "readers"
 """Fills the rest of the time."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,10 +16,10 @@ from typing import Any
 
 import click
 
-from spark.loopback_cluster import SMALL, why_no_cluster
 from tests.golden import frozen, inputs
 from tests.golden.public_names import public_names
 from tests.golden.releases import ADULT, DEMO, DEMO_FLAGS, PU1, PU1_TABLE, cases, made, made_on_spark
+from tests.spark.loopback_cluster import SMALL, why_no_cluster
 
 HOMES = ("memory", "out_of_core", "spark")
 
@@ -84,11 +85,13 @@ def _spark() -> Iterator[Any]:
     """Open a session with Spark inside its driver: two threads, no workers."""
     from pyspark.sql import SparkSession
 
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"  # nothing listens on another interface
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": SMALL,
     }
     session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()

@@ -81,7 +81,8 @@ SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
     "maximal-containment": {"default": _BUDGET, "other": (*_BUDGET, "k=20", "search=best")},
     "mondrian": {
         "default": (),
-        "other": ("strict=false", "split=median"),
+        "median": ("split=median",),
+        "relaxed": ("strict=false", "split=median"),
         "diverse": ("k=8", "l=2", "variant=entropy", "split=gain"),
     },
     "optimal-containment": {"default": _BUDGET, "other": (*_BUDGET, "k=20")},

@@ -10,10 +10,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from waiting import until
 
 N_WORKERS = 2
 LEAST_JAVA = 17
@@ -136,13 +137,13 @@ class Cluster:
         return process, log
 
     def _wait_for(self, log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
-        for _ in range(600):
-            found = re.search(pattern, log.read_text(encoding="utf-8", errors="replace"))
-            if found:
-                return found[1]
-            if process.poll() is not None:
-                break
-            time.sleep(0.1)
+        def said() -> re.Match[str] | None:
+            return re.search(pattern, log.read_text(encoding="utf-8", errors="replace"))
+
+        until(lambda: said() or process.poll() is not None)
+        found = said()
+        if found:
+            return found[1]
         self.stop()
         pytest.fail(f"a process of the Spark cluster did not start; its log:\n{log.read_text()[-3000:]}")
 

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +24,7 @@ from sfumato.large.memory import Memory
 from sfumato.recoding.global_recoding import GlobalRecoder
 from spark.interference import in_the_middle, slow_writing
 from spark.loopback_cluster import ending_with_this_process, why_no_cluster
+from waiting import until
 
 N_ROWS, N_PARTS = 40, 10
 MEMORY = Memory.of("200MB")
@@ -69,11 +69,7 @@ def test_ctrl_c_stops_the_jobs(spark, cluster):
         cell_table(slow_rows(spark, 1_500, N_ROWS), ["remainder"], SparkEngine(spark))
 
     status = spark.sparkContext.statusTracker()
-    for _ in range(100):
-        if not status.getActiveJobsIds():
-            break
-        time.sleep(0.1)
-    assert not status.getActiveJobsIds()
+    until(lambda: not status.getActiveJobsIds())
 
 
 def test_a_second_session_in_the_same_process_is_refused(spark, cluster):
@@ -227,13 +223,6 @@ def test_no_process_of_the_cluster_outlives_these_tests(number):
         [sys.executable, "-c", start, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as parent:
         child = Path(f"/proc/{int(parent.stdout.readline())}")
-        for _ in range(200):
-            if (child / "cmdline").read_bytes().startswith(command[-2].encode()):
-                break
-            time.sleep(0.05)
+        until(lambda: (child / "cmdline").read_bytes().startswith(command[-2].encode()))
         parent.send_signal(number)
-    for _ in range(200):
-        if not child.exists() or (child / "stat").read_text().split()[2] == "Z":
-            return
-        time.sleep(0.05)
-    pytest.fail("it has outlived them")
+    until(lambda: not child.exists() or (child / "stat").read_text().split()[2] == "Z")

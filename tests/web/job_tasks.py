@@ -33,7 +33,7 @@ def echo(folder, tell, **arguments):
 
 def sleeps(folder, tell, pause):
     begin = time.monotonic()
-    time.sleep(pause)
+    time.sleep(pause)  # so long it lasts
     return {"from": begin, "to": time.monotonic()}
 
 
@@ -51,13 +51,13 @@ def waits(folder, tell, signs=None):
     (Path(signs or folder) / "pid.json").write_text(str(os.getpid()))
     tell.log("waiting")
     tell.progress(1, 2, "waiting")
-    time.sleep(600)
+    time.sleep(600)  # until it is killed
 
 
 def hogs_the_interpreter(folder, tell):
     """Hold the interpreter's lock, so that no Python thread of this process can act."""
     tell.progress(1, 2, str(os.getpid()))
-    time.sleep(0.2)
+    tell.finish()  # its thread could not pass it on afterwards
     return {"never": len(str(7 ** (10**9)))}
 
 
@@ -93,7 +93,7 @@ def chatters(folder, tell):
 
 def dies(folder, tell, number):
     os.kill(os.getpid(), number)
-    time.sleep(600)
+    time.sleep(600)  # until it is killed
 
 
 def ends_early(folder, tell):

@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import uvicorn
 
 import sfumato.web
 from sfumato.web.security import SECURITY_HEADERS
+from waiting import until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 STATIC = Path(sfumato.web.__file__).parent / "static"
@@ -46,45 +46,68 @@ def served(app):
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        end = time.monotonic() + PATIENCE
-        while not server.started and time.monotonic() < end:
-            time.sleep(0.01)
+        until(lambda: server.started)
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         server.should_exit = True
         thread.join(PATIENCE)
 
 
-def look_at(origin, path, look, **settings):
-    """Open a page and look at it; gives what ``look(tab)`` gives. Whatever the tab logs or asks elsewhere fails.
+class Eyes:
+    """A Chromium that looks at pages, in a thread of its own: Playwright keeps an event loop where it is started."""
 
-    Playwright keeps a running event loop in the thread that it is started in, so it gets one of its own.
-    """
+    def __init__(self, program):
+        self._thread = ThreadPoolExecutor(1)
+        self._playwright, self._browser = self._thread.submit(self._open, program).result()
+
+    def look_at(self, origin, path, look, **settings):
+        """Open a page and look at it; gives what ``look(tab)`` gives. Whatever the tab logs or asks elsewhere fails."""
+        result, problems = self._thread.submit(self._look, origin, path, look, settings).result()
+        assert not problems, problems
+        return result
+
+    def close(self):
+        self._thread.submit(self._browser.close).result()
+        self._thread.submit(self._playwright.stop).result()
+        self._thread.shutdown()
+
+    @staticmethod
+    def _open(program):
+        from playwright.sync_api import sync_playwright
+
+        playwright = sync_playwright().start()
+        return playwright, playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+
+    def _look(self, origin, path, look, settings):
+        problems = []
+
+        def check(request):
+            if not request.url.startswith((f"{origin}/", "data:")):
+                problems.append(f"request to {request.url}")
+
+        with self._browser.new_context(**settings) as context:
+            tab = context.new_page()
+            tab.on("console", lambda message: problems.append(f"{message.type}: {message.text}"))
+            tab.on("pageerror", lambda error: problems.append(f"error: {error}"))
+            tab.on("request", check)
+            tab.on("requestfailed", lambda request: problems.append(f"failed: {request.url}"))
+            tab.goto(origin + path)
+            return look(tab), problems
+
+
+@contextlib.contextmanager
+def opened_eyes():
+    """Start a Chromium to look at several pages with."""
     found = next((program for program in map(shutil.which, NAMES) if program), None)
     if found is None:
         pytest.skip("NO CHROMIUM: install it (Debian: apt-get install chromium) to run the browser tests")
-    with ThreadPoolExecutor(1) as thread:
-        result, problems = thread.submit(_look, found, origin, path, look, settings).result()
-    assert not problems, problems
-    return result
+    eyes = Eyes(found)
+    try:
+        yield eyes
+    finally:
+        eyes.close()
 
 
-def _look(program, origin, path, look, settings):
-    from playwright.sync_api import sync_playwright
-
-    problems = []
-
-    def check(request):
-        if not request.url.startswith((f"{origin}/", "data:")):
-            problems.append(f"request to {request.url}")
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        tab = browser.new_context(**settings).new_page()
-        tab.on("console", lambda message: problems.append(f"{message.type}: {message.text}"))
-        tab.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        tab.on("request", check)
-        tab.on("requestfailed", lambda request: problems.append(f"failed: {request.url}"))
-        tab.goto(origin + path)
-        result = look(tab)
-        browser.close()
-    return result, problems
+def look_at(origin, path, look, **settings):
+    """Look at one page; see ``Eyes.look_at``."""
+    with opened_eyes() as eyes:
+        return eyes.look_at(origin, path, look, **settings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,15 +32,6 @@ output = "release.csv"
 [release.parameters]
 k = 5
 """
-
-
-def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """Wait for something that another process or thread does; gives what the condition gave."""
-    limit = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < limit, f"it did not happen within {seconds:g} seconds"
-        time.sleep(0.01)
-    return found
 
 
 def people(n_rows: int = 60, illnesses: Sequence[str] = "xyz") -> str:
@@ -91,7 +81,7 @@ class JobsAtOnce(Jobs):
         self._tell = tell
 
     async def call(self, task: str, /, *, seconds: float = 60.0, **arguments: Any) -> dict[str, Any]:
-        await asyncio.sleep(0)  # other requests go on meanwhile
+        await asyncio.sleep(0)  # lets other requests go on; no time passes
         return self._run(task, self._folder, arguments)
 
     def start(self, task: str, /, *, title: str, **arguments: Any) -> Job:

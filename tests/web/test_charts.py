@@ -13,7 +13,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from sfumato.web.charts import frontier_spec, roc_spec
-from web.real_browser import STATIC, PolicyHeaders, look_at, served
+from web.real_browser import STATIC, PolicyHeaders, opened_eyes, served
 
 HOSTILE = "<img src=x onerror=alert(1)> \"'&"
 
@@ -182,8 +182,13 @@ def origin():
         yield where
 
 
-@pytest.mark.slow
-def test_all_charts_are_drawn_without_a_complaint(origin):
+@pytest.fixture(scope="module")
+def look_at():
+    with opened_eyes() as eyes:
+        yield eyes.look_at
+
+
+def test_all_charts_are_drawn_without_a_complaint(origin, look_at):
     def look(tab):
         tab.wait_for_function(OVER)
         assert set(tab.evaluate(STATES).values()) == {"drawn"}
@@ -194,8 +199,7 @@ def test_all_charts_are_drawn_without_a_complaint(origin):
     look_at(origin, "/", look)
 
 
-@pytest.mark.slow
-def test_charts_have_words_for_those_who_do_not_see_them(origin):
+def test_charts_have_words_for_those_who_do_not_see_them(origin, look_at):
     def look(tab):
         tab.wait_for_function(OVER)
         drawing = tab.get_by_role("img", name="Chart roc")
@@ -210,8 +214,7 @@ def test_charts_have_words_for_those_who_do_not_see_them(origin):
     look_at(origin, "/", look)
 
 
-@pytest.mark.slow
-def test_a_tip_shows_and_a_click_sends_the_key(origin):
+def test_a_tip_shows_and_a_click_sends_the_key(origin, look_at):
     def look(tab):
         tab.wait_for_function(OVER)
         point = tab.locator("#frontier .mark-symbol.role-mark path[aria-label*='k=11']").first
@@ -231,8 +234,7 @@ def test_a_tip_shows_and_a_click_sends_the_key(origin):
     look_at(origin, "/", look)
 
 
-@pytest.mark.slow
-def test_a_chart_that_is_swapped_in_is_drawn_each_time(origin):
+def test_a_chart_that_is_swapped_in_is_drawn_each_time(origin, look_at):
     def look(tab):
         tab.wait_for_function(OVER)
         for _ in range(3):
@@ -244,8 +246,7 @@ def test_a_chart_that_is_swapped_in_is_drawn_each_time(origin):
     look_at(origin, "/", look)
 
 
-@pytest.mark.slow
-def test_colours_follow_the_scheme_without_a_new_drawing(origin):
+def test_colours_follow_the_scheme_without_a_new_drawing(origin, look_at):
     colour = "() => getComputedStyle(document.querySelector('#frontier .mark-symbol.role-mark path')).stroke"
 
     def look(tab):
@@ -262,8 +263,7 @@ def test_colours_follow_the_scheme_without_a_new_drawing(origin):
     assert dark != light
 
 
-@pytest.mark.slow
-def test_a_chart_that_cannot_be_drawn_says_so(origin):
+def test_a_chart_that_cannot_be_drawn_says_so(origin, look_at):
     def look(tab):
         tab.wait_for_function(OVER)
         assert "could not be drawn" in tab.locator("#faulty").inner_text()

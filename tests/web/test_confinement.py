@@ -193,7 +193,8 @@ def test_work_inside_goes_on_as_before(place, monkeypatch):
     root = place / "root"
     opened = call(place, "opening.open_path", project=str(root / "sfumato.toml"), data=str(root / "people.csv"))
     assert opened["n_rows"] == 60
-    small_project(root)
+    few = '[compare]\nclassifiers = ["naive-bayes"]\n[compare.grid.mondrian]\nk = [3, 5]\n'
+    small_project(root, PROJECT + few)
     monkeypatch.chdir("/")
     made = call(place, "release.make", project=str(root / "sfumato.toml"), quick=True)
     compared = call(place, "explore.compare", project=str(root / "sfumato.toml"), asked=[])

@@ -25,8 +25,9 @@ from sfumato.web.jobs import Jobs
 from sfumato.web.tasks import goal, goal_form
 from sfumato.web.views import goal as view
 from sfumato.web.views import run
+from waiting import until
 from web.asking import Site
-from web.standing_in import PROJECT, JobsAtOnce, Told, end, people, small_project, until
+from web.standing_in import PROJECT, JobsAtOnce, Told, end, people, small_project
 
 SPARSE = "".join(f"{number % 2} {number % 3 + 1}:1 {number % 5 + 4}:1\n" for number in range(40))
 SPARSE_PROJECT = """[data]

@@ -256,7 +256,7 @@ def slowly(site, monkeypatch):
     meanwhile, call = [], site.page.jobs.call
 
     async def called(task, /, **arguments):
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # not waited for: what is claimed holds in whatever order they act
         result = await call(task, **arguments)
         for act in meanwhile:
             act()

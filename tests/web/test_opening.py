@@ -16,8 +16,9 @@ from sfumato.web.inputs import DATA, note
 from sfumato.web.tasks import opening as tasks
 from sfumato.web.views import opening
 from sfumato.web.views.opening import start_opening
+from waiting import until
 from web.asking import Site, shown
-from web.standing_in import JobsAtOnce, Told, start_for, until
+from web.standing_in import JobsAtOnce, Told, start_for
 
 PEOPLE = "age,sex,paid\n" + "".join(f"{20 + n % 9},{'fm'[n % 2]},{'yn'[n % 3 == 0]}\n" for n in range(40))
 

@@ -4,11 +4,8 @@ import csv
 import hashlib
 import json
 import os
-import shlex
 import shutil
 import stat
-import subprocess
-import sys
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -23,6 +20,7 @@ from sfumato.table.read import read_table
 from sfumato.web.column_store import STORE_NAME, ColumnStore
 from sfumato.web.tasks import release as tasks
 from sfumato.web.tasks.before_after import column_records, rows_beside, tables_beside
+from shell_lines import run_line, run_script
 from web.release_pages import NAMES, is_same, make, write_project
 from web.standing_in import Told
 
@@ -39,13 +37,6 @@ AGE = "age;band;any\n" + "".join(f"{age};{age // 10 * 10}s;*\n" for age in range
 def rows_of(path):
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-def run(arguments, folder):
-    """Run a program as a user would, with the commands of this environment on the path."""
-    found = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(arguments, cwd=folder, env=found, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module", params=MECHANISMS)
@@ -67,13 +58,12 @@ def test_files_are_listed_with_their_size_and_hash(made):
     assert manifest["project_sha256"] == result["files"]["project"]["sha256"]
 
 
-@pytest.mark.slow
 def test_command_and_python_give_the_same_bytes(made, tmp_path):
     project, folder, result = made
-    for way in ("command", "python"):
+    for way, run in (("command", run_line), ("python", run_script)):
         copy = tmp_path / way
         shutil.copytree(project.parent, copy, ignore=shutil.ignore_patterns("job"))
-        run(shlex.split(result["command"]) if way == "command" else [sys.executable, "-c", result["python"]], copy)
+        run(result[way], copy)
         for what in ("table", "manifest"):
             name = result["files"][what]["name"]
             assert is_same((copy / name).read_bytes(), (folder / name).read_bytes())
@@ -86,8 +76,8 @@ def test_report_command_gives_the_same_bytes(tmp_path, quick, output):
     project = write_project(tmp_path / "project", "mondrian", "k = 5", n_rows=80, output=output)
     result = make(project, tmp_path / "job", quick=quick)
     assert ("not_measured" in result["summary"]["utility"]) == quick
-    run(shlex.split(result["command"]), project.parent)
-    run(shlex.split(result["report_command"]), project.parent)
+    for line in (result["command"], result["report_command"]):
+        run_line(line, project.parent)
     beside = (project.parent / output).parent
     for what in FILES:
         name = result["files"][what]["name"]

@@ -12,10 +12,11 @@ from starlette.staticfiles import StaticFiles
 
 from sfumato.project import load_project
 from sfumato.web.views import measured, pictures
+from waiting import until
 from web.asking import Site
 from web.real_browser import STATIC, look_at, served
 from web.release_pages import JOB, Pages, is_same, make, write_project
-from web.standing_in import JobsAtOnce, until
+from web.standing_in import JobsAtOnce
 
 LIMIT = 120.0  # seconds after which a test gives up
 

@@ -14,8 +14,9 @@ from sfumato.web.job_errors import TaskError
 from sfumato.web.jobs import Jobs
 from sfumato.web.views import run as view
 from sfumato.web.views.run import LINES_SHOWN, Run
+from waiting import until
 from web.asking import Site
-from web.standing_in import JobsAtOnce, end, start_for, until
+from web.standing_in import JobsAtOnce, end, start_for
 
 ERRORS = [
     errors.InvalidParameterError("k", "got 0", allowed="at least 1", hint="take 5"),

@@ -26,7 +26,7 @@ from sfumato.private_folders import remove_leftovers
 from sfumato.web.page_words import FOLDER_PURPOSE
 from sfumato.web.server import listening, private_folder, tls_context, without_text
 from sfumato.web.settings import PageSettings
-from web.standing_in import until
+from waiting import until
 
 TOKEN = "a-secret-of-many-characters"
 COMMAND = [sys.executable, "-c", "from sfumato.cli.main import main; main()", "serve"]

@@ -10,8 +10,9 @@ import pytest
 
 from sfumato.web.job_errors import TaskError
 from sfumato.web.views import goal, opening
+from waiting import until
 from web.asking import Site, ask_soon
-from web.standing_in import JobsAtOnce, end, small_project, start_for, until
+from web.standing_in import JobsAtOnce, end, small_project, start_for
 
 TABLE = "age,sex\n" + "".join(f"{20 + n % 9},{'fm'[n % 2]}\n" for n in range(40))
 

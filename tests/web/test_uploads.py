@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 from sfumato.errors import InputError, OutputError
 from sfumato.web.uploads import UploadTooLarge, receive_upload, safe_name
+from waiting import until
 from web.asking import BOUNDARY, MULTIPART, form_of
-from web.standing_in import until
 
 KIND = MULTIPART.encode()
 FILE = ("table", "people.csv", b"age,sex\r\n31,f\r\n")
@@ -150,8 +150,7 @@ def test_cancelled_upload_leaves_nothing(tmp_path):
         headers = [(b"content-type", KIND)]
         request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
         task = asyncio.create_task(receive_upload(request, tmp_path, 1000))
-        await asyncio.sleep(0.05)
-        assert os.listdir(tmp_path) == ["people.csv"]
+        await asyncio.to_thread(until, lambda: os.listdir(tmp_path) == ["people.csv"])
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task

@@ -63,11 +63,7 @@ def region_of(performance, breach, baseline):
     return "IV" if performance >= baseline else "III"
 
 
-@settings(max_examples=20)
-@given(planes())
-def test_every_set_is_drawn_once_and_the_front_and_the_choice_are_marked(plane):
-    ax = plane.plot()
-
+def check_every_set_is_drawn_once_and_the_front_and_the_choice_are_marked(plane, ax):
     both = list(zip(plane.performance, plane.breach_increase, strict=True))
     front = [point for point, on_front in zip(both, plane.on_front, strict=True) if on_front]
     assert points(ax, "unbeaten in performance, PBI and size") == front
@@ -79,11 +75,7 @@ def test_every_set_is_drawn_once_and_the_front_and_the_choice_are_marked(plane):
         assert points(ax, "the chosen set") == [both[plane.chosen]]
 
 
-@settings(max_examples=20)
-@given(planes())
-def test_every_set_is_in_view_and_in_the_tint_of_its_region(plane):
-    ax = plane.plot()
-
+def check_every_set_is_in_view_and_in_the_tint_of_its_region(plane, ax):
     tinted = {patch.get_label().removeprefix("_region "): patch.get_bbox() for patch in ax.patches}
     assert sorted(tinted) == ["I", "II", "III", "IV"]
     for x, y in zip(plane.performance, plane.breach_increase, strict=True):
@@ -97,11 +89,7 @@ def test_every_set_is_in_view_and_in_the_tint_of_its_region(plane):
         assert box.height > 0.1 * (top - bottom)
 
 
-@settings(max_examples=20)
-@given(planes())
-def test_the_front_line_is_the_least_breach_at_every_performance(plane):
-    ax = plane.plot()
-
+def check_the_front_line_is_the_least_breach_at_every_performance(plane, ax):
     drawn = line(ax, "least PBI")
     x, y = (np.asarray(values, dtype=float).tolist() for values in drawn.get_data())
     both = list(zip(plane.performance, plane.breach_increase, strict=True))
@@ -114,11 +102,7 @@ def test_the_front_line_is_the_least_breach_at_every_performance(plane):
         assert height == min(breach for performance, breach in both if performance >= between)
 
 
-@settings(max_examples=20)
-@given(planes())
-def test_lines_stand_where_they_belong_and_one_out_of_view_says_so(plane):
-    ax = plane.plot()
-
+def check_lines_stand_where_they_belong_and_one_out_of_view_says_so(plane, ax):
     assert set(line(ax, "baseline performance").get_xdata()) == {plane.baseline_performance}
     assert set(line(ax, "baseline breach").get_ydata()) == {0.0}
     for height, label in ((plane.max_breach_increase, "largest PBI allowed"), (plane.floor, "PBI of mere guessing")):
@@ -128,6 +112,18 @@ def test_lines_stand_where_they_belong_and_one_out_of_view_says_so(plane):
             assert set(drawn[0].get_ydata()) == {height}
             bottom, top = ax.get_ylim()
             assert ("out of view" in drawn[0].get_label()) == (not bottom <= height <= top)
+
+
+@settings(max_examples=20)
+@given(planes())
+def test_what_is_drawn_is_what_the_plane_holds(plane):
+    """One drawing for all four: it takes the time."""
+    ax = plane.plot()
+
+    check_every_set_is_drawn_once_and_the_front_and_the_choice_are_marked(plane, ax)
+    check_every_set_is_in_view_and_in_the_tint_of_its_region(plane, ax)
+    check_the_front_line_is_the_least_breach_at_every_performance(plane, ax)
+    check_lines_stand_where_they_belong_and_one_out_of_view_says_so(plane, ax)
 
 
 def overlap(one, other, slack=1.0):

@@ -1,9 +1,6 @@
 """The shell line of a report really makes the release again, byte for byte."""
 
 import hashlib
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +16,7 @@ from sfumato.report.reproduction import Asked, command_for, mechanism_of, settin
 from sfumato.schema import Role
 from sfumato.table.read import read_table
 from sfumato.table.write import write_table
+from shell_lines import run_line
 from unit.report.releases import NAMES, PARAMETERS, made, stays
 
 AWKWARD = "age, in years; $HOME `id` \"quoted\" 'too'"
@@ -60,8 +58,7 @@ def sha256(path):
 
 def run_in_shell(line, folder):
     """Run a line as somebody types it, and give the digest of what was written."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    subprocess.run(line, shell=True, check=True, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True)
+    run_line(line, folder)
     return sha256(folder / "release.csv")
 
 

@@ -20,7 +20,7 @@ from sfumato.table.read import ReadOptions, read_table
 from sfumato.table.write import write_table
 
 CANARY = "CANARY-7f3a"
-N_MUTANTS = 400
+N_MUTANTS = 100  # make soak reads thousands
 SNIPPETS = [
     *(
         b",",

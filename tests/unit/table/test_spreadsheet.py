@@ -12,7 +12,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,6 +26,7 @@ from sfumato.errors import InputError
 from sfumato.table import spreadsheet, workbook_child
 from sfumato.table.read import ReadOptions, read_table
 from sfumato.table.workbook_child import ROWS, read_sheet
+from waiting import until
 
 CANARY = "CANARY-7f3a"
 LONGEST = 30.0
@@ -291,7 +291,7 @@ class TestEnds:
         program = [sys.executable, "-c", READS.format(command=command)]
         with subprocess.Popen(program, start_new_session=True, stderr=subprocess.PIPE) as process:
             try:
-                wait_until(lambda: held.exists() and is_locked(held))
+                until(lambda: held.exists() and is_locked(held))
                 yield process, held
             finally:
                 with contextlib.suppress(ProcessLookupError):
@@ -304,7 +304,7 @@ class TestEnds:
         process.send_signal(number)
 
         assert process.wait(LONGEST) == -number
-        wait_until(lambda: not is_locked(held))
+        until(lambda: not is_locked(held))
 
     @pytest.mark.parametrize("is_for_both", [True, False])
     def test_by_an_interrupt(self, reading: tuple[subprocess.Popen[bytes], Path], is_for_both: bool) -> None:
@@ -319,7 +319,7 @@ class TestEnds:
         assert process.wait(LONGEST) == -signal.SIGINT
         assert told.count(b"Traceback") == 1
         assert told.rstrip().endswith(b"KeyboardInterrupt")
-        wait_until(lambda: not is_locked(held))
+        until(lambda: not is_locked(held))
 
     def test_an_interrupt_of_the_child_alone_is_no_damage(
         self, hears_ctrl_c: None, stand_in: Callable[[str], None]
@@ -342,13 +342,6 @@ def is_locked(path: Path) -> bool:
         except BlockingIOError:
             return True
     return False
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + LONGEST
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 class TestPlaces:

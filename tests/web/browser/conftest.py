@@ -34,15 +34,15 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture
-def serve(tmp_path) -> Iterator[Callable[..., Served]]:
-    """Start ``sfumato serve`` in a folder of its own; it is ended, and must have removed its files, afterwards."""
+@contextlib.contextmanager
+def serving(own: Path) -> Iterator[Callable[..., Served]]:
+    """Start servers with files below a folder; each is ended, and must have removed its files, afterwards."""
     started: list[Served] = []
 
     def start(*arguments: str, folder: Path | None = None) -> Served:
-        where = folder or tmp_path / "work"
+        where = folder or own / "work"
         where.mkdir(exist_ok=True)
-        temporary = tmp_path / f"temporary-{len(started)}"
+        temporary = own / f"temporary-{len(started)}"
         temporary.mkdir()
         process = subprocess.Popen(
             [sys.executable, "-c", START, "serve", "--no-browser", "--port", "0", *arguments],
@@ -66,6 +66,20 @@ def serve(tmp_path) -> Iterator[Callable[..., Served]]:
         assert "bug in sfumato" not in said, said
         assert "Traceback" not in said, said
         assert not any(served.temporary.glob("sfumato-page-*")), "the private folder was left behind"
+
+
+@pytest.fixture
+def serve(tmp_path) -> Iterator[Callable[..., Served]]:
+    """Start ``sfumato serve`` in a folder of its own."""
+    with serving(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory) -> Iterator[Served]:
+    """Start one server for all tests of a file; each opens the demo table anew."""
+    with serving(tmp_path_factory.mktemp("served")) as start:
+        yield start()
 
 
 @pytest.fixture

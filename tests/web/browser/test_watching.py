@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from waiting import until
 from web.browser.walking import check_accessible
 from web.browser.watching import Watch
 
@@ -27,8 +28,12 @@ def watched(chromium):
 def test_wrong_is_noticed(watched, script):
     tab, watch = watched
     tab.evaluate(f"() => {{ {script} }}")
-    tab.wait_for_timeout(200)
-    assert any(problem.startswith(WRONG[script]) for problem in watch.problems)
+
+    def is_noticed():
+        tab.evaluate("() => 0")  # Playwright tells what has happened while it is asked something
+        return any(problem.startswith(WRONG[script]) for problem in watch.problems)
+
+    until(is_noticed)
 
 
 def test_port_that_begins_with_the_same_digits_is_another_place(watched):
