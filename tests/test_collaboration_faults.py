@@ -99,10 +99,42 @@ def test_honest_parties_publish_releases_that_the_audit_confirms(nursery, group)
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_party_that_dies_in_any_round_is_named_and_nobody_publishes(nursery, group, stage):
-    outcomes = run(nursery, group, "dies_at", stage)
+    dies = ["dies_at", stage] if stage != STAGES[0] else ["dies_when_told_at", stage, *HONEST]
+
+    outcomes = run(nursery, group, *dies)
 
     assert outcomes[BAD].code == -9
     assert_named(outcomes, group, stage, "is not connected any more")
+
+
+def run_all(nursery, group, **bad):
+    return nursery.run(group, {name: group.command(name) for name in group.names}, bad)
+
+
+def test_a_party_that_dies_while_the_others_connect_is_named_with_that_stage(nursery, group):
+    """To itself it was in the first round, of which the others know nothing: it has sent them nothing."""
+    late = ["connects_until_gone", BAD]
+
+    outcomes = run_all(nursery, group, ann=late, bob=late, cid=["dies_at", "hello"])
+
+    assert outcomes[BAD].code == -9
+    assert_named(outcomes, group, "connect", "closed the connection")
+
+
+def test_nobody_is_named_for_giving_up_because_of_another(nursery, group):
+    """Bob is in the first round when Ann, who still connects, leaves because Cid died."""
+    outcomes = run_all(nursery, group, ann=["connects_until_gone", BAD], cid=["dies_when_told_at", "hello", "bob"])
+
+    assert_named(outcomes, group, "connect", "closed the connection", by=["ann"])
+    assert_named(outcomes, group, "connect", "made another give up while the parties connected (says party 'ann')")
+
+
+def test_nobody_is_named_for_ending_the_session_while_another_connects(nursery, group):
+    """Bob finds in the first round what Cid sent, and leaves before Ann has noticed that the round has begun."""
+    outcomes = run_all(nursery, group, ann=["connects_until_gone", "bob"], cid=["sends_garbage_at", "hello"])
+
+    assert_named(outcomes, group, "hello", "is not a message of this protocol (says party 'bob')", by=["ann"])
+    assert_named(outcomes, group, "hello", "is not a message of this protocol. ")
 
 
 @pytest.mark.parametrize("stage", ["hello", "counts/64/seeds-sum", "not yet/61/echo"])
@@ -117,12 +149,13 @@ def test_a_party_that_dies_between_two_messages_of_a_round_is_named(nursery, gro
 
 
 def test_a_party_that_dies_before_it_connects_is_named(nursery, group):
-    for name in group.names:
-        group.write_config(name, start_timeout=3.0)
+    for name in HONEST:
+        group.write_config(name, start_timeout=1.0)
+    ann, bob = (["waits_for", other, "connect"] for other in ("bob", "ann"))
 
-    outcomes = run(nursery, group, "dies_before_it_connects")
+    outcomes = run_all(nursery, group, ann=ann, bob=bob, cid=["dies_before_it_connects"])
 
-    assert_named(outcomes, group, "connect", "could not be reached within 3 s")
+    assert_named(outcomes, group, "connect", "could not be reached within 1 s")
 
 
 def test_a_party_that_dies_in_the_mode_that_opens_the_selection_only_is_named(nursery, group):
@@ -145,10 +178,12 @@ def test_a_party_that_dies_after_all_were_ready_takes_only_its_own_release_with_
 
 
 def test_a_party_that_stays_connected_and_silent_is_named(nursery, group):
-    for name in group.names:
-        group.write_config(name, timeout=2.0)
+    for name in HONEST:
+        group.write_config(name, timeout=1.0)
+    stage = "removal order"
+    ann, bob = (["waits_for", other, stage] for other in ("bob", "ann"))
 
-    outcomes = run(nursery, group, "falls_silent_at", "removal order")
+    outcomes = run_all(nursery, group, ann=ann, bob=bob, cid=["falls_silent_at", stage])
 
     assert_named(outcomes, group, "removal order/61/commit", "sent nothing within the time limit")
 
@@ -300,8 +335,6 @@ class Stranger:
 
 def test_a_stranger_with_half_open_connections_stops_nothing(nursery, group, tmp_path):
     """The last party comes when the stranger has opened hundreds of connections to the others."""
-    for name in group.names:
-        group.write_config(name, start_timeout=60.0, timeout=60.0)
     os.mkfifo(tmp_path / "fifo")
     few_files = {name: ["has_few_files", 128] for name in HONEST} | {
         BAD: ["has_few_files", 128, str(tmp_path / "fifo")]
@@ -310,7 +343,7 @@ def test_a_stranger_with_half_open_connections_stops_nothing(nursery, group, tmp
 
     with Stranger([peer.port for peer in group.peers]) as stranger, ThreadPoolExecutor(1) as thread:
         thread.submit(lambda: stranger.is_in_full_swing.wait(60) and (tmp_path / "fifo").write_bytes(b"come"))
-        outcomes = nursery.run(group, commands, few_files, time_limit=120.0)
+        outcomes = nursery.run(group, commands, few_files)
 
     assert [outcome.code for outcome in outcomes.values()] == [0, 0, 0], outcomes
     assert group.releases() == set(group.names)

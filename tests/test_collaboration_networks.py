@@ -5,6 +5,7 @@ import json
 import pytest
 
 from sfumato.collaboration.party import ALL_READY
+from unit.collaboration.groups import Nursery
 from unit.collaboration.machines import Machines, why_not
 
 REASON = why_not()
@@ -12,6 +13,13 @@ pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON)
 
 NAMES = ("ann", "bob", "cid")
 COUNTS = "counts/64/seeds-sum"
+LIMIT = 4.0  # seconds; runs only in the stage in which lines are cut
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    with Nursery() as started:
+        yield started
 
 
 def both_ways(*pairs):
@@ -26,19 +34,21 @@ def last_entry(machines, name):
     return json.loads(machines.group.transcript(name).read_text().splitlines()[-1])
 
 
-def test_a_session_succeeds_over_slow_lines_that_lose_packets(tmp_path):
-    machines = Machines(tmp_path, timeout=60.0, delay=0.05, loss=0.02)
+def test_a_session_succeeds_over_slow_lines_that_lose_packets(nursery, tmp_path):
+    machines = Machines(tmp_path, delay=0.05, loss=0.02)
 
-    outcomes = machines.run()
+    outcomes = machines.run(nursery)
 
     assert [outcome.code for outcome in outcomes.values()] == [0, 0, 0], outcomes
     assert machines.group.releases() == set(NAMES)
 
 
-def test_a_party_whose_line_is_cut_names_its_own_line_and_the_others_name_the_party(tmp_path):
-    machines = Machines(tmp_path, timeout=6.0, delay=0.01)
+def test_a_party_whose_line_is_cut_names_its_own_line_and_the_others_name_the_party(nursery, tmp_path):
+    machines = Machines(tmp_path, timeout=LIMIT, delay=0.01)
 
-    outcomes = machines.run(stops_at=COUNTS, then=lambda: machines.cut(*both_ways(("ann", "cid"), ("bob", "cid"))))
+    outcomes = machines.run(
+        nursery, stops_at=COUNTS, then=lambda: machines.cut(*both_ways(("ann", "cid"), ("bob", "cid")))
+    )
 
     for name in ("ann", "bob"):
         assert outcomes[name].code == 6
@@ -50,10 +60,10 @@ def test_a_party_whose_line_is_cut_names_its_own_line_and_the_others_name_the_pa
     assert machines.group.releases() == set()
 
 
-def test_of_two_whose_line_is_cut_all_report_the_line(tmp_path):
-    machines = Machines(tmp_path, timeout=6.0, delay=0.01)
+def test_of_two_whose_line_is_cut_all_report_the_line(nursery, tmp_path):
+    machines = Machines(tmp_path, timeout=LIMIT, delay=0.01)
 
-    outcomes = machines.run(stops_at=COUNTS, then=lambda: machines.cut(*both_ways(("ann", "bob"))))
+    outcomes = machines.run(nursery, stops_at=COUNTS, then=lambda: machines.cut(*both_ways(("ann", "bob"))))
 
     for name in NAMES:
         assert outcomes[name].code == 6
@@ -64,11 +74,11 @@ def test_of_two_whose_line_is_cut_all_report_the_line(tmp_path):
     assert machines.group.releases() == set()
 
 
-def test_a_party_cut_off_in_the_last_round_says_that_the_others_may_have_published(tmp_path):
+def test_a_party_cut_off_in_the_last_round_says_that_the_others_may_have_published(nursery, tmp_path):
     """What it says last gets through, what the others say does not: they publish."""
-    machines = Machines(tmp_path, timeout=6.0, delay=0.01)
+    machines = Machines(tmp_path, timeout=LIMIT, delay=0.01)
 
-    outcomes = machines.run(stops_at=ALL_READY, then=lambda: machines.cut(("ann", "cid"), ("bob", "cid")))
+    outcomes = machines.run(nursery, stops_at=ALL_READY, then=lambda: machines.cut(("ann", "cid"), ("bob", "cid")))
 
     assert [outcomes[name].code for name in NAMES] == [0, 0, 6], outcomes
     assert machines.group.releases() == {"ann", "bob"}

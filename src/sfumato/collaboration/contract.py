@@ -11,10 +11,20 @@ Words = NDArray[np.uint64]
 
 WHOLE_WORDS = 2**64
 PRIME = 2**61 - 1
+CONNECT_STAGE = "connect"
+"""Before the rounds of a session."""
 
 
 class UnexpectedSizeError(TimeoutError):
     """A message is on its way that is larger than expected now; it is not read before larger ones are expected."""
+
+
+class GaveUpError(ConnectionError):
+    """A party left while it was still connecting, because of another one."""
+
+    def __init__(self, problem: str, *, because_of: str) -> None:
+        self.because_of = because_of
+        super().__init__(problem)
 
 
 class Channel(Protocol):

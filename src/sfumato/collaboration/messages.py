@@ -28,6 +28,7 @@ REASONS = {
     "unheard": "does not get what is sent to it",
     "cut-off": "heard nothing from any other party within the time limit; its own line is probably down",
     "not-heard": "is not heard by the others; its own line is probably down",
+    "not-met": "made another give up while the parties connected",
     "stopped": "stopped because of a failure of its own",
     "garbage": "sent something that is not a message of this protocol",
     "too-large": "sent a message above the size limit",

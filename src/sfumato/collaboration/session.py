@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 from sfumato.collaboration.accusations import SILENCE, SignedAccusation, judged
-from sfumato.collaboration.contract import Channel, MeteredChannel, UnexpectedSizeError
+from sfumato.collaboration.contract import CONNECT_STAGE, Channel, GaveUpError, MeteredChannel, UnexpectedSizeError
 from sfumato.collaboration.messages import (
     OVERHEAD_BYTES,
     SIZE_LIMIT,
@@ -279,6 +279,10 @@ class Session:
             message.payload, sender=sender, binding=self.binding, roster=self.roster, signatures=self._signatures
         )
 
+    def _said_on_leaving(self, author: str, culprit: str) -> SignedAccusation:
+        """Accusation of a party that never joined the session; not signed, so it cannot be passed on."""
+        return SignedAccusation(Accusation(culprit, CONNECT_STAGE, "not-met", 0), author, self.binding, b"")
+
     def _signed(self, accusation: Accusation) -> SignedAccusation:
         return SignedAccusation.by(self.me, accusation, self.binding, self._signatures)
 
@@ -348,6 +352,10 @@ class Session:
             told = self._told(peer, message)
         except TimeoutError:
             return set()
+        except GaveUpError as exc:
+            if all(each.accusation.culprit != exc.because_of for each in heard):
+                heard.append(self._said_on_leaving(peer, exc.because_of))
+            return {peer}
         except (OSError, UnreadableMessageError):
             return {peer}
         known = [each.accusation for each in heard if each.author == told.author]

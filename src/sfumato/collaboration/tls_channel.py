@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from sfumato.collaboration.contract import UnexpectedSizeError
+from sfumato.collaboration.contract import GaveUpError, UnexpectedSizeError
 from sfumato.collaboration.door import Seldom
 from sfumato.collaboration.roster import Roster
 from sfumato.collaboration.tls_communicator import TlsCommunicator
@@ -220,6 +220,8 @@ class TlsChannel:
         if not task.done():
             self._awaited[sender] = task
             if incoming.gone.is_set():
+                if incoming.blames:
+                    raise GaveUpError(incoming.problem, because_of=incoming.blames)
                 raise ConnectionError(incoming.problem)
             if incoming.is_held.is_set():
                 problem = f"a message of {incoming.held_bytes - _PACKING_BYTES:,} bytes is not expected now"

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.collaboration.contract import CONNECT_STAGE
 from sfumato.collaboration.door import Door
 from sfumato.collaboration.roster import Peer, Roster
 from sfumato.collaboration.tls_settings import (
@@ -28,8 +29,6 @@ from sfumato.collaboration.tls_settings import (
 )
 from sfumato.collaboration.tno_pool import Communicator, number_of
 from sfumato.errors import CollaborationError
-
-STAGE = "connect"
 
 _LENGTH_BYTES = 8
 _ADMITTED, _REFUSED = b"+", b"-"
@@ -55,6 +54,7 @@ class Incoming:
     held_bytes: int = 0
     problem: str = ""
     blames: str = ""
+    has_spoken: bool = False
     unread_bytes: int = 0
 
     async def wait_until_expected(self, n_bytes: int, expected: Callable[[], int]) -> None:
@@ -131,7 +131,7 @@ class TlsCommunicator(Communicator[Peer]):
             await self._door.open(self._listen_host, self._me.port)
         except OSError as exc:
             problem = f"cannot listen on port {self._me.port} of '{self._listen_host}' ({exc.strerror})"
-            raise CollaborationError(problem, party=self._me.name, stage=STAGE) from None
+            raise CollaborationError(problem, party=self._me.name, stage=CONNECT_STAGE) from None
         meetings = {name: asyncio.create_task(self._meet(peer)) for name, peer in self._connections.items()}
         watches = [asyncio.create_task(self._watch(incoming)) for incoming in self.incoming.values()]
         try:
@@ -170,14 +170,23 @@ class TlsCommunicator(Communicator[Peer]):
         what = "did not connect to us" if late[0] in self._outgoing else "could not be reached"
         also = f" (nor did all go well with: {', '.join(late[1:])})" if late[1:] else ""
         problem = f"{what} within {self._start_timeout:g} s{also}"
-        raise CollaborationError(problem, party=late[0], stage=STAGE, hint="is it running, at this host and port?")
+        raise CollaborationError(
+            problem, party=late[0], stage=CONNECT_STAGE, hint="is it running, at this host and port?"
+        )
 
     async def _watch(self, incoming: Incoming) -> None:
+        """Fail if a peer leaves before the session.
+
+        Who has sent a message had met all, and has left the session that began for it: that is not a failure to
+        connect, and the session hears from its messages who is to blame.
+        """
         await incoming.gone.wait()
+        if incoming.has_spoken:
+            return
         if incoming.blames:
             problem = f"party '{incoming.sender}' gave up because of it"
-            raise CollaborationError(problem, party=incoming.blames, stage=STAGE)
-        raise CollaborationError(incoming.problem, party=incoming.sender, stage=STAGE)
+            raise CollaborationError(problem, party=incoming.blames, stage=CONNECT_STAGE)
+        raise CollaborationError(incoming.problem, party=incoming.sender, stage=CONNECT_STAGE)
 
     def _tell_all(self, culprit: str) -> None:
         """Tell the peers for whom we give up."""
@@ -207,7 +216,7 @@ class TlsCommunicator(Communicator[Peer]):
                 break
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        raise CollaborationError(problem, party=peer.name, stage=STAGE)
+        raise CollaborationError(problem, party=peer.name, stage=CONNECT_STAGE)
 
     async def _connect(self, peer: Peer) -> tuple[StreamReader, StreamWriter]:
         pause = _FIRST_PAUSE
@@ -216,8 +225,12 @@ class TlsCommunicator(Communicator[Peer]):
                 return await connect(peer, self._client_context)
             except ssl.SSLCertVerificationError as exc:
                 problem = f"its certificate is not accepted ({exc.verify_message})"
-                raise CollaborationError(problem, party=peer.name, stage=STAGE) from None
+                raise CollaborationError(problem, party=peer.name, stage=CONNECT_STAGE) from None
             except OSError:  # not up yet, its name is not known yet, or it has no room
+                if self.incoming[peer.name].gone.is_set():
+                    raise CollaborationError(
+                        self.incoming[peer.name].problem, party=peer.name, stage=CONNECT_STAGE
+                    ) from None
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -269,6 +282,7 @@ class TlsCommunicator(Communicator[Peer]):
                     name = (await reader.readexactly(_NAME_BYTES)).decode(errors="replace").rstrip()
                     incoming.blames = name if name in self._parties else ""
                     return
+                incoming.has_spoken = True
                 if length > self._max_packet_bytes:
                     incoming.problem = f"announced {length:,} bytes; at most {self._max_packet_bytes:,} are accepted"
                     return

@@ -11,22 +11,23 @@ import contextlib
 import ctypes
 import fcntl
 import heapq
-import json
 import os
 import random
 import select
-import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 from sfumato.collaboration.keys import make_keys
 from sfumato.collaboration.roster import Peer
-from unit.collaboration.groups import TESTS, Group, Outcome
+from sfumato.collaboration.tls_channel import TlsChannel
+from unit.collaboration.groups import PATIENCE, TESTS, Group
+from unit.collaboration.misbehaviour import stage_of
 
 PORT = 7443
 MTU = 1500
@@ -126,34 +127,25 @@ class Switch:
             os.close(line)
 
 
-# Runs one party in a network of its own. Hands over its line, and waits for the test's word before some messages.
-PARTY = """
-import json, os, socket, sys, array
-from unit.collaboration.machines import enter_new_network
-order = json.loads(sys.argv[1])
-line = enter_new_network(order["address"])
-to_test = socket.socket(fileno=order["to_test"])
-socket.send_fds(to_test, [b"+"], [line])
-os.close(line)
-from sfumato.cli.main import run
-from sfumato.collaboration.tls_channel import TlsChannel
-from unit.collaboration.misbehaviour import stage_of
-honest_send, asked = TlsChannel.send, set()
+def move_to(address, meeting_place, stops_at):
+    """Put this party on a machine of its own. Hands over its line, and waits for the test's word before a stage."""
+    to_test = socket.socket(socket.AF_UNIX)
+    to_test.connect(meeting_place)
+    line = enter_new_network(address)
+    socket.send_fds(to_test, [address.encode()], [line])
+    os.close(line)
+    honest_send, asked = TlsChannel.send, set()
 
-def send(channel, to, body):
-    stage = stage_of(body)
-    if stage in order["stops_at"] and stage not in asked:
-        asked.add(stage)
-        to_test.sendall(stage.encode() + b"\\n")
-        assert to_test.recv(1) == b"+"
-    honest_send(channel, to, body)
+    def send(channel, to, body):
+        stage = stage_of(body)
+        if stage == stops_at and stage not in asked:
+            asked.add(stage)
+            to_test.sendall(stage.encode())
+            assert to_test.recv(1) == b"+"
+        honest_send(channel, to, body)
 
-TlsChannel.send = send
-assert to_test.recv(1) == b"+"
-code = run(order["arguments"])
-sys.stdout.flush(), sys.stderr.flush()
-os._exit(code)
-"""
+    TlsChannel.send = send
+    assert to_test.recv(1) == b"+"
 
 
 class Machines:
@@ -165,8 +157,8 @@ class Machines:
         See :class:`Switch`.
     """
 
-    def __init__(self, folder, *, timeout, delay=0.0, loss=0.0):
-        self.group = Group(folder, timeout=timeout, start_timeout=60.0)
+    def __init__(self, folder, *, timeout=PATIENCE, delay=0.0, loss=0.0):
+        self.group = Group(folder, timeout=timeout)
         names = self.group.names
         self.addresses = {name: f"10.77.0.{place}" for place, name in enumerate(names, start=1)}
         (folder / "machines").mkdir()
@@ -184,55 +176,36 @@ class Machines:
         for sender, to in ways:
             self._switch.cut_way(sender, to)
 
-    def run(self, *, stops_at=None, then=None, time_limit=120.0):
+    def run(self, nursery, *, stops_at=None, then=None):
         """Run a session; when every party is about to send in a stage, call ``then`` before any of them does."""
+        commands = {name: self.group.command(name) for name in self.group.names}
         with contextlib.ExitStack() as stack:
-            parties, lines = {}, {}
-            for name in self.group.names:
-                ours, theirs = socket.socketpair()
-                stack.enter_context(ours)
-                with theirs:
-                    parties[name] = self._started(stack, name, theirs, [stops_at] if stops_at else [])
-                ours.settimeout(time_limit)
-                _, (line,), _, _ = socket.recv_fds(ours, 1, 1)
-                self._switch.attach(name, self.addresses[name], line)
-                lines[name] = ours
+            folder = stack.enter_context(tempfile.TemporaryDirectory())  # near the root: a socket's path must be short
+            place = f"{folder}/place"
+            listener = stack.enter_context(socket.create_server(place, family=socket.AF_UNIX))
+            moves = {name: ["is_on_a_machine", self.addresses[name], place, stops_at] for name in commands}
+            outcomes = stack.enter_context(ThreadPoolExecutor(1)).submit(nursery.run, self.group, commands, moves)
+            parties = [self._met(stack, listener) for _ in commands]
             stack.enter_context(self._switch)
-            for ours in lines.values():
-                ours.sendall(b"+")
+            _give_word(parties)
             if stops_at:
-                for ours in lines.values():
-                    assert ours.recv(2**10) == stops_at.encode() + b"\n"
+                for party in parties:
+                    assert party.recv(2**10) == stops_at.encode()
                 then()
-                for ours in lines.values():
-                    ours.sendall(b"+")
-            ends = {name: party.wait(time_limit) for name, party in parties.items()}
-        return {name: Outcome(code, self._said(name).read_text(), 0.0) for name, code in ends.items()}
+                _give_word(parties)
+            return outcomes.result()
 
-    def _started(self, stack, name, theirs, stops_at):
-        order = {
-            "address": self.addresses[name],
-            "arguments": self.group.command(name),
-            "stops_at": stops_at,
-            "to_test": theirs.fileno(),
-        }
-        said = stack.enter_context(self._said(name).open("wb"))
-        party = subprocess.Popen(
-            [sys.executable, "-c", PARTY, json.dumps(order)],
-            env=os.environ | {"PYTHONPATH": str(TESTS), "OPENBLAS_NUM_THREADS": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            pass_fds=[theirs.fileno()],
-        )
-        stack.callback(_ended, party)
+    def _met(self, stack, listener):
+        """Let a party come and fasten its line to the switch."""
+        listener.settimeout(PATIENCE)
+        party = stack.enter_context(listener.accept()[0])
+        party.settimeout(PATIENCE)
+        address, (line,), _, _ = socket.recv_fds(party, 2**10, 1)
+        names = {address: name for name, address in self.addresses.items()}
+        self._switch.attach(names[address.decode()], address.decode(), line)
         return party
 
-    def _said(self, name):
-        return Path(self.group.folder, f"{name}.said")
 
-
-def _ended(party):
-    if party.poll() is None:
-        party.send_signal(signal.SIGKILL)
-    party.wait()
+def _give_word(parties):
+    for party in parties:
+        party.sendall(b"+")

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import errno
+import math
 import os
 import pickle
 import resource
@@ -17,9 +18,16 @@ from pathlib import Path
 from sfumato import publishing
 from sfumato.collaboration.messages import Kind, UnreadableMessageError, decode, encode
 from sfumato.collaboration.roster import Roster
+from sfumato.collaboration.session import Session
 from sfumato.collaboration.tls_channel import TlsChannel
+from sfumato.collaboration.tls_communicator import TlsCommunicator
+
+LONG = 600.0  # seconds, for what ends by an event; only a hang takes so long
 
 honest_send = TlsChannel.send
+honest_meet = TlsCommunicator._meet
+honest_until_all_met = TlsCommunicator._until_all_met
+honest_await = Session._await
 
 
 def stage_of(body):
@@ -56,6 +64,49 @@ def dies_at(stage):
     _tamper(stage, _end_at_once)
 
 
+def dies_when_told_at(stage, *others):
+    """End before anything is sent in a stage, once others have sent something in it."""
+
+    def change(channel, _to, _body):
+        for other in others:
+            assert stage_of(channel.receive(other, LONG)) == stage
+        _end_at_once()
+
+    _tamper(stage, change)
+
+
+def connects_until_gone(other):
+    """Be connected with all, and notice it only when another one has gone."""
+
+    async def meet(communicator, peer):
+        await honest_meet(communicator, peer)
+        await communicator.incoming[other].gone.wait()
+
+    TlsCommunicator._meet = meet
+
+
+def _limit_time_in(stage, *, but_not_for=None):
+    def wait(session, sender, where, deadline):
+        is_limited = where.startswith(stage) and sender != but_not_for
+        honest_await(session, sender, where, deadline if is_limited else math.inf)
+
+    Session._await = wait
+
+
+def waits_for(other, stage):
+    """Let time limits run only in one stage, and there not for another party: for who is late on purpose.
+
+    While the parties connect they begin to run once that other party is met.
+    """
+
+    async def until_all_met(communicator, meetings, watches):
+        await asyncio.wait([meetings[other]])
+        await honest_until_all_met(communicator, meetings, watches)
+
+    TlsCommunicator._until_all_met = until_all_met
+    _limit_time_in(stage, but_not_for=other)
+
+
 def dies_within(stage):
     """End after one of the others got its message."""
     sent = []
@@ -85,9 +136,15 @@ def is_interrupted_at(stage):
     _tamper(stage, lambda *_: os.kill(os.getpid(), signal.SIGINT))
 
 
+def _stay(*_):
+    """Do nothing more until the nursery ends this process, which it does when all others have ended."""
+    while True:
+        signal.pause()
+
+
 def falls_silent_at(stage):
     """Stay connected and send nothing more."""
-    _tamper(stage, lambda *_: time.sleep(60))
+    _tamper(stage, _stay)
 
 
 def sends_wrong_length_at(stage):
@@ -173,7 +230,7 @@ def floods_at(stage):
         try:
             asyncio.run_coroutine_threadsafe(flood(writer), channel._loop).result()
         except OSError:
-            time.sleep(60)
+            _stay()
 
     _tamper(stage, change)
 
@@ -210,6 +267,22 @@ def has_few_files(n_files, fifo=None):
         TlsChannel.open = lambda channel: Path(fifo).read_bytes() and honest_open(channel)
 
 
+def is_on_a_machine(address, meeting_place, stops_at):
+    """Be on a machine of its own; time limits run only in the stage before which it stops."""
+    from unit.collaboration.machines import move_to
+
+    move_to(address, meeting_place, stops_at)
+    if stops_at:
+        _limit_time_in(stops_at)
+
+
 def dies_after(seconds):
     """End at a moment that has nothing to do with what is sent."""
     threading.Timer(seconds, _end_at_once).start()
+
+
+NOT_AWAITED = frozenset({"falls_silent_at", "floods_at", "checks_no_certificate"})
+"""Ways after which a party's program does not end by itself, or only with its time limit: it is ended after the rest.
+
+All others are waited for, however they were changed: how they end is part of what is tested.
+"""
