@@ -75,9 +75,9 @@ def serve(tmp_path) -> Iterator[Callable[..., Served]]:
         yield start
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared_server(tmp_path_factory) -> Iterator[Served]:
-    """Start one server for all tests of a file; each opens the demo table anew."""
+    """Start one server for all tests that open their table themselves; its processes load the libraries once."""
     with serving(tmp_path_factory.mktemp("served")) as start:
         yield start()
 

@@ -125,7 +125,7 @@ def test_run_outlives_its_tab_and_leaves_nothing_when_cancelled(shared_server, d
     assert wait_for_end(tab) == "cancelled"
     expect(tab.locator(".run")).to_contain_text("Nothing was released")
     until(lambda: not working & set(served.processes()))
-    assert files_of(served.private) == before | {f"jobs/{job}/job.json"}
+    until(lambda: files_of(served.private) == before | {f"jobs/{job}/job.json"})
     assert not any(served.folder.iterdir())
     tab.reload()
     assert wait_for_end(tab) == "cancelled"

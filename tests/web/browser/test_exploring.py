@@ -72,10 +72,13 @@ def figures(tab, column: int) -> list[float]:
     return [float(text.rstrip(" %")) for text in cells(tab, column)]
 
 
-def test_point_becomes_the_candidate_sliders_rank_anew_and_the_short_list_stays(serve, open_tab, tmp_path):
+def test_point_becomes_the_candidate_sliders_rank_anew_and_the_short_list_stays(shared_server, open_tab, tmp_path):
     folder = tmp_path / "work"
     write_people(folder)
-    tab = open_tab(serve("people.csv", folder=folder))
+    tab = open_tab(shared_server)
+    tab.goto(f"{shared_server.origin}/open")
+    tab.get_by_label("Path of the data file").fill(str(folder / "sfumato.toml"))
+    tab.get_by_role("button", name="Open", exact=True).click()
     wait_for_whole(tab, "#columns-table")
     go_to_goal(tab)
     tab.get_by_label("People who look alike").fill("3")

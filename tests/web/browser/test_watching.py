@@ -42,8 +42,8 @@ def test_port_that_begins_with_the_same_digits_is_another_place(watched):
     assert any(problem.startswith("request to") for problem in watch.problems)
 
 
-def test_policy_of_the_page_stops_what_would_leave_it(serve, chromium):
-    served = serve()
+def test_policy_of_the_page_stops_what_would_leave_it(shared_server, chromium):
+    served = shared_server
     context = chromium.new_context()
     tab = context.new_page()
     watch = Watch.over(tab, served.origin)

@@ -46,14 +46,15 @@ def made_again(folder: Path, *, by: str, given: list[Path]) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_table_from_upload_to_files_that_command_and_python_make_again(serve, open_tab, tmp_path):
+def test_table_from_upload_to_files_that_command_and_python_make_again(shared_server, open_tab, tmp_path):
     """The demo's columns with fewer rows: what takes time is the training, and the way is the same."""
     given = tmp_path / "admissions.csv"
     with given.open("wb") as file:
         write_table(admissions(n_rows=N_ROWS), file, "csv")
-    served = serve()
+    served = shared_server
     tab = open_tab(served)
     assert "token" not in tab.url
+    tab.goto(f"{served.origin}/open")
     check_step(tab)
     upload(tab, given)
     wait_for_whole(tab, "#columns-table")
@@ -105,9 +106,10 @@ class Times:
 
 
 @pytest.mark.slow
-def test_sparse_file_of_many_columns_from_upload_to_download(serve, open_tab, tmp_path):
+def test_sparse_file_of_many_columns_from_upload_to_download(shared_server, open_tab, tmp_path):
     n_all, tenth = f"{N_COLUMNS + 1:,}", f"f{N_COLUMNS // 10 - 1}"
-    tab = open_tab(serve(), expected=("422",))
+    tab = open_tab(shared_server, expected=("422",))
+    tab.goto(f"{shared_server.origin}/open")
     table = tab.locator("#columns-table")
     caption, rows = table.locator("caption"), table.locator("tbody tr")
     original = sparse_file(tmp_path / "words.libsvm")
