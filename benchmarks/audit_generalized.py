@@ -18,7 +18,7 @@ def load_released(load: Any, k: int, step: int, folder: Path) -> Any:
     """Release every step-th row of a table."""
     import numpy as np
 
-    from sfumato.recoding.tree import ErrorRiskTree
+    from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 
     table = load(folder)
     table = table.take(np.arange(0, table.n_rows, step))
@@ -27,8 +27,8 @@ def load_released(load: Any, k: int, step: int, folder: Path) -> Any:
 
 def measure_levels(loaded: Any) -> Any:
     """Read the cells and count with sfumato's audit."""
-    from sfumato.audit.columns import Columns
-    from sfumato.audit.consistency import consistency
+    from sfumato.audit.levels.consistency import consistency
+    from sfumato.audit.reading.columns import Columns
     from sfumato.schema import Role
 
     released, table = loaded

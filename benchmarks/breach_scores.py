@@ -36,8 +36,8 @@ def load_adult(folder: Path) -> Any:
 
     from sfumato.datasets.public import load_adult as load
     from sfumato.learning.fold_scores import folds
+    from sfumato.mechanisms.breach.problem import problem_of_table
     from sfumato.schema import Role
-    from sfumato.selection.breach_problem import problem_of_table
 
     table = load("all", complete=True)
     table = table.take(np.arange(0, table.n_rows, ROWS_APART))
@@ -48,8 +48,8 @@ def load_adult(folder: Path) -> Any:
 
 def search(scores: Any) -> Any:
     """Rank the columns and walk along both lists by the paper's rule, the sensitive column being the target."""
-    from sfumato.selection.breach import AcceptanceRule, candidate_subsets, rank_columns
-    from sfumato.selection.judging import SubsetJudge
+    from sfumato.mechanisms.breach.search import AcceptanceRule, candidate_subsets, rank_columns
+    from sfumato.mechanisms.breach.subset_evaluation import SubsetJudge
 
     judge = SubsetJudge(scores, test="paired")
     rule = AcceptanceRule(1e6, allow_increase=True, max_performance_loss=None)
@@ -60,8 +60,8 @@ def bayes_scores(data: Any) -> Any:
     """Count what naive Bayes needs."""
     import numpy as np
 
+    from sfumato.learning.c45.tree import TreeColumn
     from sfumato.learning.naive_bayes import NaiveBayesScores
-    from sfumato.learning.tree import TreeColumn
 
     X, target, fold_of_row = data
     columns = [TreeColumn(codes, int(codes.max()) + 1) for codes in np.ascontiguousarray(X.T, dtype=np.int32)]
@@ -76,7 +76,7 @@ def search_with_bayes(data: Any) -> Any:
 
 def search_with_trees(data: Any) -> Any:
     """Search with C4.5 in two processes."""
-    from sfumato.learning.tree_scores import TreeScores
+    from sfumato.learning.trained_scores import TreeScores
 
     columns, target, fold_of_row = data
     scores = TreeScores(columns, target, fold_of_row, n_workers=N_WORKERS)

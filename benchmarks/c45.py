@@ -96,7 +96,7 @@ def assess_j48(is_pruned: bool, instances: Any, tree: Any) -> Outcome:
 
 def train(is_pruned: bool, rows: Any) -> Any:
     """Train on a DataFrame, coding included."""
-    from sfumato.learning.c45 import C45Classifier
+    from sfumato.learning.c45.estimators import C45Classifier
 
     return C45Classifier(pruned=is_pruned).fit(*rows)
 

@@ -68,10 +68,10 @@ def add_up(config_path: str, place: int, n_numbers: int, sharing: str) -> tuple[
     """Be one party: add up several times; gives the seconds and the bytes sent of each sum but the first."""
     import numpy as np
 
-    from sfumato.collaboration.config import load_party_config
-    from sfumato.collaboration.hello import Terms, greet
-    from sfumato.collaboration.joining import joined
-    from sfumato.collaboration.sums import SecureSum
+    from sfumato.collaborate.config import load_party_config
+    from sfumato.collaborate.secure_sum import SecureSum
+    from sfumato.collaborate.session.handshake import Terms, greet
+    from sfumato.collaborate.session.joining import joined
 
     config = load_party_config(config_path)
     own = own_numbers(place, n_numbers).astype(np.uint64)
@@ -89,8 +89,8 @@ def add_up(config_path: str, place: int, n_numbers: int, sharing: str) -> tuple[
 
 def sum_of_parties(n_parties: int, n_numbers: int, sharing: str, folder: Path) -> dict[str, Any]:
     """Make keys, start the parties, add up several times."""
-    from sfumato.collaboration.key_folder import make_key_folder
-    from sfumato.collaboration.simulated_processes import free_ports
+    from sfumato.collaborate.simulate.simulation import free_ports
+    from sfumato.collaborate.transport.keys import make_key_folder
 
     names = [f"party-{place:02}" for place in range(n_parties)]
     make_key_folder(folder / "keys", names, [f"127.0.0.1:{p}" for p in free_ports(n_parties)], force=True)
@@ -146,8 +146,8 @@ def tumor_table(folder: Path) -> Any:
 
 def session_of(parties: int, mode: str, table: Any) -> dict[str, Any]:
     """Run a whole session, from keys to every party's audited release, which is not kept."""
-    from sfumato.collaboration.plan import Plan
-    from sfumato.collaboration.simulation import simulate
+    from sfumato.collaborate.plan import Plan
+    from sfumato.collaborate.simulate.simulation import simulate
 
     plan = Plan(0.1, mode=mode, max_rows=table.n_rows)  # type: ignore[arg-type]
     found = simulate(table, plan, parties=parties)

@@ -27,8 +27,8 @@ def make_tree(n_leaves: int, folder: Path) -> Any:
 
     import numpy as np
 
-    from sfumato.learning.criteria import Entropy
-    from sfumato.learning.tree import TreeColumn
+    from sfumato.learning.c45.criteria import Entropy
+    from sfumato.learning.c45.tree import TreeColumn
 
     rng = np.random.default_rng(21)
     parent, attribute, cut, first, n_children = [-1], [-1], [np.nan], [-1], [0]
@@ -66,7 +66,7 @@ def as_tree(parent: Any, attribute: Any, cut: Any, first: Any, n_children: Any, 
     """Give the rows of the leaves classes and add them up."""
     import numpy as np
 
-    from sfumato.learning.tree import Tree
+    from sfumato.learning.c45.tree import Tree
 
     statistics = np.zeros((len(parent), N_CLASSES))
     for size, leaf in leaves:
@@ -80,15 +80,14 @@ def as_tree(parent: Any, attribute: Any, cut: Any, first: Any, n_children: Any, 
 
 def prune(rule: str, grown: Any) -> Any:
     """Prune with sfumato; the answer says that all groups are large enough."""
-    from sfumato.recoding.pruning import prune_by_error_risk
+    from sfumato.mechanisms.tree.error_risk import prune_by_error_risk
 
     return bool(grown[0].weights[prune_by_error_risk(*grown, K, rule=rule).groups].min() >= K)
 
 
 def make_tree_and_groups(n_leaves: int, rule: str, folder: Path) -> Any:
     """Make the tree and the figures that the plain loop starts from, and prune with sfumato for comparison."""
-    from sfumato.recoding.error_risk import domain_granularity
-    from sfumato.recoding.pruning import prune_by_error_risk
+    from sfumato.mechanisms.tree.error_risk import domain_granularity, prune_by_error_risk
 
     tree, columns, criterion = kept_tree(n_leaves, folder)
     groups = prune_by_error_risk(tree, columns, criterion, K, rule=rule).groups.tolist()

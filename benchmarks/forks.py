@@ -23,9 +23,9 @@ _IMPORTED = (
     "sfumato.audit.profile",
     "sfumato.attack.risk",
     "sfumato.counting.engine",
-    "sfumato.publishing",
-    "sfumato.table.read",
-    "sfumato.table.write",
+    "sfumato.publishing.publish",
+    "sfumato.table.io.read",
+    "sfumato.table.io.write",
 )
 
 
@@ -60,7 +60,7 @@ class Forks:
 
 def serve() -> None:
     """Fork a process for every line."""
-    from sfumato.mechanisms import registered_mechanisms
+    from sfumato.mechanisms.registry import registered_mechanisms
 
     registered_mechanisms()
     for name in _IMPORTED:

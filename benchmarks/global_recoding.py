@@ -28,9 +28,9 @@ def load_arx(columns: tuple[str, ...], sensitive: str | None, loss: str, folder:
     """Count the cells of ARX's copy with its hierarchies."""
     import numpy as np
 
-    from sfumato.recoding.hierarchy import Hierarchy
-    from sfumato.recoding.lattice import LatticeProblem
-    from sfumato.recoding.lattice_models import DiverseClasses
+    from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+    from sfumato.mechanisms.lattice.lattice import LatticeProblem
+    from sfumato.mechanisms.lattice.models import DiverseClasses
 
     with (ARX / "adult.csv").open(encoding="ascii") as lines:
         rows = list(csv.DictReader(lines, delimiter=";"))
@@ -60,7 +60,7 @@ def load_uci(places: tuple[int, ...], folder: Path) -> Any:
     """Count the cells of columns of the original, numbers in quantile intervals, words in threes by frequency."""
     import numpy as np
 
-    from sfumato.recoding.lattice import LatticeProblem
+    from sfumato.mechanisms.lattice.lattice import LatticeProblem
 
     lines = (line.replace(" ", "").split(",") for line in UCI.read_text(encoding="ascii").splitlines() if line)
     rows = [row for row in lines if "?" not in row]
@@ -96,7 +96,7 @@ def search(problem: Any) -> Any:
 
 def search_for(seconds: float, problem: Any) -> Any:
     """Search for some seconds at most."""
-    from sfumato.recoding.lattice_search import search_lattice
+    from sfumato.mechanisms.lattice.search import search_lattice
 
     return search_lattice(problem, max_seconds=seconds)
 

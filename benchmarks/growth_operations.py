@@ -23,7 +23,7 @@ OURS, PANDAS = ("sfumato", "pyarrow"), ("pandas",)
 
 def load_file(format_name: str, n_rows: int, folder: Path) -> Path:
     """Write the census into a file, once for all contenders."""
-    from sfumato.table.write import write_table
+    from sfumato.table.io.write import write_table
 
     path = folder / f"census-{n_rows}.{format_name}"
     if not path.exists():
@@ -34,7 +34,7 @@ def load_file(format_name: str, n_rows: int, folder: Path) -> Path:
 
 def read(path: Path) -> Any:
     """Read and code a file at the door."""
-    from sfumato.table.read import read_table
+    from sfumato.table.io.read import read_table
 
     return read_table(path)
 
@@ -69,7 +69,7 @@ def load_frame_to_write(n_rows: int, folder: Path) -> Any:
 
 def write(format_name: str, loaded: Any) -> Path:
     """Write a table."""
-    from sfumato.table.write import write_table
+    from sfumato.table.io.write import write_table
 
     table, path = loaded
     with Path(path).open("w+b") as file:
@@ -180,7 +180,7 @@ def load_release(name: str, n_rows: int, folder: Path) -> Any:
 
 def make_release(name: str, n_rows: int, folder: Path) -> Any:
     """Let a mechanism release a table."""
-    from sfumato.mechanisms import build_mechanism
+    from sfumato.mechanisms.registry import build_mechanism
 
     is_sparse = name == "greedy-containment"
     table = kept_sparse(n_rows, N_WORDS, folder) if is_sparse else kept_census(n_rows, N_QUASI, folder)

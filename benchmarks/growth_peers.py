@@ -115,9 +115,9 @@ def divide(loaded: Any) -> list[int]:
     """Divide by Mondrian and write the generalized cells; gives the sizes of the groups."""
     import numpy as np
 
-    from sfumato.recoding.axes import axes_of
-    from sfumato.recoding.cover import Cover, generalize
-    from sfumato.recoding.mondrian import mondrian_partition
+    from sfumato.mechanisms.axes import axes_of
+    from sfumato.mechanisms.mondrian.division import mondrian_partition
+    from sfumato.mechanisms.recoder import Cover, generalize
 
     table, _ = loaded
     axes = axes_of(table, quasi_identifiers(table))

@@ -53,7 +53,7 @@ OWN_ROWS = {"slicing": (10_000, 100_000, 300_000, 1_000_000)}
 
 def mechanism_names() -> tuple[str, ...]:
     """Names of all registered mechanisms."""
-    from sfumato.mechanisms import registered_mechanisms
+    from sfumato.mechanisms.registry import registered_mechanisms
 
     return tuple(registered_mechanisms())
 
@@ -67,7 +67,7 @@ def load(name: str, n_rows: int, folder: Path) -> Any:
 
 def release(loaded: Any) -> Any:
     """Let the mechanism propose a release."""
-    from sfumato.mechanisms import build_mechanism
+    from sfumato.mechanisms.registry import build_mechanism
 
     name, table = loaded
     return build_mechanism(name, PARAMETERS.get(name, {})).release(table)

@@ -120,7 +120,7 @@ def find_with_sfumato(loaded: Any) -> list[int]:
 
     from sfumato.counting.bitsets import ones_by_class
     from sfumato.measures.separation import separated_pairs
-    from sfumato.selection.itemsets import largest_itemsets
+    from sfumato.mechanisms.containment.itemsets import largest_itemsets
 
     matrix, classes = loaded
     ones = ones_by_class(matrix, classes, 2).T

@@ -91,9 +91,9 @@ def divide_at_median(loaded: Any) -> Any:
 def _divide(loaded: Any, split: Any) -> Any:
     import numpy as np
 
-    from sfumato.recoding.axes import axes_of
-    from sfumato.recoding.cover import Cover, generalize
-    from sfumato.recoding.mondrian import mondrian_partition
+    from sfumato.mechanisms.axes import axes_of
+    from sfumato.mechanisms.mondrian.division import mondrian_partition
+    from sfumato.mechanisms.recoder import Cover, generalize
 
     axes = axes_of(loaded[0], tuple(COLUMNS))
     partition = mondrian_partition(axes, K, split=split)

@@ -149,7 +149,7 @@ def idle(folder: Path, tell: Any) -> dict[str, Any]:
 
 def start_of_a_task(folder: Path) -> dict[str, float]:
     """Run a task that does nothing: the first waits for the libraries, the others only for a process."""
-    from sfumato.web.jobs import Jobs
+    from sfumato.web.jobs.jobs import Jobs
 
     async def timed(jobs: Any) -> list[float]:
         seconds = []

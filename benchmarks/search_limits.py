@@ -25,7 +25,7 @@ def load(n_columns: int, folder: Path) -> Any:
 
 def recode(name: str, table: Any) -> Any:
     """Recode with the limit; gives the recoder and the seconds that it took, by the wall and of the processor."""
-    from sfumato.mechanisms import build_mechanism
+    from sfumato.mechanisms.registry import build_mechanism
 
     recoder: Any = build_mechanism(name, {"k": 5, "max_seconds": LIMIT})
     began, cpu = time.perf_counter(), time.process_time()

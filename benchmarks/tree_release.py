@@ -71,7 +71,7 @@ def score(codes: dict[str, Any], numbers: dict[str, Any]) -> Any:
 
 def release(is_refined: bool, table: Any) -> Any:
     """Grow, prune, borrow, and write the released cells."""
-    from sfumato.recoding.tree import ErrorRiskTree
+    from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 
     mechanism = ErrorRiskTree(k=K, refine=is_refined)
     recoding = mechanism.recode(table)

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 from sfumato import Mondrian, publish, release
 from sfumato.datasets.admissions import admissions
-from sfumato.reaudit import audit_published
+from sfumato.publishing.reaudit import audit_published
 
 table = admissions(n_rows=1000)
 made = release(table, Mondrian(k=5))  # raises if the audit does not confirm the promise

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.selection.feasibility import Enumeration, maximal_sets_of
-from sfumato.selection.improvement import _with_columns, improve
-from sfumato.selection.reduction import reduce_table
+from sfumato.mechanisms.containment.feasibility import Enumeration, maximal_sets_of, reduce_table
+from sfumato.mechanisms.containment.improvement import _with_columns, improve
 
 
 def maximal_feasible_sets(matrix, k, limit=10_000):

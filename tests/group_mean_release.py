@@ -13,13 +13,13 @@ from typing import Any
 from sfumato.audit import audit_release
 from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.datasets.admissions import admissions
-from sfumato.evaluation.asked import AskedGuarantee, is_readable
 from sfumato.evaluation.comparison import short_guarantees
+from sfumato.evaluation.requested_guarantees import AskedGuarantee, is_readable
 from sfumato.manifest import Manifest, manifest_digest
 from sfumato.manifest_schema import problems_in, schema_of_version
-from sfumato.publishing import make_release
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.report.gaps import not_promised
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.publishing.publish import make_release
+from sfumato.report.not_covered import not_promised
 from sfumato.report.render import report_html
 from sfumato.report.summarize import summarize
 from sfumato.web.goal_guarantees import goal_guarantees

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.recoding.buckets import Ids, sensitive_codes
+from sfumato.mechanisms.buckets.buckets import Ids, sensitive_codes
 from sfumato.schema import Role
 from sfumato.table.coding import Table
 

@@ -27,25 +27,28 @@ from hypothesis import strategies as st
 
 import sfumato
 from manifest_texts import text_of
-from sfumato.audit import canonical_text, file_bytes, parquet_bytes, workbook_bytes
-from sfumato.audit.canonical_text import TextForm, missing_spelling, problem_in_libsvm
+from sfumato.audit.bytes import files as file_bytes
+from sfumato.audit.bytes import files as workbook_bytes
+from sfumato.audit.bytes import parquet as parquet_bytes
+from sfumato.audit.bytes import text as canonical_text
+from sfumato.audit.bytes.files import account_for_workbook
+from sfumato.audit.bytes.parquet import NotAccountedError, account_for, is_made_again
+from sfumato.audit.bytes.text import TextForm, missing_spelling, problem_in_libsvm
 from sfumato.audit.checks import AuditReport
-from sfumato.audit.parquet_bytes import NotAccountedError, account_for, is_made_again
-from sfumato.audit.spelling import DOUBLE, Spelling, double_text
-from sfumato.audit.workbook_bytes import account_for_workbook
-from sfumato.contract import Release
+from sfumato.audit.reading.spelling import DOUBLE, Spelling, double_text
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import KAnonymity
-from sfumato.large.memory import Memory
-from sfumato.large.release import audit_large_file
 from sfumato.manifest import draft_manifest, manifest_digest
-from sfumato.publishing import publish
-from sfumato.reaudit import audit_published
+from sfumato.mechanisms.base import Release
+from sfumato.publishing.out_of_core.release import audit_large_file
+from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import audit_published
+from sfumato.rows.memory_limit import Memory
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
-from sfumato.table.read import read_table
-from sfumato.table.write import write_table
+from sfumato.table.io.read import read_table
+from sfumato.table.io.write import write_table
 
 FORMATS = ["csv", "tsv", "csv.gz", "parquet", "xlsx"]
 MEMORY = Memory.of("1GB")

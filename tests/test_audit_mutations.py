@@ -20,22 +20,22 @@ import pytest
 import sfumato
 from manifest_texts import text_of
 from sfumato.cli.main import run
-from sfumato.collaboration.release import ProjectionReleaser, SessionRecord
-from sfumato.collaboration.shared_schema import SharedSchema
-from sfumato.contract import Release
+from sfumato.collaborate.session.party import ProjectionReleaser, SessionRecord
+from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import KAnonymity, LDiversity, TCloseness, guarantee_from_dict
 from sfumato.manifest import draft_manifest, in_three_digits, manifest_digest
-from sfumato.publishing import publish
-from sfumato.reaudit import audit_published
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.recoding.hierarchy import Hierarchy
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.recoding.slicing import Slicer
-from sfumato.recoding.tree import ErrorRiskTree
+from sfumato.mechanisms.base import Release
+from sfumato.mechanisms.buckets.slicing import Slicer
+from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
+from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
+from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
-from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.table.coding import Table
 
 SEEDS = range(12)

@@ -12,15 +12,15 @@ from sklearn.base import clone
 import sfumato
 from sfumato.cli.main import run
 from sfumato.errors import SfumatoError
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.publishing import publish
-from sfumato.recoding.gain import GainRecoder
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.recoding.hierarchy import Hierarchy
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.selection.containment import GreedyContainmentSelector
+from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
+from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+from sfumato.mechanisms.lattice.gain import GainRecoder
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.publishing.publish import publish
 from sfumato.table.binarize import binarize
-from sfumato.table.read import read_table
+from sfumato.table.io.read import read_table
 
 CANARY = "CANARY-7f3a"
 

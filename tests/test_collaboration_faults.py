@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import sfumato
-from sfumato.collaboration.config import load_party_config
-from sfumato.collaboration.keys import make_keys
-from sfumato.collaboration.party import ALL_READY, READY
-from sfumato.reaudit import audit_published
-from unit.collaboration.groups import Group, Nursery, make_party
+from sfumato.collaborate.config import load_party_config
+from sfumato.collaborate.session.party import ALL_READY, READY
+from sfumato.collaborate.transport.keys import make_keys
+from sfumato.publishing.reaudit import audit_published
+from unit.collaborate.groups import Group, Nursery, make_party
 
 BAD = "cid"
 HONEST = ("ann", "bob")

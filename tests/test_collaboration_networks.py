@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from sfumato.collaboration.party import ALL_READY
-from unit.collaboration.groups import Nursery
-from unit.collaboration.machines import Machines, why_not
+from sfumato.collaborate.session.party import ALL_READY
+from unit.collaborate.groups import Nursery
+from unit.collaborate.machines import Machines, why_not
 
 REASON = why_not()
 pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON)

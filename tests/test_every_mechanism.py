@@ -8,9 +8,9 @@ import pytest
 import sfumato
 from sfumato.cli.main import run
 from sfumato.errors import PrivacyNotAchievableError
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.publishing import publish
-from sfumato.reaudit import audit_published
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import audit_published
 
 NAMES = list(registered_mechanisms())
 SEEDED = [name for name in NAMES if "dp" not in name]  # differentially private noise takes no seed

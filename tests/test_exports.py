@@ -19,7 +19,7 @@ def test_release_is_the_function_and_not_a_module():
 
 
 def test_a_project_is_published_by_one_call():
-    from sfumato.project_release import publish_project
+    from sfumato.publishing.from_project import publish_project
 
     assert sfumato.publish_project is publish_project
 
@@ -34,7 +34,7 @@ def test_importing_the_package_and_the_command_line_loads_no_heavy_library():
 
 
 def test_subpackages_are_found_without_an_import_of_their_own():
-    code = "import sfumato; print(sfumato.selection.evaluation_scores([1.0], [0.0], [1]).best)"
+    code = "import sfumato; print(sfumato.mechanisms.breach.tradeoff.evaluation_scores([1.0], [0.0], [1]).best)"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -15,18 +15,18 @@ import time
 import pytest
 
 from sfumato.datasets.admissions import admissions
-from sfumato.reaudit import audit_published
-from sfumato.table.write import write_table
+from sfumato.publishing.reaudit import audit_published
+from sfumato.table.io.write import write_table
 
 # Imports everything once; at a line of its input it forks a child that runs the release, at the next says how it ended.
 # A number in the line lets the child kill itself just before that call, of those that change names or reach the disk.
 NURSERY = """
 import os, signal, sys
-import sfumato.cli.release, sfumato.cli.summary, sfumato.publishing, sfumato.table.describe
+import sfumato.cli.release, sfumato.cli.summary, sfumato.publishing.publish, sfumato.table.roles
 import sfumato.mechanisms
 from sfumato.cli.main import run
 
-sfumato.mechanisms.registered_mechanisms()
+sfumato.mechanisms.registry.registered_mechanisms()
 
 def counted(call):
     def called(*arguments, **named):

@@ -15,9 +15,9 @@ from sfumato.cli.main import run
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.manifest import Manifest, manifest_digest
 from sfumato.manifest_schema import VERSIONS, problems_in, schema_of_version
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.reaudit import audit_published, read_manifest, read_original
-from sfumato.table.read import ReadOptions
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.publishing.reaudit import audit_published, read_manifest, read_original
+from sfumato.table.io.read import ReadOptions
 
 DOCS = Path(__file__).parents[1] / "docs" / "manifest"
 GOLDEN = Path(__file__).parent / "golden" / "manifest-1"

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 import sfumato
-from sfumato.cli.flag_words import FLAGS, in_flag_words
+from sfumato.cli.main import FLAGS, in_flag_words
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.web.job_errors import TaskError
+from sfumato.web.jobs.process import TaskError
 
 SOURCE = Path(sfumato.__file__).parent
 OPTION = re.compile(r"(?:^|[\s(\[\"'`])(?:--[a-z][a-z-]+|-[a-z]\b)")
 COMMAND = re.compile(r"'sfumato [a-z]+|\bsfumato (?:init|release|audit|compare|report|attack|plot|serve|hierarchy) -")
 WRITE_COMMAND_LINES = {
     "report/reproduction.py": "lines to type, which are what it is for",
-    "collaboration/mpyc_runtime.py": "arguments of another library",
-    "collaboration/simulated_processes.py": "arguments of a process",
+    "collaborate/mpyc_channel.py": "arguments of another library",
+    "collaborate/simulate/simulation.py": "arguments of a process",
 }
 WRITE_PROJECT_FILES = {"describing_project.py": "remarks in the project file, which the command line reads"}
 

@@ -18,11 +18,11 @@ from sfumato.cli import limited_memory
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InputError, InvalidParameterError, ManifestError, words_and_exit_code
-from sfumato.mechanisms import build_mechanism
-from sfumato.project import load_project
-from sfumato.reaudit import audit_published, read_manifest, read_original
-from sfumato.table.read import DEFAULT_OPTIONS
-from sfumato.table.write import write_table
+from sfumato.mechanisms.registry import build_mechanism
+from sfumato.project.file import load_project
+from sfumato.publishing.reaudit import audit_published, read_manifest, read_original
+from sfumato.table.io.read import DEFAULT_OPTIONS
+from sfumato.table.io.write import write_table
 
 HALF_A_CHARACTER = "\ud800"
 MEGABYTES = 2**20

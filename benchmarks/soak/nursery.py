@@ -19,13 +19,14 @@ from benchmarks.soak.processes import ROOT, environment
 _PROGRAM = """
 import contextlib, json, os, resource, sys
 import sfumato.cli.release, sfumato.cli.summary, sfumato.cli.report, sfumato.cli.hierarchy, sfumato.cli.init
-import sfumato.cli.plot, sfumato.cli.audit, sfumato.cli.compare, sfumato.publishing, sfumato.table.describe
-import sfumato.mechanisms, sfumato.report.render, sfumato.counting.engine, sfumato.large.release, sfumato.cli.large
+import sfumato.cli.plot, sfumato.cli.audit, sfumato.cli.compare, sfumato.publishing.publish, sfumato.table.roles
+import sfumato.mechanisms, sfumato.report.render, sfumato.counting.engine, sfumato.publishing.out_of_core.release
+import sfumato.cli.out_of_core
 from sfumato.cli.main import main
 
-for name in sfumato.mechanisms.registered_mechanisms():
+for name in sfumato.mechanisms.registry.registered_mechanisms():
     with contextlib.suppress(Exception):
-        sfumato.mechanisms.build_mechanism(name, {})  # imports it
+        sfumato.mechanisms.registry.build_mechanism(name, {})  # imports it
 
 def used():
     pages = int(open("/proc/self/statm").read().split()[0])

@@ -36,7 +36,7 @@ class Order:
 def write_original(folder: Path, n_rows: int = 1000) -> Path:
     """Write some columns of made-up hospital admissions."""
     from sfumato.datasets.admissions import admissions
-    from sfumato.table.write import write_table
+    from sfumato.table.io.write import write_table
 
     path = folder / "admissions.csv"
     with path.open("wb") as file:
@@ -46,7 +46,7 @@ def write_original(folder: Path, n_rows: int = 1000) -> Path:
 
 def large_release_orders(original: Path) -> list[Order]:
     """Release out of core, by every mechanism that can."""
-    from sfumato.large.release import able_mechanisms
+    from sfumato.publishing.out_of_core.release import able_mechanisms
 
     uniform = {"error-risk-tree": ("-p", "generalization=uniform")}  # tiered cells need all rows
     return [
@@ -68,8 +68,8 @@ def release_order(original: Path, mechanism: str, suffix: str, *options: str) ->
 
 def is_confirmed(released: Path, original: Path) -> bool:
     """Whether the audit confirms a release that stands on disk, as ``sfumato audit`` does it."""
-    from sfumato.reaudit import audit_published, read_manifest, read_original
-    from sfumato.table.read import DEFAULT_OPTIONS
+    from sfumato.publishing.reaudit import audit_published, read_manifest, read_original
+    from sfumato.table.io.read import DEFAULT_OPTIONS
 
     manifest = released.with_name(f"{released.name}.manifest.json")
     table = read_original(original, read_manifest(manifest)[0], DEFAULT_OPTIONS)
@@ -103,13 +103,13 @@ def small_orders(original: Path, manifest: Path) -> list[Order]:
 
 
 def _is_project(folder: Path) -> bool:
-    from sfumato.project import load_project
+    from sfumato.project.file import load_project
 
     return load_project(folder / "out.toml").read().n_rows > 0
 
 
 def _is_hierarchy(folder: Path) -> bool:
-    from sfumato.recoding.hierarchy_files import read_hierarchy
+    from sfumato.mechanisms.hierarchies.files import read_hierarchy
 
     return read_hierarchy(folder / "age.csv").n_levels > 1
 

@@ -63,7 +63,7 @@ def main() -> None:
     folder, random_ = Path(sys.argv[1]), random.Random(int(sys.argv[2]))
     n_in_memory, n_real = int(sys.argv[3]), int(sys.argv[4])
     counts: Counter[str] = Counter({"in one process": n_in_memory, "as real processes": n_real})
-    from unit.collaboration.groups import Group, Nursery
+    from unit.collaborate.groups import Group, Nursery
 
     group = Group(folder, timeout=_TIMEOUT)
     for _ in range(n_in_memory):
@@ -125,12 +125,12 @@ class _Fault:
 
 def _in_memory(group: Any, kind: str, place: int, random_: random.Random) -> str:
     """Run a session of threads with a fault; gives how it ended."""
-    from sfumato.collaboration import party
-    from sfumato.collaboration.config import load_party_config
-    from sfumato.collaboration.plan import Plan
-    from sfumato.collaboration.session import Session
+    from sfumato.collaborate.config import load_party_config
+    from sfumato.collaborate.plan import Plan
+    from sfumato.collaborate.session import party
+    from sfumato.collaborate.session.session import Session
     from sfumato.errors import SfumatoError
-    from unit.collaboration.memory_channel import LocalNetwork
+    from unit.collaborate.memory_channel import LocalNetwork
 
     fault = _Fault(kind, place, random_)
     network = fault.network = LocalNetwork(group.names, interfere=fault)
@@ -168,14 +168,14 @@ def _in_memory(group: Any, kind: str, place: int, random_: random.Random) -> str
 
 
 def _stage_of(body: bytes) -> str:
-    from sfumato.collaboration.messages import decode
+    from sfumato.collaborate.transport.messages import decode
 
     return decode(body).stage
 
 
 def _table_of(group: Any, name: str) -> Any:
     import sfumato
-    from sfumato.collaboration.joining import in_shared_roles
+    from sfumato.collaborate.session.joining import in_shared_roles
 
     return in_shared_roles(sfumato.read_table(group.data(name)), group.schema)
 
@@ -197,7 +197,7 @@ def _as_processes(group: Any, nursery: Any, random_: random.Random) -> str:
 def _check_folder(group: Any, what: str) -> None:
     """Audit every release that stands, look for what is no release, and remove all of it."""
     import sfumato
-    from sfumato.reaudit import audit_published
+    from sfumato.publishing.reaudit import audit_published
 
     for name in group.names:
         manifest = group.output(name).with_name(f"{group.output(name).name}.manifest.json")

@@ -73,8 +73,8 @@ def specimens(folder: Path) -> list[Specimen]:
 
 
 def _read_table(path: Path) -> object:
-    from sfumato.table.describe import describe_columns
-    from sfumato.table.read import ReadOptions, read_table
+    from sfumato.table.io.read import ReadOptions, read_table
+    from sfumato.table.roles import describe_columns
 
     table = read_table(path, options=ReadOptions(mixed_as_text=True))
     describe_columns(table)
@@ -83,7 +83,7 @@ def _read_table(path: Path) -> object:
 
 def _tables(folder: Path) -> list[Specimen]:
     from sfumato.datasets.admissions import admissions
-    from sfumato.table.read import read_table
+    from sfumato.table.io.read import read_table
 
     mixed = folder / "mixed.csv"
     mixed.write_text(CSV, encoding="utf-8")
@@ -104,7 +104,7 @@ def _tables(folder: Path) -> list[Specimen]:
 def _written(table: Any, format_name: str) -> bytes:
     import io
 
-    from sfumato.table.write import write_table
+    from sfumato.table.io.write import write_table
 
     file = io.BytesIO()
     write_table(table, file, format_name)
@@ -136,8 +136,8 @@ def _parquet_files(tables: list[Any]) -> list[bytes]:
 
 def _descriptions(folder: Path) -> list[Specimen]:
     """Project files, hierarchies and manifests."""
-    from sfumato.project import load_project
-    from sfumato.recoding.hierarchy_files import faults_of_file, read_hierarchy
+    from sfumato.mechanisms.hierarchies.files import faults_of_file, read_hierarchy
+    from sfumato.project.file import load_project
 
     projects = _projects(folder)
     manifests = _manifests(folder)
@@ -150,7 +150,7 @@ def _descriptions(folder: Path) -> list[Specimen]:
 
 
 def _projects(folder: Path) -> list[bytes]:
-    from sfumato.describing_project import describe_data
+    from sfumato.project.describe import describe_data
 
     people = folder / "people.csv"
     people.write_bytes(_people())
@@ -193,8 +193,8 @@ def _manifests(folder: Path) -> dict[bytes, Path]:
     """Release with several mechanisms; gives the manifests and the tables that they speak of."""
     import sfumato
     from sfumato.errors import SfumatoError
-    from sfumato.mechanisms import build_mechanism, registered_mechanisms
-    from sfumato.publishing import publish
+    from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+    from sfumato.publishing.publish import publish
 
     table = sfumato.read_table(folder / "people.csv")
     roles = {"illness": sfumato.Role.SENSITIVE, "ill": sfumato.Role.TARGET}
@@ -221,8 +221,8 @@ class _ReadManifest:
         self.original = folder / "people.csv"
 
     def __call__(self, path: Path) -> object:
-        from sfumato.reaudit import audit_published, read_manifest, read_original
-        from sfumato.table.read import DEFAULT_OPTIONS
+        from sfumato.publishing.reaudit import audit_published, read_manifest, read_original
+        from sfumato.table.io.read import DEFAULT_OPTIONS
 
         original = read_original(self.original, read_manifest(path)[0], DEFAULT_OPTIONS)
         report = audit_published(self._table(path), path, original=original)
@@ -238,11 +238,11 @@ class _ReadManifest:
 
 def _of_sessions(folder: Path) -> list[Specimen]:
     """Files and messages of a collaboration."""
-    from sfumato.collaboration.config import load_party_config, party_config_text
-    from sfumato.collaboration.keys import make_keys
-    from sfumato.collaboration.messages import UnreadableMessageError, decode
-    from sfumato.collaboration.roster import Peer
-    from sfumato.collaboration.schema_file import read_shared_schema
+    from sfumato.collaborate.config import load_party_config, party_config_text
+    from sfumato.collaborate.roster import Peer
+    from sfumato.collaborate.shared_schema import read_shared_schema
+    from sfumato.collaborate.transport.keys import make_keys
+    from sfumato.collaborate.transport.messages import UnreadableMessageError, decode
     from sfumato.web.tasks.transcripts import read as read_transcript
 
     names = ("ann", "bob", "cid")
@@ -276,8 +276,7 @@ def _tell_nothing(*_: object, **__: object) -> None:
 
 def _shared_schema(folder: Path) -> bytes:
     import sfumato
-    from sfumato.collaboration.schema_file import write_shared_schema
-    from sfumato.collaboration.shared_schema import SharedSchema
+    from sfumato.collaborate.shared_schema import SharedSchema, write_shared_schema
 
     table = sfumato.read_table(folder / "people.csv")
     table = table.with_schema(table.schema.with_roles({"ill": sfumato.Role.TARGET}))
@@ -287,7 +286,7 @@ def _shared_schema(folder: Path) -> bytes:
 
 
 def _transcript(folder: Path) -> bytes:
-    from sfumato.collaboration.transcript import Transcript
+    from sfumato.collaborate.session.transcript import Transcript
 
     path = folder / "ann.jsonl"
     transcript = Transcript(path)
@@ -300,7 +299,7 @@ def _transcript(folder: Path) -> bytes:
 
 
 def _messages() -> list[bytes]:
-    from sfumato.collaboration.messages import Kind, Message, encode
+    from sfumato.collaborate.transport.messages import Kind, Message, encode
 
     stages = ("hello", "counts/64/seeds-sum")
     return [

@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from reproductions.breach.intervals import half_width, mean_with_interval
 from reproductions.breach.printed import BAYES, PAPER, TREE, Names, abbreviated, printed_choices, readings
 from reproductions.breach.scoring import COUNTED, CUT, SAME, TENTH, Choice, Job, Judged, Run, measure
-from sfumato.selection.tradeoff import evaluation_scores, regions
+from sfumato.mechanisms.breach.tradeoff import evaluation_scores, regions
 
 FOLDER = Path(__file__).parent
 Case = tuple[str, str, str]

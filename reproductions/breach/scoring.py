@@ -15,17 +15,19 @@ from sfumato.datasets.public import load_adult, load_diabetes130, load_ilpd, loa
 from sfumato.learning.discretization import description_length_cuts
 from sfumato.learning.fold_scores import SubsetScores, folds
 from sfumato.learning.naive_bayes import NaiveBayesScores
-from sfumato.learning.tree_scores import TreeScores
-from sfumato.schema import Role
-from sfumato.selection.breach import AcceptanceRule, CandidateSearch, candidate_subsets, rank_columns
-from sfumato.selection.breach_problem import BreachProblem, problem_of_table
-from sfumato.selection.judging import SubsetJudge
-from sfumato.selection.search_by_score import choices_from_random_orders, search_by_score
-from sfumato.selection.tradeoff import (
-    breach_increase_percent,
-    evaluation_scores,
-    pareto_front,
+from sfumato.learning.trained_scores import TreeScores
+from sfumato.mechanisms.breach.problem import BreachProblem, problem_of_table
+from sfumato.mechanisms.breach.search import (
+    AcceptanceRule,
+    CandidateSearch,
+    candidate_subsets,
+    choices_from_random_orders,
+    rank_columns,
+    search_by_score,
 )
+from sfumato.mechanisms.breach.subset_evaluation import SubsetJudge
+from sfumato.mechanisms.breach.tradeoff import breach_increase_percent, evaluation_scores, pareto_front
+from sfumato.schema import Role
 from sfumato.table.coding import Table
 
 N_FOLDS = 10

@@ -18,8 +18,8 @@ from joblib import Parallel, delayed
 
 from reproductions.breach.intervals import half_width
 from reproductions.collaborate.scoring import ALL_ROWS, LEARNERS, Rates, Split, Tumors
-from sfumato.collaboration.scores import feature_entropy_bits, gains_of_removal, most_entropy_bits
-from sfumato.collaboration.simulation import SimulationResult
+from sfumato.collaborate.scores import feature_entropy_bits, gains_of_removal, most_entropy_bits
+from sfumato.collaborate.simulate.simulation import SimulationResult
 
 FOLDER = Path(__file__).parent
 PAPER: dict[str, Any] = tomllib.loads((FOLDER / "paper.toml").read_text())

@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from reproductions.breach.weka_folds import weka_folds
-from sfumato.collaboration.agreement import most_removed
-from sfumato.collaboration.plan import Plan
-from sfumato.collaboration.scores import gains_of_removal, removal_order, score_features
-from sfumato.collaboration.shared_schema import Counts, SharedSchema
-from sfumato.collaboration.simulation import SimulationResult, simulate, split_rows
+from sfumato.collaborate.plan import Plan
+from sfumato.collaborate.scores import gains_of_removal, removal_order, score_features
+from sfumato.collaborate.session.agreement import most_removed
+from sfumato.collaborate.shared_schema import Counts, SharedSchema
+from sfumato.collaborate.simulate.simulation import SimulationResult, simulate, split_rows
 from sfumato.datasets.public import data_folder
-from sfumato.learning.c45 import C45Classifier
-from sfumato.learning.classifier_scores import feature_matrix
+from sfumato.learning.c45.estimators import C45Classifier
+from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.fold_scores import folds
 from sfumato.learning.naive_bayes import NaiveBayesScores
-from sfumato.learning.tree import TreeColumn
+from sfumato.learning.trained_scores import feature_matrix
 from sfumato.schema import Role
 from sfumato.table.cells import as_text
 from sfumato.table.coding import Table
-from sfumato.table.read import read_table
+from sfumato.table.io.read import read_table
 
 Codes = NDArray[np.intp]
 Classify = Callable[["Tumors", Sequence[str], Codes, int], Codes]

@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from reproductions.containment.data import DataSet
 from reproductions.containment.scoring import SEED, Prepared, svm_auc
 from sfumato import BinaryTable, Column, GreedyContainmentSelector, Role, Schema, Table
-from sfumato.perturbation.noisy_counts import ExponentialReleaser, LaplaceReleaser
+from sfumato.mechanisms.baselines.noisy_counts import ExponentialReleaser, LaplaceReleaser
 from sfumato.table.binary import Feature
 
 EPSILONS = (0.5, 1.0, 1.5, 2.0)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from reproductions.containment.scoring import Method, Prepared
 from sfumato import GreedyContainmentSelector
-from sfumato.perturbation.flipping import flip_to_clusters
-from sfumato.selection.exact import ExactContainmentSelector
-from sfumato.selection.maximal import MaximalContainmentSelector
-from sfumato.selection.optimal import OptimalContainmentSelector
+from sfumato.mechanisms.baselines.flipping import flip_to_clusters
+from sfumato.mechanisms.containment.exact import ExactContainmentSelector
+from sfumato.mechanisms.containment.maximal import MaximalContainmentSelector
+from sfumato.mechanisms.containment.optimal import OptimalContainmentSelector
 
 Greedy = GreedyContainmentSelector
 

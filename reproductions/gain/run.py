@@ -38,7 +38,7 @@ from reproductions.gain.scoring import (
     standard_error,
     table_of,
 )
-from sfumato.recoding.weights import information_gains
+from sfumato.mechanisms.lattice.losses import information_gains
 
 FOLDER = Path(__file__).parent
 THRESHOLD = 0.02

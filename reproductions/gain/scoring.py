@@ -16,19 +16,18 @@ from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sfumato.audit.anonymity import share_below
-from sfumato.audit.columns import Columns
-from sfumato.audit.counting import group_rows
-from sfumato.audit.levels import measured_level
+from sfumato.audit.levels.anonymity import share_below
+from sfumato.audit.levels.registry import measured_level
+from sfumato.audit.reading.columns import Columns, group_rows
 from sfumato.datasets.public import load_adult
 from sfumato.evaluation.encoding import GeneralizedEncoder, Matrix
 from sfumato.evaluation.utility import CrossValidatedUtility, cross_validated_utility
 from sfumato.guarantees import KAnonymity, LDiversity, UniquePatterns
-from sfumato.recoding.adult_hierarchies import adult_hierarchies
-from sfumato.recoding.gain import GainRecoder
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.recoding.tree import ErrorRiskTree
+from sfumato.mechanisms.hierarchies.adult import adult_hierarchies
+from sfumato.mechanisms.lattice.gain import GainRecoder
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.schema import Column, Kind, Role
 from sfumato.table.coding import Table
 

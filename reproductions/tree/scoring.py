@@ -8,18 +8,17 @@ from functools import cache, partial
 
 import numpy as np
 
-from sfumato.audit.columns import Columns
-from sfumato.audit.consistency import consistency
-from sfumato.contract import Progress
+from sfumato.audit.levels.consistency import consistency
+from sfumato.audit.reading.columns import Columns
 from sfumato.datasets.public import load_adult, load_cmc
 from sfumato.evaluation.encoding import GeneralizedEncoder
 from sfumato.evaluation.utility import CrossValidatedUtility, cross_validated_utility
 from sfumato.guarantees import Guarantee
-from sfumato.recoding.axes import align
-from sfumato.recoding.base import Recoder, Recoding
-from sfumato.recoding.cover import Cover
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.recoding.tree import ErrorRiskTree
+from sfumato.mechanisms.axes import align
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
+from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
+from sfumato.progress import Progress
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sfumato.attack.risk import risk_of
     from sfumato.audit.profile import risk_profile
     from sfumato.audit.verify import AuditReport, audit_release
-    from sfumato.contract import Release
     from sfumato.displays.breach_plane import BreachPlaneDisplay
     from sfumato.evaluation.compare import compare
     from sfumato.evaluation.encoding import GeneralizedEncoder
@@ -32,88 +31,89 @@ if TYPE_CHECKING:
         PrivacyGain,
         TCloseness,
     )
-    from sfumato.large.api import audit_large, release_large
-    from sfumato.learning.c45 import C45Classifier, C45Regressor
+    from sfumato.learning.c45.estimators import C45Classifier, C45Regressor
     from sfumato.manifest import Manifest
-    from sfumato.perturbation.flipping import RandomFlipper
-    from sfumato.perturbation.noisy_counts import ExponentialReleaser, LaplaceReleaser
-    from sfumato.project import load_project
-    from sfumato.project_release import publish_project
-    from sfumato.publishing import publish
-    from sfumato.recoding.anatomy import Anatomy
-    from sfumato.recoding.gain import GainRecoder
-    from sfumato.recoding.global_recoding import GlobalRecoder
-    from sfumato.recoding.hierarchy import Hierarchy
-    from sfumato.recoding.hierarchy_files import read_hierarchy
-    from sfumato.recoding.mondrian_mechanism import Mondrian
-    from sfumato.recoding.slicing import Slicer
-    from sfumato.recoding.tree import ErrorRiskTree
-    from sfumato.releasing import release
+    from sfumato.mechanisms.base import Release
+    from sfumato.mechanisms.baselines.flipping import RandomFlipper
+    from sfumato.mechanisms.baselines.noisy_counts import ExponentialReleaser, LaplaceReleaser
+    from sfumato.mechanisms.breach.selector import BreachAwareSelector
+    from sfumato.mechanisms.buckets.anatomy import Anatomy
+    from sfumato.mechanisms.buckets.slicing import Slicer
+    from sfumato.mechanisms.containment.exact import ExactContainmentSelector
+    from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
+    from sfumato.mechanisms.containment.maximal import MaximalContainmentSelector
+    from sfumato.mechanisms.containment.optimal import OptimalContainmentSelector
+    from sfumato.mechanisms.hierarchies.files import read_hierarchy
+    from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+    from sfumato.mechanisms.lattice.gain import GainRecoder
+    from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+    from sfumato.mechanisms.mondrian.mechanism import Mondrian
+    from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
+    from sfumato.project.file import load_project
+    from sfumato.publishing.api import release
+    from sfumato.publishing.from_project import publish_project
+    from sfumato.publishing.out_of_core.api import audit_large, release_large
+    from sfumato.publishing.publish import publish
     from sfumato.schema import Column, Kind, Role, Schema
-    from sfumato.selection.breach_selector import BreachAwareSelector
-    from sfumato.selection.containment import GreedyContainmentSelector
-    from sfumato.selection.exact import ExactContainmentSelector
-    from sfumato.selection.maximal import MaximalContainmentSelector
-    from sfumato.selection.optimal import OptimalContainmentSelector
     from sfumato.table.binarize import BinarizePlan, binarize
     from sfumato.table.binary import BinaryTable
     from sfumato.table.coding import Table
-    from sfumato.table.read import ReadOptions, read_table
+    from sfumato.table.io.read import ReadOptions, read_table
 
 _HOMES = {
-    "Anatomy": "sfumato.recoding.anatomy",
+    "Anatomy": "sfumato.mechanisms.buckets.anatomy",
     "AuditReport": "sfumato.audit.verify",
     "BinarizePlan": "sfumato.table.binarize",
     "BinaryTable": "sfumato.table.binary",
-    "BreachAwareSelector": "sfumato.selection.breach_selector",
+    "BreachAwareSelector": "sfumato.mechanisms.breach.selector",
     "BreachBound": "sfumato.guarantees",
     "BreachPlaneDisplay": "sfumato.displays.breach_plane",
-    "C45Classifier": "sfumato.learning.c45",
-    "C45Regressor": "sfumato.learning.c45",
+    "C45Classifier": "sfumato.learning.c45.estimators",
+    "C45Regressor": "sfumato.learning.c45.estimators",
     "Column": "sfumato.schema",
     "Containment": "sfumato.guarantees",
     "DifferentialPrivacy": "sfumato.guarantees",
-    "ErrorRiskTree": "sfumato.recoding.tree",
-    "ExactContainmentSelector": "sfumato.selection.exact",
-    "ExponentialReleaser": "sfumato.perturbation.noisy_counts",
-    "GainRecoder": "sfumato.recoding.gain",
+    "ErrorRiskTree": "sfumato.mechanisms.tree.mechanism",
+    "ExactContainmentSelector": "sfumato.mechanisms.containment.exact",
+    "ExponentialReleaser": "sfumato.mechanisms.baselines.noisy_counts",
+    "GainRecoder": "sfumato.mechanisms.lattice.gain",
     "GeneralizedEncoder": "sfumato.evaluation.encoding",
     "GlobalAnonymity": "sfumato.guarantees",
-    "GlobalRecoder": "sfumato.recoding.global_recoding",
-    "GreedyContainmentSelector": "sfumato.selection.containment",
-    "Hierarchy": "sfumato.recoding.hierarchy",
+    "GlobalRecoder": "sfumato.mechanisms.lattice.recoder",
+    "GreedyContainmentSelector": "sfumato.mechanisms.containment.greedy",
+    "Hierarchy": "sfumato.mechanisms.hierarchies.hierarchy",
     "KAnonymity": "sfumato.guarantees",
     "KKAnonymity": "sfumato.guarantees",
     "Kind": "sfumato.schema",
     "LDiversity": "sfumato.guarantees",
-    "LaplaceReleaser": "sfumato.perturbation.noisy_counts",
+    "LaplaceReleaser": "sfumato.mechanisms.baselines.noisy_counts",
     "Manifest": "sfumato.manifest",
-    "MaximalContainmentSelector": "sfumato.selection.maximal",
-    "Mondrian": "sfumato.recoding.mondrian_mechanism",
-    "OptimalContainmentSelector": "sfumato.selection.optimal",
+    "MaximalContainmentSelector": "sfumato.mechanisms.containment.maximal",
+    "Mondrian": "sfumato.mechanisms.mondrian.mechanism",
+    "OptimalContainmentSelector": "sfumato.mechanisms.containment.optimal",
     "PrivacyGain": "sfumato.guarantees",
-    "RandomFlipper": "sfumato.perturbation.flipping",
-    "ReadOptions": "sfumato.table.read",
-    "Release": "sfumato.contract",
+    "RandomFlipper": "sfumato.mechanisms.baselines.flipping",
+    "ReadOptions": "sfumato.table.io.read",
+    "Release": "sfumato.mechanisms.base",
     "Role": "sfumato.schema",
     "Schema": "sfumato.schema",
-    "Slicer": "sfumato.recoding.slicing",
+    "Slicer": "sfumato.mechanisms.buckets.slicing",
     "TCloseness": "sfumato.guarantees",
     "Table": "sfumato.table.coding",
-    "audit_large": "sfumato.large.api",
+    "audit_large": "sfumato.publishing.out_of_core.api",
     "audit_release": "sfumato.audit.verify",
     "binarize": "sfumato.table.binarize",
     "compare": "sfumato.evaluation.compare",
     "cross_validated_utility": "sfumato.evaluation.utility",
     "evaluate": "sfumato.evaluation.scores",
     "link": "sfumato.attack.linkage",
-    "load_project": "sfumato.project",
-    "publish": "sfumato.publishing",
-    "publish_project": "sfumato.project_release",
-    "read_hierarchy": "sfumato.recoding.hierarchy_files",
-    "read_table": "sfumato.table.read",
-    "release": "sfumato.releasing",
-    "release_large": "sfumato.large.api",
+    "load_project": "sfumato.project.file",
+    "publish": "sfumato.publishing.publish",
+    "publish_project": "sfumato.publishing.from_project",
+    "read_hierarchy": "sfumato.mechanisms.hierarchies.files",
+    "read_table": "sfumato.table.io.read",
+    "release": "sfumato.publishing.api",
+    "release_large": "sfumato.publishing.out_of_core.api",
     "risk_of": "sfumato.attack.risk",
     "risk_profile": "sfumato.audit.profile",
 }

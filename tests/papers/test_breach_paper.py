@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.selection.breach import AcceptanceRule, ColumnRanking, candidate_subsets
-from sfumato.selection.judging import SubsetJudge
-from sfumato.selection.tradeoff import evaluation_scores, pareto_front, regions
+from sfumato.mechanisms.breach.search import AcceptanceRule, ColumnRanking, candidate_subsets
+from sfumato.mechanisms.breach.subset_evaluation import SubsetJudge
+from sfumato.mechanisms.breach.tradeoff import evaluation_scores, pareto_front, regions
 
 N_FOLDS = 10
 

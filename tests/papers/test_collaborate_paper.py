@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import sfumato
-from sfumato.collaboration.agreement import AgreementRule, agree
-from sfumato.collaboration.scores import gains_of_removal
-from sfumato.collaboration.shared_schema import SharedSchema
-from unit.collaboration.plain_sums import run_together
+from sfumato.collaborate.scores import gains_of_removal
+from sfumato.collaborate.session.agreement import AgreementRule, agree
+from sfumato.collaborate.shared_schema import SharedSchema
+from unit.collaborate.plain_sums import run_together
 
 TABLE_I = {
     "age": (0.1547, None, None),  # the paper's .6213 does not follow from the data, which give .7689

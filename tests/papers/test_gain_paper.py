@@ -9,11 +9,11 @@ import pytest
 
 from sfumato.datasets.public import load_adult
 from sfumato.learning.discretization import description_length_cuts
-from sfumato.recoding import global_recoding
-from sfumato.recoding.gain import GainRecoder
-from sfumato.recoding.hierarchy_automatic import counts_by_class
-from sfumato.recoding.lattice_search import search_lattice
-from sfumato.recoding.weights import column_weights, information_gains
+from sfumato.mechanisms.hierarchies.automatic import counts_by_class
+from sfumato.mechanisms.lattice import recoder as global_recoding
+from sfumato.mechanisms.lattice.gain import GainRecoder
+from sfumato.mechanisms.lattice.losses import column_weights, information_gains
+from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from sfumato.learning.criteria import Entropy
-from sfumato.learning.tree import Tree, TreeColumn
-from sfumato.recoding.error_risk import error_risk
-from sfumato.recoding.pruning import prune_by_error_risk
+from sfumato.learning.c45.criteria import Entropy
+from sfumato.learning.c45.tree import Tree, TreeColumn
+from sfumato.mechanisms.tree.error_risk import error_risk, prune_by_error_risk
 
 GENDER, MARITAL, AGE = range(3)
 YES_NO = [(7, 7), (2, 3), (5, 4), (2, 0), (0, 3), (2, 3), (3, 1), (2, 0), (0, 3)]

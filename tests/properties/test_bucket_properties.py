@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matching_buckets import sliced_diversity_level
-from sfumato.audit.buckets import check_buckets, measure_diversity, measure_size
-from sfumato.audit.columns import Columns
+from sfumato.audit.levels.buckets import check_buckets, measure_diversity, measure_size
+from sfumato.audit.reading.columns import Columns
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
-from sfumato.recoding.anatomy import Anatomy, anatomize, two_tables
-from sfumato.recoding.slicing import Slicer
+from sfumato.mechanisms.buckets.anatomy import Anatomy, anatomize, two_tables
+from sfumato.mechanisms.buckets.slicing import Slicer
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table
 

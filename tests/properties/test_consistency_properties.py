@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.audit import bit_rows, components
-from sfumato.audit import consistency as module
-from sfumato.audit.columns import Columns
-from sfumato.audit.consistency import consistency
+from sfumato.audit.levels import consistency as components
+from sfumato.audit.levels import consistency as module
+from sfumato.audit.levels.consistency import consistency
+from sfumato.audit.reading import cells as bit_rows
+from sfumato.audit.reading.columns import Columns
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
 

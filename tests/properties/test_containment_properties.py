@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 import oracles
 from sfumato import GreedyContainmentSelector
-from sfumato.counting.bitsets import (
-    distinct_rows,
-    ones_by_class,
-    pack_rows,
-)
-from sfumato.counting.projected_rows import ProjectedRows
+from sfumato.counting.bitsets import ProjectedRows, distinct_rows, ones_by_class, pack_rows
 from sfumato.measures.containment import containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation
 from sfumato.table.binary import as_binary_matrix

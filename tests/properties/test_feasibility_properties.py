@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 
 import oracles
 from feasible_sets import improved_set, maximal_feasible_sets
-from sfumato.selection import feasibility, optimal
-from sfumato.selection.branching import clique_bound, heaviest_feasible
-from sfumato.selection.budget import TimeBudget
-from sfumato.selection.exact import ExactContainmentSelector
-from sfumato.selection.improvement import heaviest_first, shared_by_rows
-from sfumato.selection.optimal import OptimalContainmentSelector, heaviest_of_all
-from sfumato.selection.rating import PatternCounts, area_under_curve
-from sfumato.selection.reduction import reduce_table
-from sfumato.selection.swapping import SwappableRows
+from sfumato.mechanisms.containment import feasibility, optimal
+from sfumato.mechanisms.containment.exact import ExactContainmentSelector, PatternCounts, area_under_curve
+from sfumato.mechanisms.containment.feasibility import reduce_table
+from sfumato.mechanisms.containment.improvement import SwappableRows, heaviest_first, shared_by_rows
+from sfumato.mechanisms.containment.optimal import (
+    OptimalContainmentSelector,
+    clique_bound,
+    heaviest_feasible,
+    heaviest_of_all,
+)
+from sfumato.mechanisms.time_limit import TimeBudget
 from sfumato.table.binary import as_binary_matrix
 from strategies import binary_tables
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.counting.classes import ClassValueCounts
-from sfumato.learning.criteria import Entropy
+from sfumato.learning.c45.criteria import Entropy
 from sfumato.measures import diversity
 from sfumato.measures.anonymity import average_class_size, discernibility
 from sfumato.measures.information import (
@@ -22,12 +22,12 @@ from sfumato.measures.loss import (
     normalized_certainty_penalty_of_sets,
 )
 from sfumato.measures.separation import distinguished_pairs, n_distinguished_pairs, pairs_of_different_classes
-from sfumato.recoding import hierarchy_automatic, lattice_class_losses, lattice_losses
-from sfumato.recoding.axes import Axis
-from sfumato.recoding.lattice import LatticeProblem
-from sfumato.recoding.lattice_tables import RollUp
-from sfumato.recoding.scales import Scales, Widths
-from sfumato.recoding.sorted_parts import Cuts, SortedParts
+from sfumato.mechanisms.axes import Axis
+from sfumato.mechanisms.hierarchies import automatic as hierarchy_automatic
+from sfumato.mechanisms.lattice import losses as lattice_class_losses
+from sfumato.mechanisms.lattice import losses as lattice_losses
+from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
+from sfumato.mechanisms.mondrian.parts import Cuts, Scales, SortedParts, Widths
 
 
 def dense_counts(n_values, *, largest=9, min_rows=1):

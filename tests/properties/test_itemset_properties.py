@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 
 import oracles
 from sfumato.measures.containment import containment_level
-from sfumato.selection import itemset_search, transactions
-from sfumato.selection.itemsets import heaviest_itemsets, largest_itemsets
-from sfumato.selection.maximal import MaximalContainmentSelector
-from sfumato.selection.transactions import Transactions, largest_size_bound, merge_equal_rows
+from sfumato.mechanisms.containment import itemsets as itemset_search
+from sfumato.mechanisms.containment import itemsets as transactions
+from sfumato.mechanisms.containment.itemsets import (
+    Transactions,
+    heaviest_itemsets,
+    largest_itemsets,
+    largest_size_bound,
+    merge_equal_rows,
+)
+from sfumato.mechanisms.containment.maximal import MaximalContainmentSelector
 from sfumato.table.binary import as_binary_matrix
 from strategies import binary_tables
 
@@ -199,7 +205,7 @@ def test_merging_equal_rows_keeps_the_rows(table):
 
 def test_rows_with_the_same_code_are_told_apart(monkeypatch):
     """Codes that collide cost time only."""
-    monkeypatch.setattr("sfumato.selection.transactions._codes", lambda n: np.ones(n, dtype=np.uint64))
+    monkeypatch.setattr("sfumato.mechanisms.containment.itemsets._codes", lambda n: np.ones(n, dtype=np.uint64))
     rows = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 1]]
 
     _, counts, inverse = merge_equal_rows(sp.csr_matrix(rows))

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyNotAchievableError
-from sfumato.recoding import lattice_bounded, lattice_search, lattice_tables
-from sfumato.recoding.lattice import LatticeProblem
-from sfumato.recoding.lattice_checks import Judge, NodeChecker
-from sfumato.recoding.lattice_class_losses import LOSSES
-from sfumato.recoding.lattice_losses import COLUMN_LOSSES
-from sfumato.recoding.lattice_models import CloseClasses, DiverseClasses
-from sfumato.recoding.lattice_search import search_lattice
-from sfumato.recoding.lattice_tables import RollUp
-from sfumato.recoding.regrouping import regroup
+from sfumato.mechanisms.lattice import bounded_search as lattice_bounded
+from sfumato.mechanisms.lattice import lattice as lattice_tables
+from sfumato.mechanisms.lattice import search as lattice_search
+from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
+from sfumato.mechanisms.lattice.losses import COLUMN_LOSSES, LOSSES
+from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses
+from sfumato.mechanisms.lattice.node_checks import Judge, NodeChecker
+from sfumato.mechanisms.lattice.recoder import regroup
+from sfumato.mechanisms.lattice.search import search_lattice
 
 MODELS = (
     (),

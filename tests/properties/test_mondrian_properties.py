@@ -11,12 +11,17 @@ from hypothesis import strategies as st
 
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.guarantees import LDiversity
-from sfumato.learning.criteria import Entropy, Variance
-from sfumato.recoding import cut_rules
-from sfumato.recoding.axes import Axis
-from sfumato.recoding.constraints import DistinctDiversity, EntropyDiversity, RecursiveDiversity, constraint_of
-from sfumato.recoding.cover import Cover, generalize
-from sfumato.recoding.mondrian import mondrian_partition
+from sfumato.learning.c45.criteria import Entropy, Variance
+from sfumato.mechanisms.axes import Axis
+from sfumato.mechanisms.mondrian import division as cut_rules
+from sfumato.mechanisms.mondrian.division import (
+    DistinctDiversity,
+    EntropyDiversity,
+    RecursiveDiversity,
+    constraint_of,
+    mondrian_partition,
+)
+from sfumato.mechanisms.recoder import Cover, generalize
 from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
 RULES = ("penalty", "median", "gain")
@@ -311,7 +316,7 @@ def test_levels_of_constraints_are_those_of_the_measures(counts, c):
 
 @given(table=tables())
 def test_widths_that_parts_are_judged_by_are_the_penalties_of_the_release(table):
-    """What cuts weigh is what :mod:`sfumato.recoding.cover` charges."""
+    """What cuts weigh is what :mod:`sfumato.mechanisms.recoder` charges."""
     of_row = table.divide().of_row
     charged = [generalized.penalties for generalized in generalize(table.axes(), Cover.of_groups(of_row))]
     for column, penalties in zip(table.columns, charged, strict=True):

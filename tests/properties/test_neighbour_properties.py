@@ -22,14 +22,12 @@ from hypothesis import strategies as st
 import sfumato
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError
-from sfumato.perturbation import noisy_counts
-from sfumato.perturbation.features import public_features, public_options
-from sfumato.perturbation.noisy_counts import ExponentialReleaser, LaplaceReleaser
-from sfumato.perturbation.noisy_table import Cells
+from sfumato.mechanisms.baselines import noisy_counts
+from sfumato.mechanisms.baselines.features import public_features, public_options
+from sfumato.mechanisms.baselines.noisy_counts import Cells, ExponentialReleaser, LaplaceReleaser
 from sfumato.schema import Column, Kind, Role, Schema
-from sfumato.table.binarize import BinarizePlan
-from sfumato.table.feature_rules import TRUE_TEXTS
-from sfumato.table.read import ReadOptions, read_table
+from sfumato.table.binarize import TRUE_TEXTS, BinarizePlan
+from sfumato.table.io.read import ReadOptions, read_table
 
 pytest.importorskip("opendp")
 

@@ -12,11 +12,16 @@ import sfumato
 from oracles import anonymity_level, equivalence_classes, ones
 from sfumato.counting.bitsets import ones_by_class
 from sfumato.measures.separation import separated_pairs
-from sfumato.perturbation.budget import divide_budget
-from sfumato.perturbation.flipping import RandomFlipper, flip_to_clusters
-from sfumato.perturbation.members import k_member_clusters
-from sfumato.perturbation.noisy_counts import ExponentialReleaser, LaplaceReleaser
-from sfumato.perturbation.noisy_table import Cells, occupied_cells, rows_of, scaled_to
+from sfumato.mechanisms.baselines.flipping import RandomFlipper, flip_to_clusters, k_member_clusters
+from sfumato.mechanisms.baselines.noisy_counts import (
+    Cells,
+    ExponentialReleaser,
+    LaplaceReleaser,
+    divide_budget,
+    occupied_cells,
+    rows_of,
+    scaled_to,
+)
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table

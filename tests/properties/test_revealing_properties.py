@@ -14,11 +14,10 @@ import sfumato.datasets.admissions
 import sfumato.datasets.papers
 from sfumato import GreedyContainmentSelector
 from sfumato.audit import measured_level
-from sfumato.counting.bitsets import ONES, ZEROS, ones_by_class, revealing_items
-from sfumato.counting.projected_rows import ProjectedRows
+from sfumato.counting.bitsets import ONES, ZEROS, ProjectedRows, ones_by_class, revealing_items
 from sfumato.guarantees import REVEALING, Containment, KAnonymity, UniquePatterns
 from sfumato.measures.containment import containment_level
-from sfumato.selection.criteria import candidates, modular_gains
+from sfumato.mechanisms.containment.greedy import candidates, modular_gains
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table
 from strategies import binary_tables

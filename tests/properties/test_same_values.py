@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 import oracles
 from sfumato.audit import audit_release, measured_level, risk_profile
-from sfumato.audit.values import ranks, spelled_ranks
+from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.cli.main import run
 from sfumato.counting.classes import class_value_counts
 from sfumato.counting.same_values import value_numbers
 from sfumato.errors import AuditFailedError, PrivacyNotAchievableError, SfumatoError
 from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.measures.diversity import t_closeness
-from sfumato.publishing import make_release
-from sfumato.recoding.anatomy import Anatomy
-from sfumato.recoding.gain import GainRecoder
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.recoding.slicing import Slicer
+from sfumato.mechanisms.buckets.anatomy import Anatomy
+from sfumato.mechanisms.buckets.slicing import Slicer
+from sfumato.mechanisms.lattice.gain import GainRecoder
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level

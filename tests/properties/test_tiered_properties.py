@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.learning.tree import Tree
-from sfumato.recoding.axes import Axis
-from sfumato.recoding.cover import Cover
-from sfumato.recoding.tiered import tiered_cover, uniform_cover
+from sfumato.learning.c45.tree import Tree
+from sfumato.mechanisms.axes import Axis
+from sfumato.mechanisms.recoder import Cover
+from sfumato.mechanisms.tree.tiered import tiered_cover, uniform_cover
 
 Row = tuple[int | str | None, ...]
 Domain = list[tuple[int, int] | set[str | None] | None]

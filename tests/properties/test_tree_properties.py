@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.learning.criteria import Entropy, Variance
-from sfumato.learning.tree import Tree, TreeColumn
-from sfumato.recoding.error_risk import error_risk
-from sfumato.recoding.pruning import prune_by_error_risk
+from sfumato.learning.c45.criteria import Entropy, Variance
+from sfumato.learning.c45.tree import Tree, TreeColumn
+from sfumato.mechanisms.tree.error_risk import error_risk, prune_by_error_risk
 
 N_CLASSES = 3
 RULES = ["lowest", "literal"]

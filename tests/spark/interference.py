@@ -6,7 +6,7 @@ import contextlib
 import threading
 from unittest.mock import patch
 
-from sfumato.cluster.proposal import ClusterProposal
+from sfumato.publishing.spark import ClusterProposal
 
 
 @contextlib.contextmanager

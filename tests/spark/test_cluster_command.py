@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
-from sfumato.table.write import write_table
+from sfumato.table.io.write import write_table
 
 RECODING = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0.05"]
 COLUMNS = ["patient_id", "age", "sex", "insurance", "dialysis", "readmitted"]
@@ -36,7 +36,7 @@ def engine(spark, cluster, tmp_path, monkeypatch):
         assert (master, memory) == (cluster.url, 300 * 10**6)
         yield spark
 
-    monkeypatch.setattr("sfumato.cluster.session.spark_session", shared)
+    monkeypatch.setattr("sfumato.rows.spark.session.spark_session", shared)
     return ["--engine", cluster.url, "--memory", "300MB"]
 
 

@@ -13,27 +13,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from manifest_texts import text_of
-from sfumato.cluster import frames as frames_module
-from sfumato.cluster import table as table_module
-from sfumato.cluster.counting import count_on_cluster
-from sfumato.cluster.engine import SparkEngine
-from sfumato.cluster.frames import parquet_frame
-from sfumato.cluster.release import audit_cluster_file, propose_on_cluster, publish_on_cluster
-from sfumato.cluster.table import open_cluster
 from sfumato.counting.blocks import count_blocks
 from sfumato.counting.cells import cell_table
+from sfumato.counting.spark import SparkEngine, count_on_cluster
 from sfumato.errors import InputError
-from sfumato.large.memory import Memory
-from sfumato.large.release import audit_large_file
 from sfumato.manifest import manifest_digest
-from sfumato.mechanisms import build_mechanism
-from sfumato.publishing import make_release, publish
-from sfumato.reaudit import audit_published
-from sfumato.recoding.global_recoding import GlobalRecoder
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.registry import build_mechanism
+from sfumato.publishing.out_of_core.release import audit_large_file
+from sfumato.publishing.publish import make_release, publish
+from sfumato.publishing.reaudit import audit_published
+from sfumato.publishing.spark import audit_cluster_file, propose_on_cluster, publish_on_cluster
+from sfumato.rows.memory_limit import Memory
+from sfumato.rows.out_of_core import open_large
+from sfumato.rows.spark import frames as frames_module
+from sfumato.rows.spark import table as table_module
+from sfumato.rows.spark.frames import parquet_frame
+from sfumato.rows.spark.table import open_cluster
 from sfumato.schema import Role
-from sfumato.table.large import open_large
-from sfumato.table.parquet_folder import folder_sha256
-from sfumato.table.read import read_table
+from sfumato.table.io.parquet import folder_sha256
+from sfumato.table.io.read import read_table
 
 MEMORY = Memory.of("200MB")
 NOTE = b"org.apache.spark.sql.parquet.row.metadata"

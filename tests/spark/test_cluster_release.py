@@ -14,33 +14,32 @@ import pyarrow.parquet
 import pytest
 
 from manifest_texts import text_of
+from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import read_claims
-from sfumato.audit.cluster_rows import cells_of_release, grouped_rows
-from sfumato.audit.file_bytes import check_file
-from sfumato.cluster import proposal as proposal_module
-from sfumato.cluster.counting import count_on_cluster
-from sfumato.cluster.proposal import ClusterProposal
-from sfumato.cluster.release import audit_cluster_file, propose_on_cluster, publish_on_cluster, release_frame
-from sfumato.cluster.table import open_cluster
+from sfumato.audit.spark import cells_of_release, grouped_rows
 from sfumato.counting.blocks import count_blocks
-from sfumato.errors import (
-    AuditFailedError,
-    InputError,
-    InvalidParameterError,
-    OutputError,
-    SchemaError,
-)
-from sfumato.large.memory import Memory
-from sfumato.large.release import audit_large_file, propose, publish_large
+from sfumato.counting.spark import count_on_cluster
+from sfumato.errors import AuditFailedError, InputError, InvalidParameterError, OutputError, SchemaError
 from sfumato.manifest import manifest_digest
-from sfumato.mechanisms import build_mechanism
-from sfumato.recoding.gain import GainRecoder
-from sfumato.recoding.global_recoding import GlobalRecoder
+from sfumato.mechanisms.lattice.gain import GainRecoder
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.registry import build_mechanism
+from sfumato.publishing import spark as proposal_module
+from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
+from sfumato.publishing.spark import (
+    ClusterProposal,
+    audit_cluster_file,
+    propose_on_cluster,
+    publish_on_cluster,
+    release_frame,
+)
+from sfumato.rows.memory_limit import Memory
+from sfumato.rows.out_of_core import open_large
+from sfumato.rows.spark.table import open_cluster
 from sfumato.schema import Role
-from sfumato.table.large import open_large
-from sfumato.table.parquet_folder import folder_sha256
-from sfumato.table.read import ReadOptions
+from sfumato.table.io.parquet import folder_sha256
+from sfumato.table.io.read import ReadOptions
 from spark.interference import in_the_middle, slow_writing
 
 MEMORY = Memory.of("200MB")

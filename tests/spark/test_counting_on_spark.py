@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.cluster.engine import SparkEngine
 from sfumato.counting.cells import cell_table
 from sfumato.counting.classes import class_size_counts, class_value_counts, equivalence_classes
 from sfumato.counting.contingency import contingencies, contingency
+from sfumato.counting.spark import SparkEngine
 from sfumato.errors import ClusterError, ColumnNotFoundError, InputError, InvalidParameterError
 
 NAN = float("nan")

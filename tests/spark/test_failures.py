@@ -12,16 +12,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sfumato.cluster import session as session_module
-from sfumato.cluster import watching as watching_module
-from sfumato.cluster.engine import SparkEngine
-from sfumato.cluster.release import propose_on_cluster, publish_on_cluster
-from sfumato.cluster.session import explained, spark_session
-from sfumato.cluster.table import open_cluster
 from sfumato.counting.cells import cell_table
+from sfumato.counting.spark import SparkEngine
 from sfumato.errors import ClusterError
-from sfumato.large.memory import Memory
-from sfumato.recoding.global_recoding import GlobalRecoder
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.publishing.spark import propose_on_cluster, publish_on_cluster
+from sfumato.rows.memory_limit import Memory
+from sfumato.rows.spark import errors as watching_module
+from sfumato.rows.spark import session as session_module
+from sfumato.rows.spark.session import explained, spark_session
+from sfumato.rows.spark.table import open_cluster
 from spark.interference import in_the_middle, slow_writing
 from spark.loopback_cluster import ending_with_this_process, why_no_cluster
 from waiting import until

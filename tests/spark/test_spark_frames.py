@@ -9,8 +9,8 @@ import pytest
 import sfumato
 from sfumato.counting.cells import cell_table
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.table.large import open_large
-from sfumato.table.read import read_table
+from sfumato.rows.out_of_core import open_large
+from sfumato.table.io.read import read_table
 
 CANARY = "canary-4711"
 CELLS = pa.table(

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import sfumato
-from sfumato import mechanisms
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError
-from sfumato.table.write import write_table
+from sfumato.mechanisms import registry as mechanisms
+from sfumato.table.io.write import write_table
 
 GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-mechanism.md"
 CODE = re.search(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL).group(1)
@@ -110,7 +110,7 @@ def test_a_release_that_breaks_its_promise_is_refused_by_the_audit(install, comm
         ("DECLARATION = 5", "an object of type int instead of a MechanismInfo"),
         (CODE.replace('"few-columns"', '"other"'), "its mechanism_name is 'other'"),
         (CODE.replace('"k": ParameterSpec', '"kk": ParameterSpec'), r"only the declaration has: \['k', 'kk'\]"),
-        (CODE.replace("(Mechanism)", "(object)"), "not a subclass of sfumato.contract.Mechanism"),
+        (CODE.replace("(Mechanism)", "(object)"), "not a subclass of sfumato.mechanisms.base.Mechanism"),
     ],
 )
 def test_a_broken_package_is_named_and_leaves_the_others_alone(install, code, reason):

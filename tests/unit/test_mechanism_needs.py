@@ -2,15 +2,15 @@
 
 import pytest
 
-from sfumato.cluster.proposal import check_able_on_cluster
-from sfumato.contract import Mechanism, Needs, needs_of
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError
-from sfumato.large.api import release_large
-from sfumato.large.release import check_able
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.table.write import write_table
+from sfumato.mechanisms.base import Mechanism, Needs, needs_of
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.publishing.out_of_core.api import release_large
+from sfumato.publishing.out_of_core.release import check_able
+from sfumato.publishing.spark import check_able_on_cluster
+from sfumato.table.io.write import write_table
 
 COUNTS = ("counted_columns", "counted_beside", "occurring_columns", "release_cells")
 METHODS = {

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 import numpy as np
 import pytest
 
-from sfumato.contract import Mechanism, MechanismInfo, ParameterSpec
 from sfumato.errors import InvalidParameterError
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.selection.containment import GreedyContainmentSelector
+from sfumato.mechanisms.base import Mechanism, MechanismInfo, ParameterSpec
+from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 
 
 def test_every_mechanism_builds_with_its_defaults():

@@ -3,7 +3,7 @@
 import pytest
 
 from sfumato.errors import InputError, SfumatoError
-from sfumato.project import load_project, toml_text
+from sfumato.project.file import load_project, toml_text
 from sfumato.schema import Kind, Role
 
 DATA = "age,sex,city,y\n30,m,a,1\n40,f,b,0\n30,m,a,0\n?,f,c,1\n"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
-from sfumato.project import load_project, parse_toml, project_of, toml_text
-from sfumato.project_edit import ProjectChanges, _edited, edit_project
+from sfumato.project.edit import ProjectChanges, _edited, edit_project
+from sfumato.project.file import load_project, parse_toml, project_of, toml_text
 from sfumato.schema import Column, Kind, Role
 
 PROJECT = """# first line, by hand

@@ -7,13 +7,13 @@ import pytest
 import sfumato
 from sfumato.cli.main import run
 from sfumato.cli.release import command, project_with_flags
-from sfumato.describing_project import describe_to_project, write_demo
 from sfumato.errors import InputError, InvalidParameterError, OutputError, PrivacyNotAchievableError
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.project import load_project
-from sfumato.project_edit import ProjectChanges, edit_project
-from sfumato.project_release import mechanism_of_project, publish_project, release_project
-from sfumato.publishing import publish
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.project.describe import describe_to_project, write_demo
+from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.file import load_project
+from sfumato.publishing.from_project import mechanism_of_project, publish_project, release_project
+from sfumato.publishing.publish import publish
 from sfumato.schema import Role
 
 WAYS = {
@@ -170,7 +170,7 @@ def test_the_project_names_where_the_release_goes(project, tmp_path, monkeypatch
 
 
 def test_what_cannot_be_written_is_refused_before_the_table_is_read(project, tmp_path, monkeypatch):
-    monkeypatch.setattr("sfumato.project.Project.read", lambda self: pytest.fail("the table was read"))
+    monkeypatch.setattr("sfumato.project.file.Project.read", lambda self: pytest.fail("the table was read"))
     bare = tmp_path / "bare.toml"
     bare.write_text('[data]\npath = "people.csv"\n')
 

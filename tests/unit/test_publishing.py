@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import sfumato
-from sfumato.contract import Release
 from sfumato.datasets.admissions import admissions
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import AuditFailedError, OutputError, PrivacyNotAchievableError
-from sfumato.publishing import manifest_path_for, publish
-from sfumato.reaudit import audit_published
-from sfumato.selection.containment import GreedyContainmentSelector
-from sfumato.table.read import read_table
+from sfumato.mechanisms.base import Release
+from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
+from sfumato.publishing.publish import manifest_path_for, publish
+from sfumato.publishing.reaudit import audit_published
+from sfumato.table.io.read import read_table
 
 FORMATS = ["csv", "csv.gz", "tsv", "parquet", "xlsx"]
 

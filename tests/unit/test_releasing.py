@@ -15,7 +15,7 @@ import sfumato
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
-from sfumato.reaudit import audit_published
+from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table
 
@@ -189,7 +189,7 @@ class TestWithSchema:
             self.table().with_schema({"age": "sensitiv"})
 
     def test_of_a_large_table(self, tmp_path: Path) -> None:
-        from sfumato.table.large import open_large
+        from sfumato.rows.out_of_core import open_large
 
         (tmp_path / "t.csv").write_text("age,sex\n1,f\n2,m\n")
         opened = open_large(tmp_path / "t.csv", memory=1 << 30).with_schema({"sex": "target"})

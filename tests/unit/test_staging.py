@@ -8,12 +8,12 @@ import time
 import pytest
 
 import sfumato
-from sfumato import publishing
-from sfumato.collaboration.release import ProjectionReleaser, SessionRecord
-from sfumato.collaboration.shared_schema import SharedSchema
+from sfumato.collaborate.session.party import ProjectionReleaser, SessionRecord
+from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.errors import AuditFailedError, OutputError
-from sfumato.reaudit import audit_published
-from unit.collaboration.groups import small_table
+from sfumato.publishing import publish as publishing
+from sfumato.publishing.reaudit import audit_published
+from unit.collaborate.groups import small_table
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.main import run
-from sfumato.describing_project import describe_to_project, update_project
 from sfumato.errors import ColumnNotFoundError, DataChangedError
-from sfumato.project import load_project
+from sfumato.project.describe import describe_to_project, update_project
+from sfumato.project.file import load_project
 from sfumato.schema import Kind, Role
 
 ROWS = [f"{20 + i % 9},{'fm'[i % 2]},{'yn'[i % 3 == 0]}" for i in range(40)]

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.routing import BaseRoute
 
-from sfumato.web.jobs import Jobs
+from sfumato.web.jobs.jobs import Jobs
 from sfumato.web.settings import PageSettings
 from sfumato.web.state import Page
 

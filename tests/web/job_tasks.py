@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path  # also a name that is no task
 
-from sfumato.child_processes import forking_context, stand_alone
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.processes import forking_context, stand_alone
 
 CANARY = "CANARY-7f3a"
 
@@ -106,7 +106,7 @@ def leaves_a_process(folder, tell):
 
 def forks_again(folder, tell, signs, hog):
     """Start a process as a comparison does, and wait for it."""
-    context = forking_context(["sfumato.evaluation.processes"])
+    context = forking_context(["sfumato.evaluation.compare"])
     process = context.Process(target=_grandchild, args=(str(Path(signs) / "grandchild.json"), hog))
     process.start()
     process.join()

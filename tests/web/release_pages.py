@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.datasets.admissions import admissions
-from sfumato.project import load_project, toml_text
-from sfumato.table.write import write_table
+from sfumato.project.file import load_project, toml_text
+from sfumato.table.io.write import write_table
 from sfumato.web.tasks import release as tasks
 from sfumato.web.views import measured, release
 from web.asking import Site

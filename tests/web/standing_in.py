@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.web.job import Job, Status
-from sfumato.web.job_errors import TaskError
-from sfumato.web.jobs import Jobs
+from sfumato.web.jobs.jobs import Job, Jobs, Status
+from sfumato.web.jobs.process import TaskError
 from sfumato.web.state import Page
 from sfumato.web.tasks import task_named
 

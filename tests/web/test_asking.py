@@ -6,7 +6,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from sfumato.errors import InputError
-from sfumato.web.job_errors import TaskError
+from sfumato.web.jobs.process import TaskError
 from web.asking import Site, ask
 from web.standing_in import JobsAtOnce, small_project, start_for, store_job
 

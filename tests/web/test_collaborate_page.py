@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.collaboration.config import load_party_config
-from sfumato.collaboration.joining import in_shared_roles
-from sfumato.collaboration.party import take_part
-from sfumato.collaboration.plan import Plan
-from sfumato.collaboration.simulation import simulate
-from sfumato.table.read import read_table
-from sfumato.table.write import write_table
+from sfumato.collaborate.config import load_party_config
+from sfumato.collaborate.plan import Plan
+from sfumato.collaborate.session.joining import in_shared_roles
+from sfumato.collaborate.session.party import take_part
+from sfumato.collaborate.simulate.simulation import simulate
+from sfumato.table.io.read import read_table
+from sfumato.table.io.write import write_table
 from sfumato.web import sessions
 from sfumato.web.views import collaborate
-from unit.collaboration.groups import Group, small_table
+from unit.collaborate.groups import Group, small_table
 from waiting import until
 from web.asking import Site, shown
 

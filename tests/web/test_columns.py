@@ -11,22 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.cli import hierarchy as hierarchy_command
-from sfumato.describing_project import describe_to_project
-from sfumato.project import load_project
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.recoding.hierarchy_requests import METHODS
+from sfumato.mechanisms.hierarchies.automatic import METHODS
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.project.describe import describe_to_project
+from sfumato.project.file import load_project
 from sfumato.schema import Kind, Role
 from sfumato.table.binary import BinaryTable
-from sfumato.web import hierarchy_methods
-from sfumato.web.column_listing import PAGE_SIZE, Listing, Shown
 from sfumato.web.describing import ColumnNow, described
 from sfumato.web.inputs import DATA, noted
-from sfumato.web.jobs import TaskError
+from sfumato.web.jobs.jobs import TaskError
 from sfumato.web.settings import PageSettings
 from sfumato.web.state import Page
 from sfumato.web.tasks.facts import column_facts
 from sfumato.web.tasks.hierarchies import safe_name
+from sfumato.web.views import column_detail as hierarchy_methods
 from sfumato.web.views import columns
+from sfumato.web.views.columns import PAGE_SIZE, Listing, Shown
 from web.asking import HTMX, MULTIPART, Site, ask, form_of, shown
 from web.standing_in import store_job
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import InputError
-from sfumato.web import opening_form
 from sfumato.web.confinement import checked_path, is_inside
-from sfumato.web.jobs import Jobs, TaskError
+from sfumato.web.jobs.jobs import Jobs, TaskError
 from sfumato.web.views import collaborate, opening
+from sfumato.web.views import opening as opening_form
 from web.asking import Site
 from web.standing_in import PROJECT, JobsAtOnce, people, small_project
 

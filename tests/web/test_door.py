@@ -10,7 +10,7 @@ import ssl
 
 import pytest
 
-from sfumato.cli.flag_words import in_flag_words
+from sfumato.cli.main import in_flag_words
 from sfumato.errors import InvalidParameterError
 from sfumato.web import door as door_module
 from sfumato.web.door import Connection, Door, accept

@@ -15,15 +15,15 @@ from starlette.staticfiles import StaticFiles
 from sfumato.cli.main import run
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
-from sfumato.evaluation.grid import Point
-from sfumato.evaluation.points import Status, unmeasured
-from sfumato.project import load_project
-from sfumato.recoding.slicing import Slicer
+from sfumato.evaluation.points import Point, Status, unmeasured
+from sfumato.mechanisms.buckets.slicing import Slicer
+from sfumato.project.file import load_project
 from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, PROJECT_FILE, noted
-from sfumato.web.job_errors import TaskError
+from sfumato.web.jobs.process import TaskError
 from sfumato.web.tasks import explore as tasks
 from sfumato.web.tasks import task_named
-from sfumato.web.views import explore, pictures
+from sfumato.web.views import explore
+from sfumato.web.views import measured as pictures
 from web.asking import Site
 from web.real_browser import STATIC, PolicyHeaders, look_at, served
 from web.standing_in import PROJECT, JobsAtOnce, Told, end, people, small_project, start_for

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.describe import describe_columns
+from sfumato.table.roles import describe_columns
 from sfumato.web.tasks.facts import MAX_BARS, column_facts, histogram
 
 

@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
 from sfumato.guarantees import GUARANTEES
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.project import load_project
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.project.file import load_project
 from sfumato.schema import Role
-from sfumato.web.goal_fields import as_text, read_written
 from sfumato.web.goal_guarantees import level_names
-from sfumato.web.job_errors import TaskError
-from sfumato.web.jobs import Jobs
-from sfumato.web.tasks import goal, goal_form
+from sfumato.web.jobs.jobs import Jobs
+from sfumato.web.jobs.process import TaskError
+from sfumato.web.tasks import goal
+from sfumato.web.tasks import goal as goal_form
 from sfumato.web.views import goal as view
 from sfumato.web.views import run
+from sfumato.web.views.goal import as_text, read_written
 from waiting import until
 from web.asking import Site
 from web.standing_in import PROJECT, JobsAtOnce, Told, end, people, small_project
@@ -408,7 +409,7 @@ def test_a_broken_project_file_is_left_to_the_task_that_explains_it(tmp_path, te
 
 def test_the_server_side_imports_no_heavy_library():
     code = (
-        "import sys; import sfumato.web.views.goal, sfumato.web.views.run; import sfumato.report.words; "
+        "import sys; import sfumato.web.views.goal, sfumato.web.views.run; import sfumato.report.guarantee_texts; "
         "print([m for m in ('numpy', 'pyarrow', 'scipy', 'sklearn', 'duckdb', 'matplotlib') if m in sys.modules])"
     )
 

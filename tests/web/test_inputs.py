@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.describing_project import describe_to_project
-from sfumato.project import load_project
-from sfumato.toml_edit import toml_value
+from sfumato.project.describe import describe_to_project
+from sfumato.project.edit import toml_value
+from sfumato.project.file import load_project
 from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, PROJECT_FILE, changed_since, content_of, noted
-from sfumato.web.job_errors import TaskError
+from sfumato.web.jobs.process import TaskError
 from sfumato.web.views import columns, goal, opening, run
 from web.asking import Site
 from web.standing_in import PROJECT, JobsAtOnce, people, small_project

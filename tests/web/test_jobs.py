@@ -17,11 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.web.job_errors import TaskError
-from sfumato.web.job_process import Tell
-from sfumato.web.job_progress import Progress
-from sfumato.web.job_running import TaskProcess, end_forkserver, make_private_folder
-from sfumato.web.jobs import Jobs
+from sfumato.web.jobs.jobs import Jobs, Progress
+from sfumato.web.jobs.process import TaskError, Tell
+from sfumato.web.jobs.running import TaskProcess, end_forkserver, make_private_folder
 from sfumato.web.tasks import task_named
 from waiting import until
 
@@ -32,7 +30,7 @@ HANGS = 60.0  # seconds after which a test gives up; nothing here takes so long
 SERVER = """
 import sys, time
 from pathlib import Path
-from sfumato.web.jobs import Jobs
+from sfumato.web.jobs.jobs import Jobs
 
 if __name__ == "__main__":
     jobs = Jobs(Path(sys.argv[1]) / "jobs", "tests.web")
@@ -138,7 +136,7 @@ class TestShortTasks:
             call(jobs, "no_such_task")
 
     def test_what_a_task_prints_goes_nowhere(self, tmp_path):
-        script = "import asyncio, sys\nfrom pathlib import Path\nfrom sfumato.web.jobs import Jobs\n"
+        script = "import asyncio, sys\nfrom pathlib import Path\nfrom sfumato.web.jobs.jobs import Jobs\n"
         script += "jobs = Jobs(Path(sys.argv[1]), 'tests.web')\n"
         script += "asyncio.run(jobs.call('job_tasks.chatters'))\njobs.close()"
         shown = subprocess.run(
@@ -506,7 +504,7 @@ class TestNames:
 
 
 def test_the_server_imports_nothing_heavy():
-    script = "import sys, sfumato.web.jobs; print(*{name.partition('.')[0] for name in sys.modules})"
+    script = "import sys, sfumato.web.jobs.jobs; print(*{name.partition('.')[0] for name in sys.modules})"
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=HANGS, text=True)
 
     heavy = {"numpy", "scipy", "pyarrow", "duckdb", "sklearn", "matplotlib", "narwhals", "joblib", "rich"}
@@ -517,7 +515,7 @@ def test_a_temporary_folder_whose_path_is_too_long_for_a_socket_does_no_harm(tmp
     folder = tmp_path / ("long" * 25)
     folder.mkdir()
     program = (
-        "import pathlib, sys; from sfumato.web.jobs import Jobs\n"
+        "import pathlib, sys; from sfumato.web.jobs.jobs import Jobs\n"
         "jobs = Jobs(pathlib.Path(sys.argv[1]) / 'jobs')\n"
         "jobs.warm(); jobs.close(); print('fine')"
     )

@@ -12,7 +12,7 @@ HEAVY = {"numpy", "pyarrow", "duckdb", "sklearn", "scipy", "matplotlib", "pandas
 LOADED = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
 SERVED = """
 import asyncio, pathlib, sys, tempfile
-from sfumato.web.app import create_app
+from sfumato.web.server import create_app
 from sfumato.web.settings import PageSettings
 from sfumato.web.rendering import STEPS
 
@@ -52,12 +52,10 @@ def modules_after(code: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize(
-    "code", ["import sfumato.web.app", "import sfumato.web.server", "import sfumato.cli.serve", SERVED]
-)
+@pytest.mark.parametrize("code", ["import sfumato.web.server", "import sfumato.cli.serve", SERVED])
 def test_server_loads_no_heavy_library(code):
     assert not modules_after(code) & HEAVY
 
 
 def test_the_check_would_notice():
-    assert modules_after("import sfumato.web.job_preload") >= {"numpy", "pyarrow", "duckdb", "sklearn"}
+    assert modules_after("import sfumato.web.jobs.preload") >= {"numpy", "pyarrow", "duckdb", "sklearn"}

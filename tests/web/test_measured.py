@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.web.column_store import STORE_NAME, ColumnStore, write_columns
-from sfumato.web.job_errors import TaskError
+from sfumato.web.jobs.process import TaskError
 from sfumato.web.page_words import in_page_words
 from web.release_pages import JOB, NAMES, Pages, make, write_project
 from web.standing_in import store_job

@@ -9,8 +9,8 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.project import load_project
-from sfumato.project_edit import ProjectChanges, edit_project
+from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.file import load_project
 from sfumato.schema import Kind, Role
 from sfumato.web.inputs import DATA, note
 from sfumato.web.tasks import opening as tasks

@@ -6,7 +6,7 @@ import tempfile
 import pytest
 
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.web.job_errors import TaskError
+from sfumato.web.jobs.process import TaskError
 from sfumato.web.page_words import in_page_words
 from web.standing_in import JobsAtOnce, small_project
 

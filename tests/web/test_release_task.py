@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import InvalidParameterError, OutputError, PrivacyNotAchievableError
-from sfumato.mechanisms import build_mechanism
-from sfumato.project import load_project
-from sfumato.publishing import make_release
-from sfumato.table.read import read_table
+from sfumato.mechanisms.registry import build_mechanism
+from sfumato.project.file import load_project
+from sfumato.publishing.publish import make_release
+from sfumato.table.io.read import read_table
 from sfumato.web.column_store import STORE_NAME, ColumnStore
 from sfumato.web.tasks import release as tasks
-from sfumato.web.tasks.before_after import column_records, rows_beside, tables_beside
+from sfumato.web.tasks.release import column_records, rows_beside, tables_beside
 from shell_lines import run_line, run_script
 from web.release_pages import NAMES, is_same, make, write_project
 from web.standing_in import Told

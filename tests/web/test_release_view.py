@@ -10,8 +10,9 @@ from matplotlib.image import imread
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from sfumato.project import load_project
-from sfumato.web.views import measured, pictures
+from sfumato.project.file import load_project
+from sfumato.web.views import measured
+from sfumato.web.views import measured as pictures
 from waiting import until
 from web.asking import Site
 from web.real_browser import STATIC, look_at, served

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato import errors
-from sfumato.web.job import Job
-from sfumato.web.job_errors import TaskError
-from sfumato.web.jobs import Jobs
+from sfumato.web.jobs.jobs import Job, Jobs
+from sfumato.web.jobs.process import TaskError
 from sfumato.web.views import run as view
 from sfumato.web.views.run import LINES_SHOWN, Run
 from waiting import until

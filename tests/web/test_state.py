@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from sfumato.web.job_errors import TaskError
+from sfumato.web.jobs.process import TaskError
 from sfumato.web.views import goal, opening
 from waiting import until
 from web.asking import Site, ask_soon

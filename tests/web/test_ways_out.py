@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sfumato.web.app import create_app
+from sfumato.web.server import create_app
 from sfumato.web.settings import PageSettings
 from web.asking import HTMX, ask
 from web.standing_in import PROJECT, JobsAtOnce, small_project

@@ -12,15 +12,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attack.candidates import Candidates, MatchedColumn, candidates_in_buckets, candidates_of
-from sfumato.attack.grid_candidates import GridCandidates
-from sfumato.audit.cells import Containing, contained, unchanged
+from sfumato.attack.candidates import Candidates, GridCandidates, MatchedColumn, candidates_in_buckets, candidates_of
 from sfumato.audit.claims import FLIPPED, SYNTHETIC, ClaimedPerturbation, ClaimedRecoding, read_claims
-from sfumato.audit.columns import Columns
-from sfumato.audit.counting import Classes, group_rows
-from sfumato.audit.labels import contained_in_labels
-from sfumato.audit.rules import AS_IS, GENERALIZED, HIERARCHY, evaluate
-from sfumato.audit.values import zero_one
+from sfumato.audit.reading.cells import Containing, contained, unchanged
+from sfumato.audit.reading.columns import Classes, Columns, group_rows
+from sfumato.audit.reading.labels import contained_in_labels
+from sfumato.audit.reading.values import AS_IS, GENERALIZED, HIERARCHY, evaluate, zero_one
 from sfumato.errors import SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.schema import Role

@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import hyp2f1
 
-from sfumato.attack.candidates import Candidates, nearest_candidates
+from sfumato.attack.candidates import Candidates, nearest_candidates, stands_for_one_value
 from sfumato.attack.correspondence import ABSENT, Correspondence
-from sfumato.attack.grid_candidates import stands_for_one_value
 from sfumato.errors import InvalidParameterError
 
 Ids = NDArray[np.int64]

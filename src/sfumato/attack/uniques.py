@@ -27,12 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.bit_rows import a_row_of_each
-from sfumato.audit.columns import Columns
-from sfumato.audit.counting import Refinement, group_rows
-from sfumato.contract import Progress
+from sfumato.audit.reading.cells import a_row_of_each
+from sfumato.audit.reading.columns import Columns, Refinement, group_rows
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable
+from sfumato.progress import Progress
 from sfumato.schema import Role
 
 Flags = NDArray[np.bool_]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.audit.beside import Beside
     from sfumato.audit.checks import Check, Unchecked
     from sfumato.audit.claims import Claims
-    from sfumato.audit.columns import AnyTable, Columns
+    from sfumato.audit.original.release_vs_original import Beside
+    from sfumato.audit.reading.columns import AnyTable, Columns
 
 CROWD: Mapping[str, Any] = {"k": "crowd", "columns": ["text"]}
 """Entries of a guarantee of at least k rows."""
@@ -48,7 +48,7 @@ class Judging:
         Measures the level on the released table alone.
     beside_original : callable or None
         Measures the level on the release beside its original. Without either function a promise is one about how a
-        release came about, see :mod:`sfumato.audit.construction`.
+        release came about, see :mod:`sfumato.audit.levels.differential_privacy`.
     by_counts : bool
         Whether counts of distinct released rows are enough, so that it can be judged out of core and on a cluster.
     is_about_fitting_rows : bool

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.audit.anonymity import anonymity_level, sample_uniques, share_below
-from sfumato.audit.closeness import closeness_level
-from sfumato.audit.columns import AnyTable, Columns
-from sfumato.audit.containment import containment_level
-from sfumato.audit.counting import Classes, group_rows, joint_counts, n_merged_spellings
-from sfumato.audit.diversity import distinct_level, entropy_level, recursive_level
+from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques, share_below
+from sfumato.audit.levels.diversity import closeness_level, distinct_level, entropy_level, recursive_level
+from sfumato.audit.reading.columns import AnyTable, Classes, Columns, group_rows, joint_counts, n_merged_spellings
 from sfumato.errors import NotBinaryError
 from sfumato.schema import Kind, Role
 

@@ -9,37 +9,35 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.audit.beside import Beside
-from sfumato.audit.breach import sample_words
-from sfumato.audit.checks import (
-    DECLARE,
-    GIVE_ORIGINAL,
-    AuditReport,
-    Check,
-    Unchecked,
-    agrees_in_three_digits,
-    listed,
-)
+from sfumato.audit.bytes.files import check_file
+from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
 from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
-from sfumato.audit.columns import AnyTable, Columns, Declared
-from sfumato.audit.construction import check_construction, unconfirmed
-from sfumato.audit.counting import n_merged_spellings
 from sfumato.audit.evidence import (
     check_counts,
+    check_digest,
     check_figures,
+    check_hash,
     check_listed_labels,
     check_samples,
+    check_shape,
     check_stated_risk,
     check_suppression,
     taken_on_trust,
 )
-from sfumato.audit.exactness import NOISE, check_exactness
-from sfumato.audit.fidelity import check_fidelity
-from sfumato.audit.file_bytes import check_file
-from sfumato.audit.integrity import check_digest, check_hash, check_shape
 from sfumato.audit.kinds import JUDGED, Around
-from sfumato.audit.levels import is_about_fitting_rows, is_measurable, level_beside, measured_level, needs_original
-from sfumato.audit.spelling import check_spelling
+from sfumato.audit.levels.breach import sample_words
+from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
+from sfumato.audit.levels.registry import (
+    is_about_fitting_rows,
+    is_measurable,
+    level_beside,
+    measured_level,
+    needs_original,
+)
+from sfumato.audit.original.fidelity import check_fidelity
+from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
+from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Role, Schema

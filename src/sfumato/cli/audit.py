@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.cluster import ENGINE_HELP
 from sfumato.cli.options import (
     accepted_exceptions,
     apply_roles,
@@ -19,12 +18,13 @@ from sfumato.cli.options import (
     role_options,
     with_given_roles,
 )
+from sfumato.cli.spark import ENGINE_HELP
 
 if TYPE_CHECKING:
     from sfumato.audit.checks import AuditReport
     from sfumato.manifest import AnyTable
     from sfumato.schema import Role
-    from sfumato.table.read import ReadOptions
+    from sfumato.table.io.read import ReadOptions
 
 
 @click.command("audit")
@@ -75,10 +75,10 @@ def command(
       sfumato audit release.parquet --manifest release.parquet.manifest.json --engine spark://node1:7077
     """
     from sfumato.audit.checks import AuditReport, Check
-    from sfumato.cli.large import describe_large_original, profile_large, verify_large
+    from sfumato.cli.out_of_core import describe_large_original, profile_large, verify_large
     from sfumato.cli.summary import end_audit
     from sfumato.errors import InvalidParameterError, ManifestRefusedError
-    from sfumato.large.memory import Memory
+    from sfumato.rows.memory_limit import Memory
 
     options, roles = read_options(settings), given_roles(settings)
     accepted = accepted_exceptions(accept)
@@ -102,7 +102,7 @@ def command(
     where = Path(manifest_path)
     try:
         if engine is not None:
-            from sfumato.cli.cluster import verify_on_cluster
+            from sfumato.cli.spark import verify_on_cluster
 
             report = verify_on_cluster(table, where, original, project, options, roles, engine, memory)
         elif memory is not None:
@@ -118,7 +118,7 @@ def command(
 def _profile(path: str, options: ReadOptions, roles: dict[str, Role], as_json: bool) -> None:
     from sfumato.audit.profile import risk_profile
     from sfumato.cli.summary import show_guesses, show_profile
-    from sfumato.table.read import read_table
+    from sfumato.table.io.read import read_table
 
     seen = read_table(path, options=replace(options, mixed_as_text=True))
     table, guesses = apply_roles(seen, roles, quasi_identifiers_as_given=True)
@@ -134,8 +134,8 @@ def _described_original(
     manifest_path: Path, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> AnyTable | None:
     """Read the original: as a project describes it, or as the options say, with the roles given."""
-    from sfumato.project_release import read_project_of
-    from sfumato.reaudit import read_manifest, read_original
+    from sfumato.publishing.from_project import read_project_of
+    from sfumato.publishing.reaudit import read_manifest, read_original
 
     if project is not None:
         manifest, _ = read_manifest(manifest_path)
@@ -153,7 +153,7 @@ def _verified(
     options: ReadOptions,
     roles: dict[str, Role],
 ) -> AuditReport:
-    from sfumato.reaudit import audit_published
+    from sfumato.publishing.reaudit import audit_published
 
     described = _described_original(manifest_path, original, project, options, roles)
     return audit_published(path, manifest_path, original=described, check_roles=True if project else roles.keys())

@@ -2,37 +2,226 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sfumato.cli.collaborate_options import (
-    BEYOND_SCHEMA,
-    BINS,
-    MEMORY,
-    PLANNING,
-    cuts_of,
-    described,
-    features_of,
-    given_path,
-    needs_extra,
-    numbers_of,
-    own_rows,
-    plan_of,
-    with_options,
-)
 from sfumato.cli.options import given_roles, read_options, reading_options, role_options
+from sfumato.errors import on_one_line
 
 if TYPE_CHECKING:
-    from sfumato.collaboration.config import PartyConfig
-    from sfumato.collaboration.transcript import Round, Transcript
+    from sfumato.collaborate.config import PartyConfig
+    from sfumato.collaborate.plan import Plan
+    from sfumato.collaborate.session.party import Selection
+    from sfumato.collaborate.session.transcript import Round, Transcript
+    from sfumato.collaborate.shared_schema import SharedSchema
+    from sfumato.collaborate.simulate.simulation import SimulationResult
+    from sfumato.rows.memory_limit import Memory
+    from sfumato.rows.out_of_core import LargeTable
+    from sfumato.schema import Role
     from sfumato.table.coding import Table
+    from sfumato.table.io.read import ReadOptions
+
+
+# Options of ``sfumato collaborate`` and what becomes of them: plans, tables with roles, cut points.
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PACKAGES = ("cryptography", "mpyc", "tno")
+
+PLANNING = (
+    click.option(
+        "--min-privacy-gain",
+        type=float,
+        default=0.1,
+        show_default=True,
+        help="θ: gain that this party's rows must reach.",
+    ),
+    click.option(
+        "--mode",
+        type=click.Choice(["totals", "selection-only"]),
+        default="totals",
+        show_default=True,
+        help="Add up counts, or open nothing but which features go (slower; 3 to 7 parties, most of them honest).",
+    ),
+    click.option(
+        "--sharing",
+        type=click.Choice(["seeds", "shares"]),
+        default="seeds",
+        show_default=True,
+        help="How counts are hidden: by a cipher, or by random shares (twice as many bytes, rests on no cipher).",
+    ),
+    click.option(
+        "--privacy",
+        type=click.Choice(["pooled", "average"]),
+        default="pooled",
+        show_default=True,
+        help="Scores of privacy: from the totals, or the mean of the parties' own.",
+    ),
+    click.option("--weights", default="0.5,0.5", show_default=True, metavar="U,P", help="Of utility and privacy."),
+    click.option("--epsilon", type=float, help="Noise on the counts of every party: ε of differential privacy."),
+    click.option("--min-count", type=int, help="Show the totals, with counts below this hidden. Default: show none."),
+    click.option(
+        "--max-rows",
+        type=int,
+        help="selection-only: bound on the rows of all parties, at most 100,000. Default: 10,000.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write no release."),
+    click.option("--force", is_flag=True, help="Replace files that exist."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result to stdout."),
+)
+BEYOND_SCHEMA = (
+    click.option("--sensitive", multiple=True, metavar="A,B,…", help="Columns outside the schema; not released."),
+    click.option("--identifiers", multiple=True, metavar="A,B,…", help="Columns outside the schema; not released."),
+    click.option("--other", multiple=True, metavar="A,B,…", help="Columns outside the schema; released as they are."),
+)
+MEMORY = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Read a CSV or Parquet file larger than memory in blocks, such as 1GB. A guide, no limit by the system.",
+)
+BINS = click.option(
+    "--bins", multiple=True, metavar="COLUMN=1,2,3", help="Cut points of a numeric column; repeat for several."
+)
+
+
+def with_options(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Function], Function]:
+    """Add several options to a command, in their order."""
+    return lambda function: functools.reduce(lambda decorated, option: option(decorated), reversed(options), function)
+
+
+def needs_extra(function: Function) -> Function:
+    """Say how to install what the extra brings, before the command begins."""
+
+    @functools.wraps(function)
+    def checked(*arguments: Any, **settings: Any) -> Any:
+        from sfumato.errors import InvalidParameterError
+
+        if lacking := [name for name in _PACKAGES if find_spec(name) is None]:
+            problem = f"but it lacks {', '.join(lacking)}"
+            hint = "pip install 'sfumato[collaborate]'"
+            raise InvalidParameterError(
+                "the installation", problem, allowed="one with the extra 'collaborate'", hint=hint
+            )
+        return function(*arguments, **settings)
+
+    return checked  # type: ignore[return-value]
+
+
+def plan_of(settings: dict[str, Any]) -> Plan:
+    """Take the plan out of a command's settings."""
+    from sfumato.collaborate.plan import MAX_ROWS, Plan
+    from sfumato.collaborate.scores import check_weights
+
+    names = ("min_privacy_gain", "mode", "sharing", "privacy", "epsilon", "min_count", "dry_run")
+    chosen = {name: settings.pop(name) for name in names}
+    utility, privacy = check_weights(numbers_of(settings.pop("weights"), "--weights", float) or [])
+    max_rows = settings.pop("max_rows")
+    chosen["drop_incomplete"] = settings["drop_incomplete"]
+    return Plan(**chosen, weights=(utility, privacy), max_rows=MAX_ROWS if max_rows is None else max_rows)
+
+
+def given_path(name: str, typed: str | None, in_file: Path | None, hint: str) -> Path:
+    """Path that was typed or else stands in the party's file."""
+    from sfumato.errors import InvalidParameterError
+
+    path = Path(typed) if typed else in_file
+    if path is None:
+        raise InvalidParameterError(name, "got none", allowed="given", hint=hint)
+    return path
+
+
+def own_rows(
+    data: str, options: ReadOptions, shared: SharedSchema, roles: dict[str, Role], memory: str | None
+) -> tuple[Table | LargeTable, Memory | None]:
+    """Read a party's table in the roles of the shared schema, or open it where the memory is limited."""
+    from sfumato.collaborate.session.joining import in_shared_roles
+
+    if memory is None:
+        from sfumato.table.io.read import read_table
+
+        return in_shared_roles(read_table(data, options=options), shared, roles), None
+    from sfumato.rows.memory_limit import Memory
+    from sfumato.rows.out_of_core import open_large
+
+    limit = Memory.of(memory)
+    large = open_large(data, memory=limit.n_bytes, options=options)
+    return large.with_schema(in_shared_roles(large.outline, shared, roles).schema), limit
+
+
+def described(data: str, settings: dict[str, Any], memory: str | None = None) -> Table:
+    """Read a table; columns without a role are features, unless the features are listed.
+
+    Where the memory is limited, every column is described by itself, with its values and their counts.
+    """
+    from sfumato.collaborate.session.joining import plain_table
+    from sfumato.errors import SchemaError
+    from sfumato.schema import Role
+    from sfumato.table.io.read import read_table
+
+    roles, options = given_roles(settings), read_options(settings)
+    table = plain_table(read_table(data, options=options)) if memory is None else _outline(data, options, roles, memory)
+    if Role.QUASI_IDENTIFIER in roles.values():
+        for name in table.schema.names():
+            if name not in roles:
+                raise SchemaError("has no role, while features are listed", column=name, hint="list it, or --other")
+    everything: dict[str, Role] = dict.fromkeys(table.schema.names(), Role.QUASI_IDENTIFIER)
+    return table.with_schema(table.schema.with_roles(everything | roles))
+
+
+def _outline(data: str, options: ReadOptions, roles: dict[str, Role], memory: str) -> Table:
+    from sfumato.errors import SchemaError
+    from sfumato.rows.memory_limit import Memory
+    from sfumato.rows.out_of_core import open_large
+    from sfumato.schema import Role
+
+    large = open_large(data, memory=Memory.of(memory).n_bytes, options=options)
+    for name in large.schema.names():
+        if large.is_open(name) and roles.get(name, Role.TARGET) in (Role.TARGET, Role.QUASI_IDENTIFIER):
+            problem, hint = "has too many distinct values for a feature or target", "--identifiers keeps it back"
+            raise SchemaError(problem, column=name, hint=hint)
+    return large.outline
+
+
+def features_of(table: Table) -> tuple[str, ...]:
+    """Names of the features."""
+    from sfumato.schema import Role
+
+    return tuple(table.schema.names(Role.QUASI_IDENTIFIER))
+
+
+def cuts_of(texts: tuple[str, ...]) -> dict[str, list[float]]:
+    """Read cut points, COLUMN=1,2,3 each."""
+    from sfumato.errors import InvalidParameterError
+
+    found = {}
+    for text in texts:
+        name, equals, listed = text.rpartition("=")
+        if not equals or not name:
+            raise InvalidParameterError("--bins", "got something else", allowed="COLUMN=1,2,3")
+        found[name] = numbers_of(listed, "--bins", float) or []
+    return found
+
+
+def numbers_of(text: str | None, option: str, kind: Callable[[str], Any]) -> list[Any] | None:
+    """Read numbers separated by commas."""
+    from sfumato.errors import InvalidParameterError
+
+    if text is None:
+        return None
+    try:
+        return [kind(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InvalidParameterError(option, "got something else", allowed="numbers separated by commas") from None
 
 
 @click.group("collaborate")
@@ -74,7 +263,7 @@ def keys(parties: str, hosts: str | None, session: str, days: int, output: str, 
       sfumato collaborate keys --parties hospital-a,hospital-b,hospital-c -o keys
       sfumato collaborate keys --parties a,b,c --hosts a.example:7443,b.example:7443,10.0.0.3:7443 -o keys
     """
-    from sfumato.collaboration.key_folder import make_key_folder
+    from sfumato.collaborate.transport.keys import make_key_folder
 
     names = [name.strip() for name in parties.split(",")]
     places = [place.strip() for place in hosts.split(",")] if hosts is not None else None
@@ -123,11 +312,10 @@ def schema(
         --identifiers patient --yes -o schema.json
     """
     from sfumato.atomic import check_writable
-    from sfumato.cli.collaborate_tables import say_trust
-    from sfumato.collaboration.config import load_party_config
-    from sfumato.collaboration.joining import check_outputs
-    from sfumato.collaboration.schema_file import read_shared_schema_and_digest, write_shared_schema
-    from sfumato.collaboration.schema_session import agree_on_schema, check_columns
+    from sfumato.collaborate.config import load_party_config
+    from sfumato.collaborate.schema_session import agree_on_schema, check_columns
+    from sfumato.collaborate.session.joining import check_outputs
+    from sfumato.collaborate.shared_schema import read_shared_schema_and_digest, write_shared_schema
 
     own, cuts, transcript = load_party_config(config), cuts_of(bins), settings.pop("transcript")
     target = given_path("output", output, own.schema, "-o schema.json, or schema = … in the party's file")
@@ -197,11 +385,10 @@ def party(
       sfumato collaborate party --config party.toml --data mine.csv --schema schema.json --dry-run \\
         --mode selection-only --min-privacy-gain 0.2
     """
-    from sfumato.cli.collaborate_tables import say_trust, show_own_gains, show_scores
     from sfumato.cli.summary import show_release, show_verdict
-    from sfumato.collaboration.config import load_party_config
-    from sfumato.collaboration.party import take_part
-    from sfumato.collaboration.schema_file import read_shared_schema_and_digest
+    from sfumato.collaborate.config import load_party_config
+    from sfumato.collaborate.session.party import take_part
+    from sfumato.collaborate.shared_schema import read_shared_schema_and_digest
 
     plan, force, as_json = plan_of(settings), settings.pop("force"), settings.pop("as_json")
     own = load_party_config(config)
@@ -259,10 +446,9 @@ def simulate(data: str, bins: tuple[str, ...], output_dir: str | None, **setting
       sfumato audit releases/party-1.csv --manifest releases/party-1.csv.manifest.json \\
         --original releases/party-1.original.parquet
     """
-    from sfumato.cli.collaborate_tables import say_trust, show_simulation
-    from sfumato.collaboration.schema_session import check_columns
-    from sfumato.collaboration.shared_schema import SharedSchema
-    from sfumato.collaboration.simulation import simulate as run_simulation
+    from sfumato.collaborate.schema_session import check_columns
+    from sfumato.collaborate.shared_schema import SharedSchema
+    from sfumato.collaborate.simulate.simulation import simulate as run_simulation
 
     cuts, as_json, force = cuts_of(bins), settings.pop("as_json"), settings.pop("force")
     sizes = numbers_of(settings.pop("sizes"), "--sizes", int)
@@ -292,7 +478,7 @@ def simulate(data: str, bins: tuple[str, ...], output_dir: str | None, **setting
 @contextmanager
 def _recorded(path: str | None, force: bool) -> Iterator[Transcript | None]:
     """Give the session's transcript; one that cannot be written in the end is warned of, whatever the end is."""
-    from sfumato.collaboration.transcript import Transcript
+    from sfumato.collaborate.session.transcript import Transcript
 
     record = Transcript(Path(path), force=force) if path else None
     try:
@@ -303,7 +489,7 @@ def _recorded(path: str | None, force: bool) -> Iterator[Transcript | None]:
 
 
 def _say_categories(table: Table, cuts: dict[str, list[float]]) -> None:
-    from sfumato.collaboration.schema_session import numbers_as_categories
+    from sfumato.collaborate.schema_session import numbers_as_categories
     from sfumato.errors import on_one_line
 
     for name in numbers_as_categories(table, cuts):
@@ -311,7 +497,7 @@ def _say_categories(table: Table, cuts: dict[str, list[float]]) -> None:
 
 
 def _say_united(table: Table, cuts: dict[str, list[float]]) -> None:
-    from sfumato.collaboration.schema_session import columns_outside, united_columns
+    from sfumato.collaborate.schema_session import columns_outside, united_columns
     from sfumato.errors import on_one_line
 
     united = united_columns(table, cuts)
@@ -340,6 +526,96 @@ def _say_waiting(own: PartyConfig) -> None:
 
 
 def _say_round(done: Round) -> None:
-    from sfumato.cli.collaborate_tables import round_line
 
     click.echo(round_line(done.number, done.stage, done.bytes_sent, done.seconds), err=True)
+
+
+# What people read of a session: rounds, the scores of the features (Table I) and gains (Table II).
+
+
+_FEWEST = 3
+
+
+def round_line(number: int, stage: str, n_bytes: int, seconds: float) -> str:
+    """One line for a round that is over.
+
+    Examples
+    --------
+    >>> round_line(4, "counts/64/seeds-sum", 15334, 0.172)
+    'round   4  counts/64/seeds-sum                    15,334 bytes sent so far    0.172 s'
+    """
+    return f"round {number:>3}  {stage:<32} {n_bytes:>12,} bytes sent so far  {seconds:7.3f} s"
+
+
+def say_trust(mode: str, n_parties: int) -> None:
+    """Say what the protocol protects against and what not: mode of a session, or "schema"."""
+    others, few = n_parties - 1, (n_parties - 1) // 2
+    pooling = "" if n_parties == _FEWEST else f", also if {n_parties - 2} of the {others} others pool all they see"
+    if mode == "selection-only":
+        protects = f"all counts stay hidden from any {_parties(few)} that keep to the protocol"
+        not_covered = (
+            f"{_parties(few + 1)} that pool all they see learn everything; a party that sends wrong numbers, "
+            "even after it has seen the others', can change the result unnoticed"
+        )
+    else:
+        what = "who holds a value stays" if mode == "schema" else "your counts stay"
+        protects = f"{what} hidden from parties that keep to the protocol{pooling}"
+        false = "claims values that it does not hold" if mode == "schema" else "puts in false numbers"
+        known = "which values you hold" if mode == "schema" else "your counts"
+        not_covered = (
+            f"a party that {false} is not noticed; one can stop when it has learned a total; "
+            f"all {others} others together can work out {known}"
+        )
+    click.echo(f"semi-honest protocol: {protects}", err=True)
+    click.echo(f"not protected against: {not_covered}", err=True)
+
+
+def _parties(n: int) -> str:
+    return "one party" if n == 1 else f"{n} parties"
+
+
+def show_scores(scores: Sequence[Mapping[str, Any]], removed: Sequence[str]) -> None:
+    """Print Table I: every feature's utility, privacy and trade-off, and as which it was removed."""
+    order = {name: place for place, name in enumerate(removed, start=1)}
+    if not scores:
+        click.echo(f"removed, in this order: {', '.join(map(on_one_line, removed))}", err=True)
+        click.echo("scores: not opened in this mode", err=True)
+        return
+    width = max(7, *(len(on_one_line(score["name"])) for score in scores))
+    click.echo("scores of the features over all rows of all parties (Table I)", err=True)
+    click.echo(f"{'feature':<{width}} utility privacy average trade-off removed", err=True)
+    for score in scores:
+        average = score["privacy_average"]
+        shown = f"{average:7.4f}" if average is not None else f"{'-':>7}"
+        click.echo(
+            f"{on_one_line(score['name']):<{width}} {score['utility']:7.4f} {score['privacy_pooled']:7.4f} {shown} "
+            f"{score['tradeoff']:9.4f} {order.get(score['name'], ''):>7}",
+            err=True,
+        )
+
+
+def show_own_gains(selection: Selection) -> None:
+    """Print this party's gain after each removal."""
+    click.echo("privacy gain of this party after each removal; no other party learns it", err=True)
+    for name, gain in zip(selection.removed, selection.own_gains, strict=True):
+        click.echo(f"  {gain:.4f}  without {on_one_line(name)}", err=True)
+
+
+def show_simulation(found: SimulationResult, min_privacy_gain: float) -> None:
+    """Print both tables of the paper."""
+    show_scores(found.scores, found.removed)
+    click.echo("privacy gain after each removal (Table II); a party sees its own line only", err=True)
+    width = max(len(name) for name in (*found.gains, "all rows"))
+    for name, gains in (*found.gains.items(), ("all rows", found.whole_table_gains)):
+        n_rows = found.n_rows.get(name, sum(found.n_rows.values()))
+        click.echo(f"{name:<{width}} {n_rows:>9,} rows  {_gains(gains)}", err=True)
+    click.echo(f"every party gains at least {min_privacy_gain:g} without {len(found.removed)} features", err=True)
+    written = [result["table"] for result in found.parties.values() if result["table"]]
+    said = f"wrote {len(written)} releases and their manifests" if written else "dry run: no release was kept"
+    for text in found.warnings:
+        click.echo(f"warning: {text}", err=True)
+    click.echo(f"{said}; {found.cpu_seconds:.2f} s of processor time in all parties", err=True)
+
+
+def _gains(gains: Iterable[float]) -> str:
+    return " ".join(f"{gain:.4f}" for gain in gains)

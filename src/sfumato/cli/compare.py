@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import (
-    apply_roles,
-    given_roles,
-    read_options,
-    reading_options,
-    role_options,
-)
+from sfumato.cli.options import apply_roles, given_roles, read_options, reading_options, role_options
+from sfumato.errors import on_one_line
 from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
-    from sfumato.contract import Progress
-    from sfumato.evaluation.asked import AskedGuarantee
-    from sfumato.evaluation.comparison import Comparison
-    from sfumato.evaluation.grid import Grid
-    from sfumato.evaluation.points import Measuring
+    from sfumato.evaluation.comparison import Comparison, RankedPoint
+    from sfumato.evaluation.points import Grid, Measuring
+    from sfumato.evaluation.requested_guarantees import AskedGuarantee
     from sfumato.manifest import AnyTable
-    from sfumato.table.describe import ColumnGuess
+    from sfumato.progress import Progress
+    from sfumato.table.roles import ColumnGuess
+
 
 INTERRUPTED = 130
 _A_DAY = 86_400.0
@@ -81,10 +76,9 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
       sfumato compare --guarantee k=10 --weights 0.5,0.4,0.1
       sfumato compare --dry-run
     """
-    from sfumato.cli.compare_tables import show_comparison, show_grid
     from sfumato.cli.summary import show_guesses
     from sfumato.errors import InvalidParameterError
-    from sfumato.evaluation.asked import AskedGuarantee
+    from sfumato.evaluation.requested_guarantees import AskedGuarantee
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
@@ -103,7 +97,7 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
 
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
-    from sfumato.table.read import read_table
+    from sfumato.table.io.read import read_table
 
     options, roles = read_options(settings), given_roles(settings)
     table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
@@ -112,8 +106,8 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     from sfumato.errors import InvalidParameterError
-    from sfumato.project import load_project
-    from sfumato.table.read import ReadOptions
+    from sfumato.project.file import load_project
+    from sfumato.table.io.read import ReadOptions
 
     if given_roles(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"
@@ -123,7 +117,7 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
 
 
 def _grid(order: Order, asked: Sequence[AskedGuarantee], settings: dict[str, Any]) -> Grid:
-    from sfumato.evaluation.grid import grid_for
+    from sfumato.evaluation.points import grid_for
 
     chosen = order.settings.get("grid")
     return grid_for(order.table, chosen, mechanisms=settings["mechanisms"], binarize=order.binarize, asked=asked)
@@ -140,7 +134,7 @@ def _measuring(order: Order, settings: dict[str, Any]) -> Measuring:
 
 def _weights(order: Order, settings: dict[str, Any]) -> list[float]:
     from sfumato.errors import InvalidParameterError
-    from sfumato.selection.tradeoff import EvaluationWeights
+    from sfumato.mechanisms.breach.tradeoff import EvaluationWeights
 
     if settings["weights"] is None:
         return list(order.settings.get("weights", EvaluationWeights()))
@@ -199,7 +193,7 @@ def _points_bar() -> tuple[Any, Progress]:
 
 def _check_outputs(settings: dict[str, Any]) -> None:
     from sfumato.atomic import check_writable
-    from sfumato.displays.files import check_picture
+    from sfumato.displays.base import check_picture
     from sfumato.errors import InvalidParameterError
 
     output = settings["output"]
@@ -227,7 +221,7 @@ def _write(found: Comparison, settings: dict[str, Any]) -> None:
 
 
 def _draw(found: Comparison, path: str, *, force: bool) -> None:
-    from sfumato.displays.files import save
+    from sfumato.displays.base import save
     from sfumato.displays.frontier import FrontierDisplay
 
     measured = (found.original["utility"] or {}).get("majority_accuracy")
@@ -239,3 +233,88 @@ def _draw(found: Comparison, path: str, *, force: bool) -> None:
         risk_name="people expected to be re-identified (share)",
     )
     save(display, path, force=force)
+
+
+# What ``sfumato compare`` shows: the points as a table in text, and the recommendation.
+
+
+_HEADS = ("rank", "front", "mechanism", "settings", "promises", "utility", "risk", "columns", "rows", "seconds")
+_ON_THE_RIGHT = ("rank", "utility", "risk", "columns", "rows", "seconds")
+_WIDEST = 44
+
+
+def show_grid(grid: Grid, *, as_json: bool) -> None:
+    """List the points of a grid and the mechanisms that are left out."""
+    from sfumato.evaluation.comparison import counted
+
+    if as_json:
+        points = [{"mechanism": point.mechanism, "parameters": dict(point.parameters)} for point in grid.points]
+        click.echo(json.dumps({"points": points, "left_out": dict(grid.left_out)}, indent=2, default=str))
+        return
+    for point in grid.points:
+        click.echo(on_one_line(point.label))
+    click.echo(counted(len(grid.points), "point"))
+    _show_left_out(grid.left_out)
+
+
+def show_comparison(found: Comparison, *, as_json: bool) -> None:
+    """Show all points, best E(S) first, what went wrong, and which release is recommended."""
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+        return
+    for line in _table([_cells(one, found) for one in found.by_rank if one.is_done] + [_original(found)]):
+        click.echo(line)
+    for one in found.by_rank:
+        if not one.is_done:
+            click.echo(on_one_line(f"{one.result['status']}: {one.point.label}: {one.result['reason']}"))
+    if found.original["reason"]:
+        click.echo(on_one_line(f"the original table was not measured: {found.original['reason']}"))
+    _show_left_out(found.left_out)
+    for note in found.notes():
+        click.echo(f"note: {note}")
+    click.echo(on_one_line(found.why()))
+
+
+def _show_left_out(left_out: Mapping[str, str]) -> None:
+    for name, why in left_out.items():
+        click.echo(on_one_line(f"left out: {name}: {why}"))
+
+
+def _cells(one: RankedPoint, found: Comparison) -> dict[str, str]:
+    from sfumato.evaluation.comparison import short_guarantees
+
+    result = one.result
+    mark = ">" if one is found.recommended else ""
+    return {
+        "rank": f"{mark}{one.rank}",
+        "front": "*" if one.on_front else "",
+        "mechanism": one.point.mechanism,
+        "settings": one.point.settings,
+        "promises": ", ".join(short_guarantees(result["guarantees"])),
+        "utility": f"{one.utility:.3f}",
+        "risk": f"{one.risk:.4f}",
+        "columns": f"{result['n_columns']:,}",
+        "rows": f"{result['n_rows']:,}",
+        "seconds": f"{result['seconds']:.1f}",
+    }
+
+
+def _original(found: Comparison) -> dict[str, str]:
+    result = found.original
+    known = {"utility": found.original_utility, "risk": found.original_risk}
+    shown = {name: "-" if value is None else f"{value:.3f}" for name, value in known.items()}
+    numbers = {"columns": result["n_columns"], "rows": result["n_rows"]}
+    counts = {name: "-" if value is None else f"{value:,}" for name, value in numbers.items()}
+    return dict.fromkeys(_HEADS, "") | {"mechanism": "(as it is)"} | shown | counts
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    widths = {head: min(max(len(head), *(len(row[head]) for row in rows)), _WIDEST) for head in _HEADS}
+    for row in ({head: head for head in _HEADS}, *rows):
+        cells = [_cell(row[head], widths[head], on_the_right=head in _ON_THE_RIGHT) for head in _HEADS]
+        yield on_one_line("  ".join(cells)).rstrip()
+
+
+def _cell(text: str, width: int, *, on_the_right: bool) -> str:
+    short = text if len(text) <= width else text[: width - 1] + "…"
+    return short.rjust(width) if on_the_right else short.ljust(width)

@@ -29,10 +29,10 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     """
     from sfumato.cli.options import progress_bar
     from sfumato.cli.summary import show_checks, show_release
-    from sfumato.describing_project import is_demo_folder, write_demo
-    from sfumato.mechanisms import build_mechanism
-    from sfumato.publishing import make_release, publish
-    from sfumato.reaudit import audit_published
+    from sfumato.mechanisms.registry import build_mechanism
+    from sfumato.project.describe import is_demo_folder, write_demo
+    from sfumato.publishing.publish import make_release, publish
+    from sfumato.publishing.reaudit import audit_published
     from sfumato.report.render import write_report
 
     folder = Path(output)
@@ -72,7 +72,7 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
 
 def _read_demo(folder: Path) -> Table:
     """Read the made-up admissions as a user would."""
-    from sfumato.project import load_project
+    from sfumato.project.file import load_project
     from sfumato.table.coding import Table
 
     table = load_project(folder / "sfumato.toml").read()

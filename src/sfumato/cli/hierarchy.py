@@ -11,9 +11,9 @@ import click
 from sfumato.cli.options import read_options, reading_options
 
 if TYPE_CHECKING:
-    from sfumato.recoding.hierarchy import Hierarchy
+    from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
     from sfumato.table.coding import Table
-    from sfumato.table.read import ReadOptions
+    from sfumato.table.io.read import ReadOptions
 
 _METHODS = ("auto", "width", "quantile", "cuts", "mask", "dates", "groups")
 _LABELS_SHOWN = 6
@@ -40,7 +40,7 @@ def command() -> None:
 def show(file: str, delimiter: str, encoding: str | None) -> None:
     """Show the levels of the hierarchy in FILE: how many labels each has, and the first of them."""
     from sfumato.errors import on_one_line
-    from sfumato.recoding.hierarchy_files import read_hierarchy
+    from sfumato.mechanisms.hierarchies.files import read_hierarchy
 
     hierarchy = read_hierarchy(file, delimiter=delimiter, encoding=encoding)
     click.echo(f"{_counted(hierarchy.n_values, 'value')}, {_counted(hierarchy.n_levels, 'level')}")
@@ -78,8 +78,8 @@ def build(data: str, column: str, method: str, output: str, force: bool, **setti
     was built, and edit it: it is plain text.
     """
     from sfumato.atomic import check_writable, write_atomically
-    from sfumato.recoding.hierarchy_files import hierarchy_text
-    from sfumato.recoding.hierarchy_requests import build_hierarchy
+    from sfumato.mechanisms.hierarchies.automatic import build_hierarchy
+    from sfumato.mechanisms.hierarchies.files import hierarchy_text
 
     if output != "-":
         check_writable(Path(output), force=force)
@@ -105,8 +105,8 @@ def build(data: str, column: str, method: str, output: str, force: bool, **setti
 def check(file: str, data: str, column: str, **settings: Any) -> None:
     """Check the hierarchy in FILE, and that it covers every value of a column."""
     from sfumato.errors import InputError
-    from sfumato.recoding.hierarchy_files import faults_of_file, read_hierarchy
-    from sfumato.recoding.hierarchy_requests import cover_column
+    from sfumato.mechanisms.hierarchies.automatic import cover_column
+    from sfumato.mechanisms.hierarchies.files import faults_of_file, read_hierarchy
 
     faults = faults_of_file(file)
     for fault in faults:
@@ -150,7 +150,7 @@ def _counted(number: int, what: str) -> str:
 def _read(data: str, options: ReadOptions) -> Table:
     from sfumato.errors import InputError
     from sfumato.table.coding import Table
-    from sfumato.table.read import read_table
+    from sfumato.table.io.read import read_table
 
     table = read_table(data, options=replace(options, mixed_as_text=True))
     if not isinstance(table, Table):

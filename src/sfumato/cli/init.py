@@ -46,7 +46,7 @@ def command(data: str | None, output: str, force: bool, update: bool, **settings
     if data is None:
         problem = "Missing argument 'DATA'."
         raise click.UsageError(problem)
-    from sfumato.describing_project import describe_data, describe_to_project
+    from sfumato.project.describe import describe_data, describe_to_project
 
     options, roles = read_options(settings), given_roles(settings)
     if output == "-":
@@ -63,9 +63,9 @@ def command(data: str | None, output: str, force: bool, update: bool, **settings
 
 def _update(data: str | None, output: str, settings: dict[str, Any]) -> None:
     """Bring a project file up to date and say what changed in it."""
-    from sfumato.describing_project import update_project
     from sfumato.errors import InvalidParameterError
-    from sfumato.table.read import ReadOptions
+    from sfumato.project.describe import update_project
+    from sfumato.table.io.read import ReadOptions
 
     if output == "-" or data == "-":
         raise InvalidParameterError("a project file with --update", "got '-'", allowed="a file")
@@ -93,7 +93,7 @@ def _say_rows(n_rows: int, counted: Counter[Role]) -> None:
 
 def _say_lacking(columns: Iterable[Column], output: str) -> None:
     """Say what a release will need that no column is."""
-    from sfumato.describing_project import roles_lacking
+    from sfumato.project.describe import roles_lacking
     from sfumato.schema import Role
 
     where = "the project file" if output == "-" else output

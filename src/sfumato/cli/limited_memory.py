@@ -27,7 +27,7 @@ def go_on_in_a_child() -> None:
         _say(limit, f"at least {_LEAST // 2**20:,} MB are needed")
         os._exit(_NOT_ENOUGH)
     if limit < _AMPLE:
-        from sfumato.child_processes import ONE_THREAD
+        from sfumato.processes import ONE_THREAD
 
         os.environ.update(ONE_THREAD)  # every further thread takes address space, used or not
     heard, told = os.pipe()

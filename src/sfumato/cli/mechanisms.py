@@ -12,7 +12,7 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 def command(as_json: bool) -> None:
     """List the mechanisms, what they promise and their parameters."""
-    from sfumato.mechanisms import registered_mechanisms
+    from sfumato.mechanisms.registry import registered_mechanisms
 
     with warnings.catch_warnings(record=True) as left_out:
         warnings.simplefilter("always")

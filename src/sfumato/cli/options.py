@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from sfumato.contract import Progress
     from sfumato.manifest import AnyTable
+    from sfumato.progress import Progress
     from sfumato.schema import Role
-    from sfumato.table.describe import ColumnGuess
-    from sfumato.table.read import ReadOptions
+    from sfumato.table.io.read import ReadOptions
+    from sfumato.table.roles import ColumnGuess
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -67,7 +67,7 @@ def role_options(function: Function) -> Function:
 def read_options(settings: dict[str, Any]) -> ReadOptions:
     """Take the reading options out of a command's settings."""
     from sfumato.schema import DEFAULT_MISSING_TOKENS
-    from sfumato.table.read import ReadOptions
+    from sfumato.table.io.read import ReadOptions
 
     return ReadOptions(
         format=settings.pop("format_"),
@@ -113,7 +113,7 @@ def apply_roles(
     table: AnyTable, roles: dict[str, Role], *, quasi_identifiers_as_given: bool = False
 ) -> tuple[AnyTable, list[ColumnGuess]]:
     """Give the named columns their roles and the others the guessed ones; returns the guesses made."""
-    from sfumato.table.describe import with_guessed_roles
+    from sfumato.table.roles import with_guessed_roles
 
     result, guesses = with_guessed_roles(table, roles, quasi_identifiers_as_given=quasi_identifiers_as_given)
     return result, [guess for guess in guesses if not guess.is_given]
@@ -123,7 +123,7 @@ def with_given_roles(table: AnyTable, roles: dict[str, Role]) -> AnyTable:
     """Give the named columns their roles and all others the role other, which no check speaks of."""
     from sfumato.schema import Role
     from sfumato.table.binary import BinaryTable
-    from sfumato.table.describe import redescribed
+    from sfumato.table.roles import redescribed
 
     plain = table.companions if isinstance(table, BinaryTable) else table
     for name in roles:

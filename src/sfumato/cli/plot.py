@@ -31,10 +31,9 @@ def command(manifest_path: str, output: str, kind: str | None, force: bool) -> N
       sfumato plot release.csv.manifest.json -o plane.svg
       sfumato plot release.csv.manifest.json -o gains.pdf --kind information-gain --force
     """
-    from sfumato.audit.integrity import digest_of
-    from sfumato.displays.base import display_of_manifest
-    from sfumato.displays.files import check_picture, save
-    from sfumato.reaudit import read_manifest
+    from sfumato.audit.evidence import digest_of
+    from sfumato.displays.base import check_picture, display_of_manifest, save
+    from sfumato.publishing.reaudit import read_manifest
 
     check_picture(output, force=force)
     manifest, entries = read_manifest(Path(manifest_path))

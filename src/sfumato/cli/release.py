@@ -9,23 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.cluster import ENGINE_HELP
-from sfumato.cli.options import (
-    apply_roles,
-    given_roles,
-    progress_bar,
-    read_options,
-    reading_options,
-    role_options,
-)
+from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, reading_options, role_options
+from sfumato.cli.spark import ENGINE_HELP
 from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
-    from sfumato.contract import Progress, Release
     from sfumato.manifest import AnyTable
-    from sfumato.project import Project
+    from sfumato.mechanisms.base import Release
+    from sfumato.progress import Progress
+    from sfumato.project.file import Project
     from sfumato.table.coding import Source
-    from sfumato.table.describe import ColumnGuess
+    from sfumato.table.roles import ColumnGuess
 
 HIERARCHIES = "hierarchies"
 
@@ -102,17 +96,17 @@ def command(
     """
     from sfumato.cli.summary import show_guesses, show_release, show_verdict
     from sfumato.errors import InvalidParameterError
-    from sfumato.publishing import publish
+    from sfumato.publishing.publish import publish
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
     if engine is not None:
-        from sfumato.cli.cluster import release_on_cluster
+        from sfumato.cli.spark import release_on_cluster
 
         release_on_cluster(data, Path(project or PROJECT_NAME), settings, engine, memory, force, dry_run, as_json)
         return
     if memory is not None:
-        from sfumato.cli.large import release_large
+        from sfumato.cli.out_of_core import release_large
 
         release_large(data, Path(project or PROJECT_NAME), settings, memory, force, dry_run, as_json)
         return
@@ -138,7 +132,7 @@ def command(
 def checked_output(output: Path | None, source: Source | None, *, force: bool) -> Path:
     """Refuse an output that is not named or cannot be written."""
     from sfumato.errors import InvalidParameterError
-    from sfumato.publishing import check_targets, manifest_path_for
+    from sfumato.publishing.publish import check_targets, manifest_path_for
 
     if output is None:
         hint = "a file name such as -o release.csv; or try --dry-run"
@@ -148,11 +142,11 @@ def checked_output(output: Path | None, source: Source | None, *, force: bool) -
 
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
-    from sfumato.mechanisms import build_mechanism, mechanism_info
-    from sfumato.perturbation.features import described_publicly
-    from sfumato.project import DEFAULT_MECHANISM
-    from sfumato.publishing import make_release
-    from sfumato.table.read import read_table
+    from sfumato.mechanisms.baselines.features import described_publicly
+    from sfumato.mechanisms.registry import build_mechanism, mechanism_info
+    from sfumato.project.file import DEFAULT_MECHANISM
+    from sfumato.publishing.publish import make_release
+    from sfumato.table.io.read import read_table
 
     options, roles = read_options(settings), given_roles(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
@@ -171,7 +165,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
-    from sfumato.project_release import release_project
+    from sfumato.publishing.from_project import release_project
     from sfumato.table.coding import Source
 
     project = project_with_flags(path, settings)
@@ -189,10 +183,10 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
     does not take are left out, which is said.
     """
     from sfumato.errors import InvalidParameterError
-    from sfumato.mechanisms import foreign_parameters
-    from sfumato.project import DEFAULT_MECHANISM, load_project
-    from sfumato.project_release import mechanism_of_project
-    from sfumato.table.read import ReadOptions
+    from sfumato.mechanisms.registry import foreign_parameters
+    from sfumato.project.file import DEFAULT_MECHANISM, load_project
+    from sfumato.publishing.from_project import mechanism_of_project
+    from sfumato.table.io.read import ReadOptions
 
     if given_roles(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"

@@ -20,11 +20,11 @@ from sfumato.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from sfumato.audit.columns import Declared
+    from sfumato.audit.reading.columns import Declared
     from sfumato.manifest import AnyTable, Manifest
     from sfumato.report.reproduction import Asked
     from sfumato.schema import Role
-    from sfumato.table.read import ReadOptions
+    from sfumato.table.io.read import ReadOptions
 
 
 @click.command("report")
@@ -56,9 +56,9 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     from sfumato.atomic import check_writable
     from sfumato.audit.claims import read_claims
     from sfumato.cli.summary import show_verdict
-    from sfumato.contract import Release
-    from sfumato.publishing import manifest_path_for
-    from sfumato.reaudit import audit_published, read_manifest, read_released
+    from sfumato.mechanisms.base import Release
+    from sfumato.publishing.publish import manifest_path_for
+    from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
     from sfumato.report.render import write_report
 
     options, roles = read_options(settings), given_roles(settings)
@@ -102,9 +102,9 @@ def _original(
     manifest: Manifest, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> _Original:
     from sfumato.errors import InvalidParameterError
-    from sfumato.reaudit import read_original
+    from sfumato.publishing.reaudit import read_original
     from sfumato.report.reproduction import Asked
-    from sfumato.table.read import ReadOptions
+    from sfumato.table.io.read import ReadOptions
 
     if original and project:
         raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
@@ -121,7 +121,7 @@ def _original(
 
 
 def _of_project(path: str, manifest: Manifest) -> _Original:
-    from sfumato.project_release import read_project_of
+    from sfumato.publishing.from_project import read_project_of
     from sfumato.report.reproduction import Asked
 
     project, table = read_project_of(path, manifest)

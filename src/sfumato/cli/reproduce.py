@@ -43,7 +43,7 @@ def command(paper: str | None) -> None:
 
 def _run(module: str) -> int:
     """Run a module in a group of its own, which does not hear Ctrl-C but ends with this process's part."""
-    from sfumato.child_processes import kill_group
+    from sfumato.processes import kill_group
 
     process = subprocess.Popen([sys.executable, "-m", module], cwd=CHECKOUT, start_new_session=True)
     try:

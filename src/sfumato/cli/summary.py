@@ -11,12 +11,12 @@ import click
 
 from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, IN_MEMORY
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
-from sfumato.report.gaps import not_promised
+from sfumato.report.not_covered import not_promised
 
 if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
-    from sfumato.contract import Release
-    from sfumato.table.describe import ColumnGuess
+    from sfumato.mechanisms.base import Release
+    from sfumato.table.roles import ColumnGuess
 
 GUESSES_SHOWN = 40
 ROWS_SHOWN = 6

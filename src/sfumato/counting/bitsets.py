@@ -160,3 +160,194 @@ def packed_patterns(matrix: sp.spmatrix, chosen: NDArray[np.intp]) -> Words:
         bits[:, : rows.shape[1]] = rows[start : start + step].toarray()
         words[start : start + step] = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
     return words
+
+
+# Rows of a binary table projected on a growing feature set; nothing is counted anew when a feature joins.
+
+
+class ProjectedRows:
+    """Rows of a binary table projected on a growing set of features.
+
+    Rows that are equal on the chosen features form a group. Adding a feature splits groups; nothing is recomputed
+    from scratch, and whether a feature may be added is decided from the rows with a revealing value alone.
+
+    Parameters
+    ----------
+    matrix : csc_matrix
+        Rows × features, canonical 0/1.
+    classes : array of int
+        Class of each row, 0 .. n_classes - 1.
+    reveals : array of uint8 or None
+        For each feature which values an attacker may know: ``ONES``, ``ZEROS`` or both added; None: ones everywhere.
+    row_counts : array of int or None
+        How many rows each row of the matrix stands for; None: one.
+
+    Attributes
+    ----------
+    chosen : list of int
+        Features that have joined, in order.
+    excluded : array of bool
+        Features known never to be able to join; searches need not offer them.
+    """
+
+    def __init__(
+        self,
+        matrix: sp.csc_matrix,
+        classes: NDArray[np.int32],
+        n_classes: int,
+        reveals: NDArray[np.uint8] | None = None,
+        row_counts: Counts | None = None,
+    ) -> None:
+        n_rows, n_features = matrix.shape
+        self.matrix = matrix
+        self.classes = classes
+        self.n_classes = n_classes
+        self.reveals = np.full(n_features, ONES, dtype=np.uint8) if reveals is None else reveals
+        self.chosen: list[int] = []
+        self.n_groups = 1
+        self.group = np.zeros(n_rows, dtype=np.int32)
+        self.row_counts = row_counts
+        self.class_counts = counted(classes, row_counts, n_classes)[None, :]
+        self.excluded = np.zeros(n_features, dtype=np.bool_)
+        self._patterns = np.zeros((1, 1), dtype=np.uint64)
+        self._n_bits = 0
+        self._by_row: sp.csr_matrix | None = None
+        self._n_settled = 0
+
+    def exclude_rare(self, k: int) -> None:
+        """Exclude features whose ones reveal and occur in 1 to k - 1 rows: they break containment in any company."""
+        n_ones = ones_of_each(self.matrix, self.row_counts)
+        self.excluded |= ((self.reveals & ONES) != 0) & (n_ones > 0) & (n_ones < k)
+
+    def exclude_conflicts(self, k: int) -> None:
+        """Exclude features that have 1 to k - 1 rows in common with a chosen one: that pair is rare but present.
+
+        Where zeros reveal nothing, this settles most features without looking at them one by one. Chosen features are
+        dealt with once, those with few rows in bulk.
+        """
+        if self._by_row is None:
+            self._by_row = self.matrix.tocsr()
+        shows_ones = (self.reveals & ONES) != 0
+        for feature in self.chosen[self._n_settled :]:
+            rows = rows_with(self.matrix, feature)
+            places, owner = positions_in(self._by_row.indptr[rows], self._by_row.indptr[rows + 1])
+            common = counted(self._by_row.indices[places], self._counts_of(rows[owner]), len(shows_ones))
+            if shows_ones[feature]:
+                self.excluded |= shows_ones & (common > 0) & (common < k)
+        self._n_settled = len(self.chosen)
+
+    def keeps_containment(self, feature: int, k: int) -> bool:
+        """Whether the rows stay k-anonymous by containment when a feature joins.
+
+        Only rows with a revealing value of the feature gain something an attacker may know, so only their containment
+        can fall. Among them, a projected row that occurs k times is safe, and so is one that such a row includes. No
+        other is: a pattern that no other includes must itself occur k times, and each is included in such a one.
+        """
+        rows = rows_with(self.matrix, feature)
+        if self.reveals[feature] & ONES and not self._keep(rows, k):
+            return False
+        return not self.reveals[feature] & ZEROS or self._keep(self._other_rows(rows), k)
+
+    def _other_rows(self, rows: NDArray[np.int32]) -> NDArray[np.intp]:
+        others = np.ones(self.matrix.shape[0], dtype=np.bool_)
+        others[rows] = False
+        return np.flatnonzero(others)
+
+    def _keep(self, rows: NDArray[np.int32] | NDArray[np.intp], k: int) -> bool:
+        """Whether rows that gain the same value stay contained k times."""
+        row_counts = self._counts_of(rows)
+        if (len(rows) if row_counts is None else row_counts.sum()) < k:
+            return len(rows) == 0
+        groups, counts = self._groups_of(rows, row_counts)
+        is_safe = counts >= k
+        return bool(is_safe.all()) or (
+            bool(is_safe.any()) and all_included(self._patterns[groups[~is_safe]], self._patterns[groups[is_safe]])
+        )
+
+    def _counts_of(self, rows: NDArray[np.integer]) -> Counts | None:
+        return None if self.row_counts is None else self.row_counts[rows]
+
+    def _groups_of(
+        self, rows: NDArray[np.int32] | NDArray[np.intp], row_counts: Counts | None
+    ) -> tuple[NDArray[np.intp], Counts]:
+        """Find the groups that rows belong to, and how many of the rows each has."""
+        if len(rows) * 8 < self.n_groups:
+            groups, place = np.unique(self.group[rows], return_inverse=True)
+            return groups, counted(place, row_counts, len(groups))
+        counts = counted(self.group[rows], row_counts, self.n_groups)
+        present = np.flatnonzero(counts)
+        return present, counts[present]
+
+    @property
+    def n_unique(self) -> int:
+        """Number of rows that no other row equals on the chosen features."""
+        return int(np.count_nonzero(self.class_counts.sum(axis=1) == 1))
+
+    def n_unique_with(self, feature: int) -> int:
+        """Count the rows that no other row would equal if a feature joined."""
+        _, inside, outside = self.splits(np.array([feature]))
+        with_one, with_zero = inside.sum(axis=1), outside.sum(axis=1)
+        before = int(np.count_nonzero(with_one + with_zero == 1))
+        return self.n_unique - before + int(np.count_nonzero(with_one == 1) + np.count_nonzero(with_zero == 1))
+
+    def splits(self, features: NDArray[np.intp]) -> tuple[NDArray[np.integer], Counts, Counts]:
+        """How features would divide the groups: one entry for each feature and each group with a row that has it.
+
+        Returns
+        -------
+        owner : array
+            Position in ``features`` that an entry belongs to, ascending.
+        with_one, with_zero : arrays, entries × classes
+            Class counts of the group's rows that have the feature and of those that have not.
+        """
+        places, owner = positions_in(self.matrix.indptr[features], self.matrix.indptr[features + 1])
+        rows = self.matrix.indices[places]
+        entries, with_one = self._count_entries(owner * self.n_groups + self.group[rows], rows, len(features))
+        return entries // self.n_groups, with_one, self.class_counts[entries % self.n_groups] - with_one
+
+    def _count_entries(
+        self, keys: NDArray[np.integer], rows: NDArray[np.integer], n_features: int
+    ) -> tuple[NDArray[np.integer], Counts]:
+        """Distinct keys of feature and group, ascending, with class counts; by a dense table where keys are many."""
+        classes, row_counts = self.classes[rows], self._counts_of(rows)
+        n_keys = n_features * self.n_groups
+        if n_keys <= len(rows):
+            cells = counted(keys * self.n_classes + classes, row_counts, n_keys * self.n_classes)
+            table = cells.reshape(n_keys, self.n_classes)
+            entries: NDArray[np.integer] = np.flatnonzero(table.any(axis=1))
+            return entries, table[entries]
+        entries, place = np.unique(keys, return_inverse=True)
+        cells = counted(place * self.n_classes + classes, row_counts, len(entries) * self.n_classes)
+        return entries, cells.reshape(len(entries), self.n_classes)
+
+    def add(self, feature: int) -> None:
+        """Let a feature join: rows with and without it no longer share a group."""
+        self.chosen.append(feature)
+        rows = rows_with(self.matrix, feature)
+        is_present = np.zeros(self.n_groups, dtype=np.bool_)
+        is_present[self.group[rows]] = True
+        groups = np.flatnonzero(is_present)
+        _, inside, outside = self.splits(np.array([feature]))
+        divided = outside.sum(axis=1) > 0
+        with_one = np.where(divided, self.n_groups + np.cumsum(divided) - 1, groups).astype(np.int32)
+        self.class_counts = np.concatenate([self.class_counts, inside[divided]])
+        self.class_counts[groups[divided]] = outside[divided]
+        self._patterns = np.concatenate([self._patterns, self._patterns[groups[divided]]])
+        group_with_one = np.zeros(self.n_groups, dtype=np.int32)
+        group_with_one[groups] = with_one
+        self.group[rows] = group_with_one[self.group[rows]]
+        self.n_groups += int(divided.sum())
+        self._mark(feature, with_one)
+
+    def _mark(self, feature: int, with_one: NDArray[np.int32]) -> None:
+        """Note in the groups' patterns the revealing values of a feature."""
+        has_one = np.zeros(self.n_groups, dtype=np.bool_)
+        has_one[with_one] = True
+        for value, groups in ((ONES, has_one), (ZEROS, ~has_one)):
+            if not self.reveals[feature] & value:
+                continue
+            word, bit = divmod(self._n_bits, WORD_BITS)
+            if word >= self._patterns.shape[1]:
+                self._patterns = np.pad(self._patterns, ((0, 0), (0, self._patterns.shape[1])))
+            self._patterns[groups, word] |= np.uint64(1 << bit)
+            self._n_bits += 1

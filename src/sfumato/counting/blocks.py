@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.counting.cell_limits import TooManyCellsError, no_pairs, refuse_open, too_many_cells
-from sfumato.table.large import LargeTable, Told
+from sfumato.counting.cells import TooManyCellsError, no_pairs, refuse_open, too_many_cells
+from sfumato.rows.out_of_core import LargeTable, Told
 from sfumato.table.weighted import CountedTable
 
 _FEWEST_PENDING = 1 << 20

@@ -6,7 +6,7 @@ out and any within becomes one blank. A text that is a decimal number then (``7`
 number, exactly: 2\ :sup:`53` and 2\ :sup:`53` + 1 are two. In a column of dates all of whose values are dates or times,
 equal moments are one value. Missing is a value of its own.
 
-The audit has a definition of its own (:mod:`sfumato.audit.values`) with which this one is tested to agree.
+The audit has a definition of its own (:mod:`sfumato.audit.reading.values`) with which this one is tested to agree.
 """
 
 from __future__ import annotations

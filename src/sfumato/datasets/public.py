@@ -19,7 +19,7 @@ from sfumato.errors import InputError, InvalidParameterError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Source, Table
-from sfumato.table.read import ReadOptions, read_table
+from sfumato.table.io.read import ReadOptions, read_table
 
 FOLDER_VARIABLE = "SFUMATO_DATA"
 

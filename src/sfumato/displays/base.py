@@ -6,14 +6,18 @@ A display joins by standing in the tuple ``DISPLAYS`` of a module of this packag
 from __future__ import annotations
 
 import importlib
+import io
+import math
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sfumato.displays.palette import GREY
+from sfumato.atomic import check_writable, write_atomically
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.manifest import Manifest
 
@@ -21,6 +25,146 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+
+
+# Conditions on the plain numbers of displays, each refused with the name of what does not hold.
+
+
+LARGEST_NUMBER = 1e9
+
+
+def check_one_length(what: str, *lists: Sized) -> None:
+    """Refuse lists that are empty or of different lengths."""
+    lengths = {len(entries) for entries in lists}
+    if len(lengths) > 1 or 0 in lengths:
+        shown = ", ".join(str(length) for length in sorted(lengths))
+        raise InvalidParameterError(what, f"got {shown}", allowed="of one length, and not empty")
+
+
+def check_range(
+    what: str, numbers: Iterable[float], low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER
+) -> None:
+    """Refuse numbers that are not finite or not in a range; they are not shown."""
+    if not all(math.isfinite(number) and low <= number <= high for number in numbers):
+        raise InvalidParameterError(what, "some are not", allowed=f"finite and from {low:g} to {high:g}")
+
+
+def check_place(what: str, place: int | None, n_places: int) -> None:
+    """Refuse a place that is not one of a list."""
+    if place is not None and not 0 <= place < n_places:
+        raise InvalidParameterError(what, f"got {place}", allowed="a place in the lists")
+
+
+# Displays as files: the same numbers give the same bytes, and a file appears whole or not at all.
+
+
+FORMATS = ("svg", "png", "pdf")
+
+_PAGE: dict[str, Any] = {"dpi": 200, "bbox_inches": "tight", "pad_inches": 0.08}  # nothing drawn is ever cut off
+_SETTINGS = {"svg.hashsalt": "sfumato"}  # names inside an SVG are drawn at random without it
+_NO_DATE: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": "sfumato"},
+    "png": {"Software": "sfumato"},
+    "pdf": {"CreationDate": None, "Creator": "sfumato", "Producer": None},
+}
+_SETTINGS_ARE_GLOBAL = threading.Lock()
+
+
+def picture_format_of(path: str | Path) -> str:
+    """Name the format of a picture by its suffix, in any letter case.
+
+    Examples
+    --------
+    >>> picture_format_of("plane.SVG")
+    'svg'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix.removeprefix(".") not in FORMATS or not suffix:
+        problem = f"got a name that ends in {suffix}" if suffix else "got a name without a suffix"
+        allowed = "a file name that ends in " + ", ".join(f".{name}" for name in FORMATS)
+        raise InvalidParameterError("output", problem, allowed=allowed)
+    return suffix.removeprefix(".")
+
+
+def rendered(display: Display, picture_format: str) -> bytes:
+    """Draw a display on a page of its own, untouched by the reader's matplotlib settings, which are put back."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    buffer = io.BytesIO()
+    with _SETTINGS_ARE_GLOBAL, style.context(["default", _SETTINGS]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in a script the font lacks
+        figure = display.plot().figure
+        if not isinstance(figure, Figure):
+            raise TypeError
+        metadata = {"Title": display.title} | _NO_DATE[picture_format]
+        figure.savefig(buffer, format=picture_format, metadata=metadata, **_PAGE)
+    return buffer.getvalue()
+
+
+def save(display: Display, path: str | Path, *, force: bool = False) -> None:
+    """Write a display as SVG, PNG or PDF, by the suffix of the path.
+
+    Parameters
+    ----------
+    force : bool, default=False
+        Whether a file that exists is replaced.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the suffix is none of these.
+    OutputError
+        If the file exists and ``force`` is off, or cannot be written. Nothing is left behind.
+    """
+    check_picture(path, force=force)
+    write_atomically(Path(path), rendered(display, picture_format_of(path)), force=force)
+
+
+def check_picture(path: str | Path, *, force: bool) -> None:
+    """Refuse a path at which :func:`save` would not write, before anything is drawn."""
+    picture_format_of(path)
+    check_writable(Path(path), force=force)
+
+
+# Colours that colour-blind people can tell apart, and shapes and dashes that tell them apart in grey print.
+#
+# The colours are those of Okabe and Ito (Color Universal Design, 2008).
+
+
+BLACK = "#000000"
+ORANGE = "#E69F00"
+SKY_BLUE = "#56B4E9"
+GREEN = "#009E73"
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+PURPLE = "#CC79A7"
+
+GREY = "#595959"  # for what stands behind: 7 to 1 against white
+WHITE = "#FFFFFF"
+
+TINT = 0.13  # opacity of an area: black text on it keeps a contrast above 15 to 1
+
+
+@dataclass(frozen=True)
+class SeriesStyle:
+    """Colour, marker and dashes of one series; each alone tells it from the others."""
+
+    color: str
+    marker: str
+    linestyle: str | tuple[int, tuple[int, ...]]
+
+
+SERIES = (
+    SeriesStyle(BLUE, "o", "-"),
+    SeriesStyle(VERMILION, "s", "--"),
+    SeriesStyle(GREEN, "^", "-."),
+    SeriesStyle(PURPLE, "D", ":"),
+    SeriesStyle(ORANGE, "v", (0, (5, 1, 1, 1, 1, 1))),
+    SeriesStyle(SKY_BLUE, "P", (0, (8, 2))),
+    SeriesStyle(BLACK, "X", (0, (1, 3))),
+)
+
 
 WIDTH, HEIGHT = 6.3, 5.2  # inches: the text of an A4 page, so that nothing is scaled in print
 TITLE_POINTS = 10
@@ -58,8 +202,6 @@ class DrawnDisplay:
 
     def _repr_svg_(self: Display) -> str:
         """Picture for notebooks."""
-        from sfumato.displays.files import rendered
-
         return rendered(self, "svg").decode()
 
 

@@ -11,9 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.attack.correspondence import Correspondence
 from sfumato.attack.reidentification import CLASS_SIZES, class_size_distribution
-from sfumato.displays.base import SMALL_POINTS, DrawnDisplay, dress, legend_below, new_axes
-from sfumato.displays.checks import check_one_length, check_range
-from sfumato.displays.palette import BLACK, BLUE, VERMILION, WHITE
+from sfumato.displays.base import (
+    BLACK,
+    BLUE,
+    SMALL_POINTS,
+    VERMILION,
+    WHITE,
+    DrawnDisplay,
+    check_one_length,
+    check_range,
+    dress,
+    legend_below,
+    new_axes,
+)
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable, Manifest
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
-from sfumato.displays.base import DrawnDisplay, new_axes
-from sfumato.displays.checks import check_one_length, check_place, check_range
+from sfumato.displays.base import (
+    BLACK,
+    GREY,
+    SERIES,
+    SMALL_POINTS,
+    VERMILION,
+    WHITE,
+    DrawnDisplay,
+    check_one_length,
+    check_place,
+    check_range,
+    dress,
+    legend_below,
+    new_axes,
+)
+from sfumato.displays.drawing import Box, FreePlaces, in_points, shortened, size_in_points, text_size
 from sfumato.errors import InvalidParameterError, on_one_line
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 
@@ -117,8 +134,168 @@ class FrontierDisplay(DrawnDisplay):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw on given axes, or on those of a new figure that no window shows."""
-        from sfumato.displays.frontier_drawing import draw_frontier
-
         axes = new_axes() if ax is None else ax
         draw_frontier(self, axes)
         return self._drawn_on(axes)
+
+
+# How the privacy-utility frontier is drawn: lines, the front, a shape and colour a mechanism, and the choice.
+
+
+CHOICE = "recommended"
+WIDE_RANGE = 30.0  # times the smallest risk above 0: from there on the axis is logarithmic
+
+_FURTHER_MARKERS = ("<", ">", "p", "h", "*", "d", "8", "H")
+_MARKER_POINTS = 6.5
+_MARGIN = 0.09
+
+
+def draw_frontier(frontier: FrontierDisplay, ax: Axes) -> None:
+    """Draw all of it, from back to front."""
+    is_log = _set_limits(frontier, ax)
+    _draw_lines(frontier, ax)
+    _draw_front(frontier, ax)
+    _draw_points(frontier, ax)
+    n_points = len(frontier.utility)
+    counted = "1 release" if n_points == 1 else f"{n_points:,} releases"
+    left_out = f" ({frontier.n_left_out:,} more failed)" if frontier.n_left_out else ""
+    dress(
+        ax,
+        title=frontier.title,
+        note=f"{counted}{left_out}; the upper left is best; filled: unbeaten in utility, risk and columns",
+        x_label=f"{frontier.risk_name} (lower is better{', log scale' if is_log else ''})",
+        y_label=f"{frontier.utility_name} (higher is better)",
+    )
+    if frontier.recommended is not None:
+        _mark_choice(frontier, frontier.recommended, ax)
+    legend_below(ax, n_columns=3, handles=_legend(frontier, ax))
+
+
+def _set_limits(frontier: FrontierDisplay, ax: Axes) -> bool:
+    """Set limits that hold everything; whether the axis of risks is logarithmic (linear up to the smallest risk)."""
+    lines = [line for line in (frontier.original_utility, frontier.majority_utility) if line is not None]
+    heights = [*frontier.utility, *lines]
+    span = (max(heights) - min(heights)) or 0.02 * (abs(max(heights)) or 1.0)
+    ax.set_ylim(min(heights) - _MARGIN * span, max(heights) + _MARGIN * span)
+    above_0 = [risk for risk in frontier.risk if risk > 0]
+    highest = max(above_0, default=1.0)
+    lowest = max(min(above_0, default=1.0), highest / 1e6)
+    if highest <= WIDE_RANGE * lowest:
+        ax.set_xlim(-0.04 * highest, 1.1 * highest)
+        return False
+    if len(above_0) == len(frontier.risk):
+        ax.set_xscale("log")
+        ax.set_xlim(lowest / 1.6, highest * 1.6)
+        return True
+    ax.set_xscale("symlog", linthresh=lowest, linscale=0.4)
+    ax.set_xlim(-0.5 * lowest, highest * 1.6)
+    return True
+
+
+def _draw_lines(frontier: FrontierDisplay, ax: Axes) -> None:
+    lines = (
+        (frontier.original_utility, "original table", BLACK, (0, (6, 2))),
+        (frontier.majority_utility, "most frequent class", GREY, ":"),
+    )
+    for height, label, colour, dashes in lines:
+        if height is not None:
+            ax.axhline(height, color=colour, linestyle=dashes, linewidth=1.2, zorder=1, label=f"{label}: {height:.3g}")
+
+
+def _draw_front(frontier: FrontierDisplay, ax: Axes) -> None:
+    """Draw the most utility that any release has at a risk, as steps up to the right."""
+    risks, heights = zip(*_corners(frontier), strict=True)
+    style: dict[str, Any] = {"color": GREY, "linewidth": 1.2, "zorder": 2, "drawstyle": "steps-post"}
+    ax.plot([*risks, ax.get_xlim()[1]], [*heights, heights[-1]], label="most utility up to a risk", **style)
+
+
+def _corners(frontier: FrontierDisplay) -> list[tuple[float, float]]:
+    order = sorted(range(len(frontier.risk)), key=lambda place: (frontier.risk[place], -frontier.utility[place]))
+    corners: list[tuple[float, float]] = []
+    for place in order:
+        if not corners or frontier.utility[place] > corners[-1][1]:
+            corners.append((frontier.risk[place], frontier.utility[place]))
+    return corners
+
+
+def _draw_points(frontier: FrontierDisplay, ax: Axes) -> None:
+    for number, name in enumerate(sorted(set(frontier.mechanism))):
+        colour, marker = _style_of(number)
+        members = [place for place, mechanism in enumerate(frontier.mechanism) if mechanism == name]
+        x, y = [frontier.risk[place] for place in members], [frontier.utility[place] for place in members]
+        faces = [colour if frontier.on_front[place] else WHITE for place in members]
+        style: dict[str, Any] = {
+            "marker": marker,
+            "edgecolors": colour,
+            "linewidths": 1.3,
+            "zorder": 4,
+            "clip_on": False,
+        }
+        ax.scatter(x, y, _MARKER_POINTS**2, faces, label=f"_{name}", **style)
+
+
+def _legend(frontier: FrontierDisplay, ax: Axes) -> list[Artist]:
+    """List the mechanisms with their markers filled, whichever of their releases are, then the choice and the lines."""
+    from matplotlib.lines import Line2D
+
+    entries: list[Artist] = []
+    for number, name in enumerate(sorted(set(frontier.mechanism))):
+        colour, marker = _style_of(number)
+        entries.append(Line2D([], [], color=colour, marker=marker, linestyle="", label=shortened(name)))
+    drawn, _ = ax.get_legend_handles_labels()
+    return entries + drawn
+
+
+def _style_of(number: int) -> tuple[str, str]:
+    """Colour and marker of a mechanism: markers differ as long as there are some, colours come around."""
+    markers = [style.marker for style in SERIES] + list(_FURTHER_MARKERS)
+    return SERIES[number % len(SERIES)].color, markers[number % len(markers)]
+
+
+def _mark_choice(frontier: FrontierDisplay, chosen: int, ax: Axes) -> None:
+    """Put a ring around it and a name beside it; where there is no room, the name is in the legend."""
+    at = (frontier.risk[chosen], frontier.utility[chosen])
+    is_named = _write_choice(frontier, chosen, ax, at)
+    label = CHOICE if is_named else f"{CHOICE}: {shortened(frontier.mechanism[chosen])}"
+    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": VERMILION, "linewidths": 1.8, "zorder": 5}
+    ax.scatter([at[0]], [at[1]], 190, marker="o", label=label, clip_on=False, **ring)
+
+
+def _write_choice(frontier: FrontierDisplay, chosen: int, ax: Axes, at: tuple[float, float]) -> bool:
+    places = FreePlaces(*size_in_points(ax))
+    positions = in_points(ax, frontier.risk, frontier.utility)
+    reach = _MARKER_POINTS / 2 + 1
+    places.take(*((x - reach, y - reach, x + reach, y + reach) for x, y in positions.tolist()))
+    places.take(*_boxes_of_lines(frontier, ax))
+    x, y = (float(part) for part in positions[chosen])
+    for text in _choice_in_words(frontier, chosen):
+        shift = places.place((x, y), text_size(text, SMALL_POINTS), (12.0, 20.0, 32.0, 50.0, 75.0))
+        if shift is not None:
+            leader = {"arrowstyle": "-", "color": VERMILION, "linewidth": 0.9, "shrinkB": 7}
+            style: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 6, "parse_math": False}
+            ax.annotate(text, at, shift, textcoords="offset points", fontsize=SMALL_POINTS, arrowprops=leader, **style)
+            return True
+    return False
+
+
+def _boxes_of_lines(frontier: FrontierDisplay, ax: Axes) -> list[Box]:
+    """Where the front and the lines run, as thin boxes on the page."""
+    right, heights = ax.get_xlim()[1], (frontier.original_utility, frontier.majority_utility)
+    ends = [((ax.get_xlim()[0], height), (right, height)) for height in heights if height is not None]
+    corners = _corners(frontier)
+    for (risk, height), (next_risk, next_height) in pairwise([*corners, (right, corners[-1][1])]):
+        ends += [((risk, height), (next_risk, height)), ((next_risk, height), (next_risk, next_height))]
+    boxes = []
+    for start, end in ends:
+        (x0, y0), (x1, y1) = in_points(ax, [start[0], end[0]], [start[1], end[1]]).tolist()
+        boxes.append((x0 - 1, min(y0, y1) - 1, x1 + 1, max(y0, y1) + 1))
+    return boxes
+
+
+def _choice_in_words(frontier: FrontierDisplay, chosen: int) -> tuple[str, str]:
+    """Its label on up to three lines with the columns kept, and the mechanism alone as a second best."""
+    label = frontier.labels[chosen] if frontier.labels else frontier.mechanism[chosen]
+    n_columns = frontier.n_columns[chosen]
+    kept = f"{n_columns:,} {'column' if n_columns == 1 else 'columns'}"
+    lines = textwrap.wrap(label, 30, max_lines=3, placeholder=" …")
+    return "\n".join([f"{CHOICE}:", *lines, kept]), f"{CHOICE}:\n{shortened(frontier.mechanism[chosen])}"

@@ -6,10 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from sfumato.displays.bars import bar_axes, n_rows_that_fit, name_rows, note_of
-from sfumato.displays.base import DisplayKind, DrawnDisplay, dress, legend_below
-from sfumato.displays.checks import check_one_length, check_range
-from sfumato.displays.palette import BLUE, ORANGE, VERMILION
+from sfumato.displays.base import (
+    BLUE,
+    ORANGE,
+    VERMILION,
+    DisplayKind,
+    DrawnDisplay,
+    check_one_length,
+    check_range,
+    dress,
+    legend_below,
+)
+from sfumato.displays.drawing import bar_axes, n_rows_that_fit, name_rows, note_of
 from sfumato.errors import ManifestError
 from sfumato.manifest import Manifest
 

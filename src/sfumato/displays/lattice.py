@@ -7,17 +7,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from sfumato.displays.bars import bar_axes, n_rows_that_fit, name_rows, note_of
-from sfumato.displays.base import DisplayKind, DrawnDisplay, dress, legend_below
-from sfumato.displays.checks import check_one_length, check_range
-from sfumato.displays.palette import BLUE, GREY, VERMILION, WHITE
+from sfumato.displays.base import (
+    BLUE,
+    GREY,
+    VERMILION,
+    WHITE,
+    DisplayKind,
+    DrawnDisplay,
+    check_one_length,
+    check_range,
+    dress,
+    legend_below,
+)
+from sfumato.displays.drawing import bar_axes, n_rows_that_fit, name_rows, note_of
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.manifest import Manifest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sfumato.recoding.global_recoding import GlobalRecoder
+    from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 
 MOST_LEVELS = 1000
 MOST_IN_FULL = 1_000_000  # larger counts of combinations are written with a power of ten

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.displays.base import DrawnDisplay, dress, legend_below, new_axes
-from sfumato.displays.checks import check_one_length, check_range
+from sfumato.displays.base import (
+    BLUE,
+    GREY,
+    VERMILION,
+    DrawnDisplay,
+    check_one_length,
+    check_range,
+    dress,
+    legend_below,
+    new_axes,
+)
 from sfumato.displays.class_sizes import sizes_before_and_after
-from sfumato.displays.palette import BLUE, GREY, VERMILION
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable, Manifest
 

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
-from sfumato.displays.base import DrawnDisplay, dress, legend_below, new_axes
-from sfumato.displays.checks import check_one_length, check_range
-from sfumato.displays.palette import BLUE, GREY, VERMILION
+from sfumato.displays.base import (
+    BLUE,
+    GREY,
+    VERMILION,
+    DrawnDisplay,
+    check_one_length,
+    check_range,
+    dress,
+    legend_below,
+    new_axes,
+)
 from sfumato.errors import InvalidParameterError
 
 if TYPE_CHECKING:

@@ -6,10 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from sfumato.displays.bars import bar_axes, n_rows_that_fit, name_rows, note_of
-from sfumato.displays.base import DrawnDisplay, dress, legend_below
-from sfumato.displays.checks import check_one_length, check_range
-from sfumato.displays.palette import BLACK, BLUE, GREY, ORANGE, WHITE
+from sfumato.displays.base import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    WHITE,
+    DrawnDisplay,
+    check_one_length,
+    check_range,
+    dress,
+    legend_below,
+)
+from sfumato.displays.drawing import bar_axes, n_rows_that_fit, name_rows, note_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -19,7 +28,7 @@ ROW_POINTS = 21.0  # of three bars
 
 
 class ScoredFeature(Protocol):
-    """Scores of one feature, as :class:`sfumato.collaboration.scores.FeatureScore` holds them."""
+    """Scores of one feature, as :class:`sfumato.collaborate.scores.FeatureScore` holds them."""
 
     @property
     def name(self) -> str:
@@ -43,7 +52,7 @@ class ScoredFeature(Protocol):
 
 
 class ScoredAgreement(Protocol):
-    """Part of :class:`sfumato.collaboration.agreement.Agreement` that is shown."""
+    """Part of :class:`sfumato.collaborate.session.agreement.Agreement` that is shown."""
 
     @property
     def scores(self) -> Sequence[ScoredFeature]:

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sfumato.errors import InvalidParameterError
-from sfumato.learning.c45 import C45Classifier
+from sfumato.learning.c45.estimators import C45Classifier
 
 Flags = NDArray[np.bool_]
 MOST_INTERVALS = 10

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.recoding.axes import positions_of
-from sfumato.recoding.base import GENERALIZED
+from sfumato.mechanisms.axes import positions_of
+from sfumato.mechanisms.recoder import GENERALIZED
 from sfumato.schema import Column, Kind
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import GeneralizedCell, read_cell, write_value

@@ -7,6 +7,7 @@ features by their rules, other columns as they are.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
@@ -14,17 +15,67 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
 
 from sfumato.audit.claims import ClaimedRecoding
-from sfumato.audit.rules import evaluate as evaluate_rule
-from sfumato.contract import Mechanism, Release
-from sfumato.errors import SchemaError
+from sfumato.audit.reading.values import evaluate as evaluate_rule
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation.encoding import values_as_cells
-from sfumato.evaluation.folds import Rows
 from sfumato.manifest import AnyTable, Manifest
+from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.tree.targets import MOST_CLASSES
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import CodedColumn, Table
+
+# Which rows are trained and tested on: the same folds for every mechanism and classifier.
+
+
+Rows = NDArray[np.intp]
+Codes = NDArray[np.int32]
+
+
+def class_column(table: AnyTable) -> CodedColumn:
+    """Return the target, whose values are the classes; a missing one is a class of its own.
+
+    Raises
+    ------
+    SchemaError
+        If there is no target, or it is a quantity: numeric, with more than 20 values.
+    """
+    beside = table if isinstance(table, Table) else table.companions
+    name = beside.schema.target
+    if name is None:
+        problem = "the table has no target to predict"
+        raise SchemaError(problem, hint="give one column the role target")
+    if beside.schema[name].kind is Kind.NUMERIC and beside[name].n_distinct > MOST_CLASSES:
+        problem = f"is to be predicted as a class and has {beside[name].n_distinct:,} different numbers"
+        raise SchemaError(problem, column=name, hint="make classes of it, or predict another column")
+    return beside[name]
+
+
+def stratified_folds(target: Codes, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+    """Rows to train and to test on, fold by fold; every class as evenly spread as its number of rows allows."""
+    most = int(np.bincount(target, minlength=1).max())
+    if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or not 2 <= n_folds <= most:
+        allowed = f"a whole number of at least 2 and at most {most:,} (rows of the most frequent class)"
+        raise InvalidParameterError("n_folds", f"got {n_folds!r}", allowed=allowed)
+    folds = StratifiedKFold(int(n_folds), shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds, or that are many
+        return list(folds.split(np.zeros(len(target)), target))
+
+
+def rows_of(table: AnyTable, rows: Rows) -> AnyTable:
+    """Restrict a table of either kind to some rows."""
+    if isinstance(table, Table):
+        return table.take(rows)
+    matrix = sp.csc_matrix(sp.csr_matrix(table.matrix)[rows])
+    matrix.sort_indices()
+    return replace(table, matrix=matrix, companions=table.companions.take(rows))
+
 
 NOT_LEARNED_FROM = (Role.IDENTIFIER, Role.TARGET)
 
@@ -122,7 +173,7 @@ def treated(mechanism: Mechanism | RecodingMechanism | None, train: AnyTable, te
     Examples
     --------
     >>> from sfumato.datasets.admissions import admissions
-    >>> from sfumato.recoding.mondrian_mechanism import Mondrian
+    >>> from sfumato.mechanisms.mondrian.mechanism import Mondrian
     >>> table = admissions(n_rows=60).keep(["name", "age", "sex", "readmitted"])
     >>> treated(Mondrian(k=5), table.take(np.arange(40)), table.take(np.arange(40, 60)))
     Treated(40 and 20 rows, 2 columns)

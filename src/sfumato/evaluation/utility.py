@@ -11,12 +11,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from sfumato.contract import Progress
 from sfumato.errors import InvalidParameterError
 from sfumato.evaluation.encoding import GeneralizedEncoder, values_as_cells
-from sfumato.evaluation.folds import class_column, stratified_folds
-from sfumato.evaluation.treatment import RecodingMechanism, learned_from, recoded_cells
-from sfumato.learning.c45 import C45Classifier
+from sfumato.evaluation.treatment import RecodingMechanism, class_column, learned_from, recoded_cells, stratified_folds
+from sfumato.learning.c45.estimators import C45Classifier
+from sfumato.progress import Progress
 from sfumato.schema import Column
 from sfumato.table.coding import Table
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from sfumato.guarantees.base import (
-    KNOWS_ALL,
-    FormField,
-    GuaranteeWords,
-    Level,
-    MayLeaveOut,
-    check_share,
-    declared,
-)
+from sfumato.guarantees.base import KNOWS_ALL, FormField, GuaranteeWords, Level, MayLeaveOut, check_share, declared
 from sfumato.guarantees.forms import Share
 
 ClosenessDistance = Literal["equal", "ordered"]

@@ -7,16 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees.base import (
-    KNOWS_ALL,
-    LEAST_CROWD,
-    FormField,
-    GuaranteeWords,
-    L,
-    Level,
-    MayLeaveOut,
-    declared,
-)
+from sfumato.guarantees.base import KNOWS_ALL, LEAST_CROWD, FormField, GuaranteeWords, L, Level, MayLeaveOut, declared
 from sfumato.guarantees.forms import AboveOne
 
 DiversityVariant = Literal["distinct", "entropy", "recursive"]

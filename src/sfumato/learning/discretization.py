@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learning.criteria import Entropy
+from sfumato.learning.c45.criteria import Entropy
 
 Numbers = NDArray[np.float64]
 

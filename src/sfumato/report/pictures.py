@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from sfumato.displays.base import Display, registered_displays
+from sfumato.displays.base import Display, registered_displays, rendered
 from sfumato.displays.class_sizes import ClassSizeDisplay
-from sfumato.displays.files import rendered
 from sfumato.displays.risk import RiskCurve, RiskDisplay
 from sfumato.displays.roc import RocDisplay
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import KAnonymity
 from sfumato.manifest import Manifest
-from sfumato.report.measured import NOT_MEASURED
-from sfumato.report.words import share_in_words
+from sfumato.report.guarantee_texts import share_in_words
+from sfumato.report.summarize import NOT_MEASURED
 
 MOST_BYTES = 260_000
 """Of all pictures, so that a report stays below 500 kB whatever the names in it."""

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.contract import Mechanism
 from sfumato.errors import SfumatoError
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms import build_mechanism, find_mechanism, mechanism_info
+from sfumato.mechanisms.base import Mechanism
+from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
 from sfumato.table.coding import Table
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.schema import Role
 from sfumato.web.inputs import DATA, PROJECT_FILE, changed_since, stamp_of
-from sfumato.web.jobs import SECONDS_TO_READ, TaskError
+from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
 from sfumato.web.state import Page
 
 

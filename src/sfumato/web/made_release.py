@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse
 
 from sfumato.web.column_store import STORE_NAME, ColumnStore
 from sfumato.web.inputs import changed_since
-from sfumato.web.jobs import Job
+from sfumato.web.jobs.jobs import Job
 from sfumato.web.rendering import page_of, page_response
 from sfumato.web.state import Page
 

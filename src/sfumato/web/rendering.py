@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from sfumato.web.jobs import TaskError
+from sfumato.web.jobs.jobs import TaskError
 from sfumato.web.page_words import in_page_words
 from sfumato.web.state import Page
 

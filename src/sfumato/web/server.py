@@ -12,7 +12,7 @@ import ssl
 import sys
 import threading
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -20,12 +20,25 @@ from typing import NoReturn
 from urllib.parse import quote
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 
-from sfumato.errors import InputError, InvalidParameterError, OutputError, bug_in_words
+from sfumato.errors import InputError, InvalidParameterError, OutputError, SfumatoError, bug_in_words
 from sfumato.private_folders import PrivateFolder
 from sfumato.web.door import Connection, Door, accept
+from sfumato.web.jobs.jobs import TaskError
 from sfumato.web.page_words import FOLDER_PURPOSE
+from sfumato.web.rendering import STEPS, UNPROCESSABLE, is_htmx, page_response, problem_response
+from sfumato.web.security import PageSecurity
 from sfumato.web.settings import PageSettings, bracketed
+from sfumato.web.state import Page
+from sfumato.web.views import collaborate, columns, explore, goal, measured, opening, release, run
+from sfumato.web.views import measured as pictures
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _BACKLOG = 512
@@ -71,7 +84,6 @@ class Stop:
 def _run(
     settings: PageSettings, listener: socket.socket, folder: Path, stop: Stop, context: ssl.SSLContext | None
 ) -> None:
-    from sfumato.web.app import create_app
 
     door = Door()
     app = create_app(settings, folder, door)
@@ -244,3 +256,79 @@ def _until_stopped() -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+# The page as an ASGI application: routes of all steps, static files, and errors in words.
+
+
+_STATIC = Path(__file__).parent / "static"
+_VIEWS = (opening, columns, goal, run, explore, measured, release, collaborate, pictures)
+_WORDS = {
+    404: "There is no such page here.",
+    405: "This address does not take that kind of request.",
+    413: "The file is larger than this server takes.",
+}
+
+
+def create_app(settings: PageSettings, folder: Path, door: Door | None = None) -> Starlette:
+    """Build the application of one server.
+
+    Parameters
+    ----------
+    folder : Path
+        Private folder, which exists; it is removed when the application ends.
+    door : Door or None
+        Is told which connections have shown the token.
+    """
+    routes = [route for view in _VIEWS for route in view.ROUTES]
+    app = Starlette(
+        routes=[*routes, Mount("/static", StaticFiles(directory=_STATIC), name="static")],
+        middleware=[Middleware(PageSecurity, settings=settings, bug_page=_bug, door=door)],
+        exception_handlers={HTTPException: _refused, TaskError: _problem, SfumatoError: _problem},
+        lifespan=_lifespan,
+    )
+    app.state.page = Page(settings, folder)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    page: Page = app.state.page
+    page.jobs.warm()
+    if page.settings.data is not None or page.settings.project is not None:
+        opening.start_opening(page, data=page.settings.data, project=page.settings.project)
+    yield
+    page.close()
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    code = error.status_code if isinstance(error, HTTPException) else 500
+    return _error_page(request, TaskError(_WORDS.get(code, "This request cannot be answered.")), code)
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    """Answer what the user can mend, as a fragment or as a page."""
+    found = TaskError.of(error)
+    return problem_response(request, found) if is_htmx(request) else _error_page(request, found, UNPROCESSABLE)
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    """Answer an unknown error without its own text, which may quote a cell."""
+    return _error_page(request, TaskError.of(error), 500)
+
+
+def _error_page(request: Request, error: TaskError, status: int) -> Response:
+    """Say what is wrong, with ways out: the same address once more, the step that it belongs to, or another table."""
+    path, query = request.url.path, request.url.query
+    step = next((one for one in STEPS if one.name == path.split("/")[1]), None)
+    is_worth_asking = request.method == "GET" and status not in _WORDS
+    return page_response(
+        request,
+        "error.html",
+        step=step.name if step else "",
+        status=status,
+        error=error,
+        field="",
+        again=path + (f"?{query}" if query else "") if is_worth_asking else "",
+        back=step if step and step.url not in (path, "/open") else None,
+    )

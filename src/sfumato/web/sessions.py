@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sfumato.web.jobs import Job
+from sfumato.web.jobs.jobs import Job
 
 MOST_ROWS = 200
 """So many messages or rounds are shown, the last ones."""

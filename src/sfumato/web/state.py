@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.private_folders import write_private
-from sfumato.web.jobs import Job, Jobs, TaskError
+from sfumato.web.jobs.jobs import Job, Jobs, TaskError
 from sfumato.web.settings import PageSettings
 
 _STATE_NAME = "state.json"

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.attack.containment_matching import ContainmentAttack, containment_attack, containment_matching
 from sfumato.attack.correspondence import Correspondence
+from sfumato.attack.risk import ContainmentAttack, containment_attack, containment_matching
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import draft_manifest
 from sfumato.schema import Column, Kind, Role, Schema

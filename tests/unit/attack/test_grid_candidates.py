@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.attack import grid_candidates
-from sfumato.attack.candidates import MatchedColumn
-from sfumato.attack.grid_candidates import GridCandidates
-from sfumato.audit.cells import Containing
-from sfumato.audit.counting import Classes
+from sfumato.attack import candidates as grid_candidates
+from sfumato.attack.candidates import GridCandidates, MatchedColumn
+from sfumato.audit.reading.cells import Containing
+from sfumato.audit.reading.columns import Classes
 
 N_PLACES = 5
 

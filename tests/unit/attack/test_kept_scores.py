@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from sfumato.attack import inference
-from sfumato.attack.kept_scores import ScoresInMemory, best_in, key_of
+from sfumato.attack.inference import ScoresInMemory, best_in, key_of
 from sfumato.attack.risk import risk_of
 from sfumato.datasets.admissions import admissions
-from sfumato.learning.tree import TreeColumn
-from sfumato.mechanisms import build_mechanism
+from sfumato.learning.c45.tree import TreeColumn
+from sfumato.mechanisms.registry import build_mechanism
 
 COLUMN = TreeColumn(np.array([0, 1, 0], dtype=np.int32), 2)
 NUMERIC = TreeColumn(np.array([0, 1, 0], dtype=np.int32), 2, np.array([1.5, 2.5]))

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.attack.linkage import Linkage, generalized_columns, link
-from sfumato.attack.sweep import sweep
-from sfumato.audit import bit_rows
+from sfumato.attack.linkage import Linkage, generalized_columns, link, sweep
+from sfumato.audit.reading import cells as bit_rows
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, ManifestError, SchemaError
-from sfumato.recoding.tree import ErrorRiskTree
+from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table

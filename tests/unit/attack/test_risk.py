@@ -16,9 +16,9 @@ from sfumato.attack.risk import attacked_rows, risk_of
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import draft_manifest
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.publishing import publish
-from sfumato.reaudit import read_released
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import read_released
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binarize import binarize
 from sfumato.table.coding import Table

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from sfumato.audit.containment import _ones, _Patterns
+from sfumato.audit.levels.anonymity import _ones, _Patterns
 from sfumato.guarantees import Guarantee
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix

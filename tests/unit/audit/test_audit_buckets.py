@@ -7,15 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.audit.buckets import check_bucket_promise, check_buckets, measure_diversity, measure_size
-from sfumato.audit.columns import Columns
 from sfumato.audit.kinds import JUDGED
+from sfumato.audit.levels.buckets import check_bucket_promise, check_buckets, measure_diversity, measure_size
+from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import KAnonymity, guarantee_from_dict
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
-from sfumato.recoding.anatomy import Anatomy
-from sfumato.recoding.slicing import Slicer
+from sfumato.mechanisms.buckets.anatomy import Anatomy
+from sfumato.mechanisms.buckets.slicing import Slicer
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -9,12 +9,12 @@ import sfumato
 from sfumato.datasets.admissions import admissions
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import ManifestRefusedError
-from sfumato.recoding.anatomy import Anatomy
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.recoding.hierarchy import Hierarchy
-from sfumato.recoding.slicing import Slicer
+from sfumato.mechanisms.buckets.anatomy import Anatomy
+from sfumato.mechanisms.buckets.slicing import Slicer
+from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
+from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.schema import Column, Role, Schema
-from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.table.coding import Table
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sfumato.audit import audit_release
 from sfumato.audit.claims import ClaimedRecoding
-from sfumato.audit.rules import evaluate
+from sfumato.audit.reading.values import evaluate
 from sfumato.guarantees import Containment, KAnonymity
 from sfumato.schema import Kind, Role
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix

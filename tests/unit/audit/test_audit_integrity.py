@@ -4,10 +4,10 @@ import pytest
 
 import sfumato
 from sfumato.audit import audit_release
-from sfumato.audit.integrity import digest_of
+from sfumato.audit.evidence import digest_of
 from sfumato.guarantees import KAnonymity
 from sfumato.manifest import Manifest, manifest_digest
-from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.schema import Kind, Role, Schema
 from sfumato.table.coding import Table
 from unit.audit.audit_oracles import CANARY, binary_table, manifest_of, sealed, table_of

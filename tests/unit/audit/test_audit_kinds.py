@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from sfumato.audit.kinds import JUDGED, Judging, judge
-from sfumato.audit.levels import is_measurable
+from sfumato.audit.levels.registry import is_measurable
 from sfumato.guarantees import GUARANTEES, DifferentialPrivacy
 
 

@@ -8,8 +8,8 @@ import pytest
 from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
-from sfumato.reaudit import read_manifest
-from sfumato.table.write import write_table
+from sfumato.publishing.reaudit import read_manifest
+from sfumato.table.io.write import write_table
 
 PROJECT = """
 [data]

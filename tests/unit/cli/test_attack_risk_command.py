@@ -7,13 +7,13 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.cli.options import apply_roles
-from sfumato.contract import Release
 from sfumato.datasets.admissions import admissions
-from sfumato.reaudit import read_manifest, read_original, read_released
-from sfumato.report.measured import risk_left
+from sfumato.mechanisms.base import Release
+from sfumato.publishing.reaudit import read_manifest, read_original, read_released
+from sfumato.report.summarize import risk_left
 from sfumato.schema import Role
-from sfumato.table.read import ReadOptions
-from sfumato.table.write import write_table
+from sfumato.table.io.read import ReadOptions
+from sfumato.table.io.write import write_table
 
 NAMES = ["age", "sex", "insurance", "smoker", "diabetes", "discharge_diagnosis", "readmitted"]
 ROLES = ["--target", "readmitted", "--sensitive", "discharge_diagnosis", "--quasi-identifiers", ",".join(NAMES[:5])]

@@ -14,13 +14,13 @@ import time
 import pytest
 
 import sfumato
-from sfumato.cli import collaborate_options
+from sfumato.cli import collaborate as collaborate_options
 from sfumato.cli.main import run
-from sfumato.collaboration.config import load_party_config
-from sfumato.collaboration.schema_file import read_shared_schema
-from sfumato.reaudit import audit_published
-from sfumato.table.write import write_table
-from unit.collaboration.groups import NAMES, Group, Nursery, small_table
+from sfumato.collaborate.config import load_party_config
+from sfumato.collaborate.shared_schema import read_shared_schema
+from sfumato.publishing.reaudit import audit_published
+from sfumato.table.io.write import write_table
+from unit.collaborate.groups import NAMES, Group, Nursery, small_table
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ class TestSchema:
         def connect(*_, **__):
             pytest.fail("connected")
 
-        monkeypatch.setattr("sfumato.collaboration.schema_session.joined", connect)
+        monkeypatch.setattr("sfumato.collaborate.schema_session.joined", connect)
         group = Group(folder)
 
         assert run(self.command(group, "ann")) == 2
@@ -598,7 +598,7 @@ def test_help_and_the_way_to_an_agreement_import_little():
 import sys
 import sfumato.cli.collaborate
 assert not {{"numpy", "cryptography", "tno"}} & set(sys.modules)
-import sfumato.collaboration.party, sfumato.collaboration.schema_file, sfumato.table.read
+import sfumato.collaborate.session.party, sfumato.collaborate.shared_schema, sfumato.table.io.read
 assert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)
 """
 

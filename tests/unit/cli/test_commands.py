@@ -8,8 +8,8 @@ import pytest
 
 from sfumato.cli.main import COMMANDS, run
 from sfumato.datasets.admissions import admissions
-from sfumato.reaudit import audit_published
-from sfumato.table.write import write_table
+from sfumato.publishing.reaudit import audit_published
+from sfumato.table.io.write import write_table
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,7 @@ def test_demo_makes_an_audited_release(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     # With all of its 5,000 rows the demo is run in tests/web/test_opening.py.
-    monkeypatch.setattr("sfumato.describing_project.admissions", lambda: admissions(n_rows=500))
+    monkeypatch.setattr("sfumato.project.describe.admissions", lambda: admissions(n_rows=500))
 
     assert run(["demo"]) == 0
     assert run(["demo", "-k", "10", "--quick"]) == 0
@@ -241,7 +241,7 @@ def test_an_unknown_error_is_called_a_bug_and_shows_no_text(folder, capsys, monk
     def explode(*_, **__):
         raise RuntimeError("CANARY-7f3a")
 
-    monkeypatch.setattr("sfumato.table.read.read_table", explode)
+    monkeypatch.setattr("sfumato.table.io.read.read_table", explode)
 
     assert run(["audit", "admissions.csv"]) == 1
     shown = capsys.readouterr()

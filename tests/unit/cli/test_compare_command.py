@@ -13,7 +13,7 @@ import pytest
 from sfumato.cli import compare as command_module
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
-from sfumato.table.write import write_table
+from sfumato.table.io.write import write_table
 
 NAMES = ["age", "sex", "insurance", "discharge_diagnosis", "readmitted"]
 PROJECT = """

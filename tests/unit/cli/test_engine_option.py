@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.main import run
-from sfumato.cluster.master import Master
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError
-from sfumato.table.write import write_table
+from sfumato.rows.spark.master import Master
+from sfumato.table.io.write import write_table
 
 URL = "spark://127.0.0.1:1"
 RECODING = ["-m", "global-recoding", "--identifiers=patient_id"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sfumato.cli.main import run
-from sfumato.recoding.hierarchy_files import read_hierarchy
+from sfumato.mechanisms.hierarchies.files import read_hierarchy
 
 STAYS = """age,postcode,day,size,job,ill
 17,02139,2024-01-05,small,nurse,yes

@@ -9,8 +9,8 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
-from sfumato.table import distinct
-from sfumato.table.write import write_table
+from sfumato.rows import out_of_core as distinct
+from sfumato.table.io.write import write_table
 
 MEMORY = ["--memory", "300MB"]
 RECODING = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0.05"]
@@ -113,7 +113,7 @@ def test_what_cannot_be_done_is_refused(name, arguments, code, words, capsys):
 
 def test_a_column_with_too_many_values_needs_a_role(name, capsys):
     """Its role is not guessed from a part of its values."""
-    with patch.object(distinct, "_FEWEST_PENDING", 100), patch("sfumato.table.large._BYTES_A_VALUE", 10**6):
+    with patch.object(distinct, "_FEWEST_PENDING_VALUES", 100), patch("sfumato.rows.out_of_core._BYTES_A_VALUE", 10**6):
         assert run(["release", name, *RECODING, *MEMORY, "-o", "out.csv"]) == 3
 
     assert "'patient_id': has too many distinct values" in capsys.readouterr().err

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from sfumato.cli.main import run
+from sfumato.displays.base import rendered
 from sfumato.displays.breach_plane import BreachPlaneDisplay
-from sfumato.displays.files import rendered
 from unit.displays.breach_planes import TWO, manifest_of
 
 

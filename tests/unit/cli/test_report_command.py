@@ -11,8 +11,8 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
-from sfumato.reaudit import read_manifest
-from sfumato.table.write import write_table
+from sfumato.publishing.reaudit import read_manifest
+from sfumato.table.io.write import write_table
 
 NAMES = ["name", "age", "sex", "insurance", "smoker", "diabetes", "discharge_diagnosis", "readmitted"]
 ROLES = [

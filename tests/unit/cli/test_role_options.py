@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.audit.columns import Columns
+from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import has_all_roles
 from sfumato.schema import Column, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix

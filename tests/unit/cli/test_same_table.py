@@ -15,11 +15,11 @@ import xlsxwriter
 
 from sfumato.cli.main import run
 from sfumato.cli.options import apply_roles
-from sfumato.describing_project import describe_to_project
-from sfumato.project import load_project
+from sfumato.project.describe import describe_to_project
+from sfumato.project.file import load_project
+from sfumato.rows.out_of_core import open_large
 from sfumato.table.coding import Table
-from sfumato.table.large import open_large
-from sfumato.table.read import ReadOptions, read_table
+from sfumato.table.io.read import ReadOptions, read_table
 
 N = 60
 MONDAY = datetime.date(2024, 1, 1)

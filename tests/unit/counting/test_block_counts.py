@@ -17,10 +17,10 @@ from sfumato.counting.blocks import count_blocks
 from sfumato.counting.cells import cell_table
 from sfumato.counting.contingency import contingency
 from sfumato.errors import ColumnNotFoundError, InputError
-from sfumato.recoding.hierarchy_automatic import hierarchy_for
-from sfumato.table import parquet
-from sfumato.table.large import open_large
-from sfumato.table.read import read_table
+from sfumato.mechanisms.hierarchies.automatic import hierarchy_for
+from sfumato.rows.out_of_core import open_large
+from sfumato.table.io import parquet
+from sfumato.table.io.read import read_table
 
 NAMES = ("a", "b", "c")
 

@@ -4,12 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.counting.classes import (
-    ClassValueCounts,
-    class_size_counts,
-    class_value_counts,
-    equivalence_classes,
-)
+from sfumato.counting.classes import ClassValueCounts, class_size_counts, class_value_counts, equivalence_classes
 from sfumato.counting.contingency import contingencies, contingency
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table

@@ -8,13 +8,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.counting.bitsets import distinct_rows, ones_by_class, ones_of_each
-from sfumato.counting.projected_rows import ProjectedRows
+from sfumato.counting.bitsets import ProjectedRows, distinct_rows, ones_by_class, ones_of_each
 from sfumato.measures.containment import containment_level
-from sfumato.selection.feasibility import Lattice
-from sfumato.selection.rating import PatternCounts
-from sfumato.selection.reduction import Reduced, reduce_table
-from sfumato.selection.transactions import Transactions
+from sfumato.mechanisms.containment.exact import PatternCounts
+from sfumato.mechanisms.containment.feasibility import Lattice, Reduced, reduce_table
+from sfumato.mechanisms.containment.itemsets import Transactions
 
 
 def distinct_by_looking_rows_up(rows):

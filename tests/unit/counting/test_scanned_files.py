@@ -9,7 +9,7 @@ import pytest
 from sfumato.counting.cells import cell_table
 from sfumato.counting.engine import Engine, default_engine
 from sfumato.errors import ColumnNotFoundError, InputError, SchemaError
-from sfumato.table.read import read_table
+from sfumato.table.io.read import read_table
 
 CANARY = "canary-4711"
 

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 
 from sfumato.datasets.admissions import admissions
-from sfumato.displays.base import display_of_manifest
+from sfumato.displays.base import WHITE, display_of_manifest
 from sfumato.displays.information_gain import InformationGainDisplay
 from sfumato.displays.lattice import LatticeDisplay
-from sfumato.displays.palette import WHITE
 from sfumato.displays.tradeoff import TradeoffDisplay
 from sfumato.errors import InvalidParameterError, ManifestError
-from sfumato.recoding.gain import GainRecoder
-from sfumato.recoding.global_recoding import GlobalRecoder
+from sfumato.mechanisms.lattice.gain import GainRecoder
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 
 COLUMNS = ["age", "sex", "postcode_area", "insurance", "readmitted"]
 
@@ -190,8 +189,8 @@ def test_an_agreement_is_shown_with_the_privacy_score_that_counted():
 
 
 def test_an_agreement_of_parties_is_one(table):
-    scores = pytest.importorskip("sfumato.collaboration.scores")
-    agreement = pytest.importorskip("sfumato.collaboration.agreement")
+    scores = pytest.importorskip("sfumato.collaborate.scores")
+    agreement = pytest.importorskip("sfumato.collaborate.session.agreement")
     totals = {"sex": np.array([[5, 1], [1, 5]]), "flat": np.array([[4, 4], [2, 2]])}
     scored = scores.score_features(totals, None, scores.EVEN)
 

@@ -8,7 +8,7 @@ from sfumato.displays import base
 from sfumato.displays.base import display_of_manifest, registered_displays
 from sfumato.displays.breach_plane import BreachPlaneDisplay
 from sfumato.errors import InvalidParameterError, ManifestError
-from sfumato.mechanisms import registered_mechanisms
+from sfumato.mechanisms.registry import registered_mechanisms
 from unit.displays.breach_planes import TWO, manifest_of
 
 

@@ -16,10 +16,10 @@ from sfumato.displays.base import new_axes
 from sfumato.displays.breach_plane import BreachPlaneDisplay, has_candidates
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.manifest import Manifest, in_three_digits
+from sfumato.mechanisms.breach.search import AcceptanceRule, CandidateSearch
+from sfumato.mechanisms.breach.selector import BreachAwareSelector
+from sfumato.mechanisms.breach.subset_evaluation import Candidate
 from sfumato.schema import Kind, Role
-from sfumato.selection.breach import AcceptanceRule, CandidateSearch
-from sfumato.selection.breach_selector import BreachAwareSelector
-from sfumato.selection.judging import Candidate
 from unit.audit.audit_oracles import table_of
 from unit.displays.breach_planes import BREACH, PERFORMANCE, TWO, entry, is_beaten, manifest_of, pima_plane, plane_of
 

@@ -7,9 +7,9 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from sfumato.displays.bars import LONGEST_NAME, MOST_ROWS, shortened
+from sfumato.displays.base import rendered
 from sfumato.displays.class_sizes import ClassSizeDisplay
-from sfumato.displays.files import rendered
+from sfumato.displays.drawing import LONGEST_NAME, MOST_ROWS, shortened
 from sfumato.displays.frontier import FrontierDisplay
 from sfumato.displays.information_gain import InformationGainDisplay
 from sfumato.displays.lattice import LatticeDisplay

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from sfumato.displays.files import FORMATS, picture_format_of, rendered, save
+from sfumato.displays.base import FORMATS, picture_format_of, rendered, save
 from sfumato.errors import InvalidParameterError, OutputError
 from unit.displays.breach_planes import pima_plane, plane_of
 
@@ -108,7 +108,7 @@ def test_pyplot_is_never_loaded(tmp_path):
     code = f"""
 import sys
 from sfumato.displays.breach_plane import BreachPlaneDisplay
-from sfumato.displays.files import save
+from sfumato.displays.base import save
 assert "matplotlib" not in sys.modules
 plane = BreachPlaneDisplay((0.7,), (0.0,), (3,), (True,), 0.7)
 for name in ("svg", "png", "pdf"):

@@ -11,11 +11,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.text import Annotation, Text
 
-from sfumato.displays.frontier import FrontierDisplay
-from sfumato.displays.frontier_drawing import CHOICE
-from sfumato.displays.palette import WHITE
+from sfumato.displays.base import WHITE
+from sfumato.displays.frontier import CHOICE, FrontierDisplay
 from sfumato.errors import InvalidParameterError
-from sfumato.mechanisms import registered_mechanisms
+from sfumato.mechanisms.registry import registered_mechanisms
 
 NAMES = ("anatomy", "mondrian", "slicing")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from sfumato.displays.base import HEIGHT, WIDTH, new_axes
-from sfumato.displays.label_places import FreePlaces, in_points, size_in_points, text_size
+from sfumato.displays.drawing import FreePlaces, in_points, size_in_points, text_size
 
 LENGTHS = st.floats(1, 40)
 PLACES = st.tuples(st.floats(0, 200), st.floats(0, 100))

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from sfumato.displays.palette import GREY, SERIES, TINT, VERMILION, WHITE
+from sfumato.displays.base import GREY, SERIES, TINT, VERMILION, WHITE
 
 
 def luminance(color):

@@ -13,7 +13,7 @@ from sfumato.displays.class_sizes import ClassSizeDisplay
 from sfumato.displays.risk import RiskCurve, RiskDisplay
 from sfumato.displays.roc import RocDisplay, RocLine
 from sfumato.errors import InvalidParameterError
-from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.schema import Role
 
 RANGES = ((1, 1), (2, 4), (5, 9), (10, 19), (20, 49), (50, 10**9))

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from sfumato.datasets.admissions import admissions
 from sfumato.displays.tree import MOST_LEVELS, TreeDisplay
 from sfumato.errors import InvalidParameterError
-from sfumato.learning.tree import Tree
-from sfumato.recoding.axes import Axis
-from sfumato.recoding.tree import ErrorRiskTree
+from sfumato.learning.c45.tree import Tree
+from sfumato.mechanisms.axes import Axis
+from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 
 NONE = np.nan
 # Figure 1 of the paper: Gender, then Marital on both sides, then Age at 65; k = 3 prunes below nodes 2 and 6.

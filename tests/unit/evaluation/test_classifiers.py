@@ -16,7 +16,7 @@ from sfumato.evaluation.classifiers import (
     Intervals,
     checked_classifiers,
 )
-from sfumato.evaluation.held_out import held_out_fold
+from sfumato.evaluation.scores import held_out_fold
 
 
 def learnable(n_rows=400, seed=0):

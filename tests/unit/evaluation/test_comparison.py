@@ -18,16 +18,14 @@ from hypothesis import strategies as st
 
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import AuditFailedError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.evaluation import compare as processes
 from sfumato.evaluation import points as points_module
-from sfumato.evaluation import processes
-from sfumato.evaluation.asked import AskedGuarantee
-from sfumato.evaluation.compare import compare
+from sfumato.evaluation.compare import RunFolder, compare
 from sfumato.evaluation.comparison import Comparison, short_guarantees
-from sfumato.evaluation.grid import ORIGINAL, Grid, Point
-from sfumato.evaluation.points import Measuring, Status, measure_point, unmeasured
-from sfumato.evaluation.run_folder import RunFolder
+from sfumato.evaluation.points import ORIGINAL, Grid, Measuring, Point, Status, measure_point, unmeasured
+from sfumato.evaluation.requested_guarantees import AskedGuarantee
+from sfumato.mechanisms.breach.tradeoff import EvaluationWeights
 from sfumato.schema import Column, Role, Schema
-from sfumato.selection.tradeoff import EvaluationWeights
 from sfumato.table.coding import Table
 from waiting import until
 

@@ -11,15 +11,15 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato import contract
-from sfumato.contract import Compared, MechanismInfo, combinations
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.evaluation import grid as grid_module
-from sfumato.evaluation.asked import AskedGuarantee
-from sfumato.evaluation.grid import MOST_POINTS, Point, grid_for
-from sfumato.mechanisms import registered_mechanisms
-from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.evaluation import points as grid_module
+from sfumato.evaluation.points import MOST_POINTS, Point, grid_for
+from sfumato.evaluation.requested_guarantees import AskedGuarantee
+from sfumato.mechanisms import base as contract
+from sfumato.mechanisms.base import Compared, MechanismInfo, combinations
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table

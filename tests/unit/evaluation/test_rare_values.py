@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.evaluation.encoding import GeneralizedEncoder
-from sfumato.evaluation.rare_values import MOST_VALUES, without_rare_values
+from sfumato.evaluation.scores import MOST_VALUES, without_rare_values
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
 from sfumato.table.generalized import read_cell, write_set

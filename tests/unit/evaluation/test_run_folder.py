@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OutputError
-from sfumato.evaluation import run_folder
-from sfumato.evaluation.grid import Point
-from sfumato.evaluation.points import Measuring, Status, unmeasured
-from sfumato.evaluation.run_folder import RunFolder, table_fingerprint
+from sfumato.evaluation import compare as run_folder
+from sfumato.evaluation.compare import RunFolder, table_fingerprint
+from sfumato.evaluation.points import Measuring, Point, Status, unmeasured
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
-from sfumato.table.read import read_table
+from sfumato.table.io.read import read_table
 
 POINT = Point("mondrian", {"k": 5})
 CELLS = {"age": ["30", "40", "40"], "y": ["a", "b", "a"]}

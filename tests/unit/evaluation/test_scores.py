@@ -15,16 +15,22 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sfumato.contract import Release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.classifiers import CLASSIFIERS
-from sfumato.evaluation.held_out import MOST_POINTS, HeldOutFold, estimate, held_out_fold, pooled_curve
-from sfumato.evaluation.rare_values import MOST_VALUES
-from sfumato.evaluation.scores import evaluate
+from sfumato.evaluation.scores import (
+    MOST_POINTS,
+    MOST_VALUES,
+    HeldOutFold,
+    estimate,
+    evaluate,
+    held_out_fold,
+    pooled_curve,
+)
 from sfumato.manifest import draft_manifest
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.mechanisms.base import Release
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binarize import binarize
 from sfumato.table.coding import Table

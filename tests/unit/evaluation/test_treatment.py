@@ -8,19 +8,18 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from sfumato.contract import Release
 from sfumato.errors import PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.encoding import GeneralizedEncoder, cells_of_release
-from sfumato.evaluation.folds import rows_of
-from sfumato.evaluation.treatment import treated
+from sfumato.evaluation.treatment import rows_of, treated
 from sfumato.manifest import draft_manifest
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.recoding.anatomy import Anatomy
-from sfumato.recoding.global_recoding import GlobalRecoder
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.recoding.slicing import Slicer
+from sfumato.mechanisms.base import Release
+from sfumato.mechanisms.buckets.anatomy import Anatomy
+from sfumato.mechanisms.buckets.slicing import Slicer
+from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.schema import Column, Kind, Role, Schema
-from sfumato.selection.containment import GreedyContainmentSelector
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation.encoding import GeneralizedEncoder
 from sfumato.evaluation.utility import cross_validated_utility
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.recoding.tree import ErrorRiskTree
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

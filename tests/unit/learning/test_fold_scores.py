@@ -20,13 +20,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from sfumato.errors import InvalidParameterError
-from sfumato.learning.c45 import C45Classifier
-from sfumato.learning.classifier_scores import ClassifierScores, feature_matrix
-from sfumato.learning.columns import numeric_column, tree_columns
-from sfumato.learning.fold_scores import StrongestScores, folds
-from sfumato.learning.performance import HeldOut
-from sfumato.learning.tree import TreeColumn
-from sfumato.learning.tree_scores import TreeScores
+from sfumato.learning.c45.estimators import C45Classifier
+from sfumato.learning.c45.tree import TreeColumn, numeric_column, tree_columns
+from sfumato.learning.fold_scores import HeldOut, StrongestScores, folds
+from sfumato.learning.trained_scores import ClassifierScores, TreeScores, feature_matrix
 
 
 def all_sets(n_columns):
@@ -203,8 +200,8 @@ def test_no_column_predicts_the_majority_class():
 
 INTERRUPTED = """
 import numpy as np
-from sfumato.learning.tree import TreeColumn
-from sfumato.learning.tree_scores import TreeScores
+from sfumato.learning.c45.tree import TreeColumn
+from sfumato.learning.trained_scores import TreeScores
 if __name__ == "__main__":
     rng = np.random.default_rng(0)
     n_rows = 30_000

@@ -12,11 +12,10 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from sfumato.errors import InvalidParameterError
-from sfumato.learning.columns import numeric_column, tree_columns
+from sfumato.learning.c45.tree import TreeColumn, numeric_column, tree_columns
 from sfumato.learning.discretization import description_length_cuts
 from sfumato.learning.fold_scores import folds
 from sfumato.learning.naive_bayes import NaiveBayesScores
-from sfumato.learning.tree import TreeColumn
 
 
 def all_sets(n_columns):

@@ -5,8 +5,8 @@ from functools import cache
 import pyarrow as pa
 
 from sfumato.datasets.admissions import admissions
-from sfumato.mechanisms import build_mechanism
-from sfumato.publishing import make_release
+from sfumato.mechanisms.registry import build_mechanism
+from sfumato.publishing.publish import make_release
 from sfumato.report.summarize import summarize
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table

@@ -5,8 +5,8 @@ import warnings
 
 import pytest
 
-from sfumato.publishing import make_release
-from sfumato.recoding.mondrian_mechanism import Mondrian
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.publishing.publish import make_release
 from sfumato.report.render import report_html
 from sfumato.report.summarize import summarize
 from unit.report.releases import hostile_table, made, summary_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato.report.columns import column_changes
+from sfumato.report.summarize import column_changes
 from unit.report.releases import NAMES, made, stays
 
 

@@ -7,12 +7,11 @@ import pyarrow as pa
 import pytest
 
 from sfumato.cli.summary import show_release
-from sfumato.mechanisms import registered_mechanisms
-from sfumato.publishing import make_release
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.report.external import for_others
-from sfumato.report.gaps import MOST_NAMED, not_promised
-from sfumato.report.render import report_html
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import registered_mechanisms
+from sfumato.publishing.publish import make_release
+from sfumato.report.not_covered import MOST_NAMED, not_promised
+from sfumato.report.render import for_others, report_html
 from sfumato.report.summarize import summarize
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table

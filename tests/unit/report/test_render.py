@@ -6,13 +6,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from sfumato.displays.files import rendered
-from sfumato.mechanisms import registered_mechanisms
-from sfumato.publishing import make_release
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.report.external import for_others
+from sfumato.displays.base import rendered
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import registered_mechanisms
+from sfumato.publishing.publish import make_release
 from sfumato.report.pictures import inline_svg, pictures_of
-from sfumato.report.render import report_html
+from sfumato.report.render import for_others, report_html
 from sfumato.report.summarize import summarize
 from unit.report.releases import hostile_table, made, stays, summary_of
 

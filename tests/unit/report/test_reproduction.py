@@ -8,14 +8,14 @@ import pytest
 from sfumato.cli.main import run
 from sfumato.cli.options import apply_roles
 from sfumato.datasets.admissions import admissions
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.project import load_project
-from sfumato.publishing import make_release, publish
-from sfumato.reaudit import read_manifest
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.project.file import load_project
+from sfumato.publishing.publish import make_release, publish
+from sfumato.publishing.reaudit import read_manifest
 from sfumato.report.reproduction import Asked, command_for, mechanism_of, settings_of
 from sfumato.schema import Role
-from sfumato.table.read import read_table
-from sfumato.table.write import write_table
+from sfumato.table.io.read import read_table
+from sfumato.table.io.write import write_table
 from shell_lines import run_line
 from unit.report.releases import NAMES, PARAMETERS, made, stays
 

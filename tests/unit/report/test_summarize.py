@@ -7,10 +7,10 @@ import pytest
 from sfumato.attack.risk import risk_of
 from sfumato.errors import AuditFailedError
 from sfumato.evaluation.scores import evaluate
-from sfumato.mechanisms import build_mechanism, registered_mechanisms
-from sfumato.publishing import make_release
-from sfumato.recoding.mondrian_mechanism import Mondrian
-from sfumato.report.external import for_others
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.publishing.publish import make_release
+from sfumato.report.render import for_others
 from sfumato.report.summarize import summarize
 from unit.report.releases import made, stays, summary_of
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sfumato.guarantees import GUARANTEES, ONE_ROW_CHANGED
-from sfumato.report.words import guarantee_in_words, share_in_words
+from sfumato.report.guarantee_texts import guarantee_in_words, share_in_words
 
 AGE = ["age"]
 SAMPLES = {

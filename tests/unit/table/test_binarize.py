@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit.claims import ClaimedRecoding
-from sfumato.audit.rules import evaluate as evaluate_in_audit
+from sfumato.audit.reading.values import evaluate as evaluate_in_audit
 from sfumato.datasets.public import load_adult
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
-from sfumato.table.binarize import BinarizePlan, binarize
+from sfumato.table.binarize import BinarizePlan, binarize, quantile_cuts, shortest_decimal
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
-from sfumato.table.quantiles import quantile_cuts, shortest_decimal
 from unit.table.call_counts import n_calls
 
 TARGET = Column("ill", Role.TARGET)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.audit.cells import _parse
+from sfumato.audit.reading.cells import _parse
 from sfumato.table.generalized import GeneralizedCell, read_cell, write_range, write_set, write_value
 
 values = st.text(alphabet=r"ab ,|{}[]\*N0", max_size=6)

@@ -15,8 +15,8 @@ import xlsxwriter
 from sfumato.errors import InputError
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
-from sfumato.table.mixed import MixedColumn, mixed_columns
-from sfumato.table.read import ReadOptions, read_table
+from sfumato.table.io.read import ReadOptions, read_table
+from sfumato.table.kinds import MixedColumn, mixed_columns
 
 NUMBERS = [str(i) for i in range(40)]
 

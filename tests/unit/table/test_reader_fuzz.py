@@ -16,8 +16,8 @@ from sfumato.errors import SfumatoError
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
-from sfumato.table.read import ReadOptions, read_table
-from sfumato.table.write import write_table
+from sfumato.table.io.read import ReadOptions, read_table
+from sfumato.table.io.write import write_table
 
 CANARY = "CANARY-7f3a"
 N_MUTANTS = 100  # make soak reads thousands

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sfumato.datasets.admissions import admissions
-from sfumato.table.write import write_table
+from sfumato.table.io.write import write_table
 from web.browser.walking import (
     STEPS,
     check_reload,

@@ -13,14 +13,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.collaboration.transcript import Entry, Round, SessionWatch
+from sfumato.collaborate.session.transcript import Entry, Round, SessionWatch
 from sfumato.errors import CollaborationError, InputError, InvalidParameterError
 from sfumato.schema import Role
-from sfumato.web.jobs import Tell
+from sfumato.web.jobs.jobs import Tell
 
 if TYPE_CHECKING:
     from sfumato.table.coding import Table
-    from sfumato.table.read import ReadOptions
+    from sfumato.table.io.read import ReadOptions
 
 PARTIES_NAME, ROUNDS_NAME, TRANSCRIPT_NAME = "parties.jsonl", "rounds.jsonl", "transcript.jsonl"
 _QUARTERS = 4
@@ -48,7 +48,7 @@ def take_part(
     config : str
         This party's file.
     plan : mapping
-        Settings of :class:`~sfumato.collaboration.plan.Plan`; ``min_privacy_gain`` at least.
+        Settings of :class:`~sfumato.collaborate.plan.Plan`; ``min_privacy_gain`` at least.
     project, data : str or None
         This party's rows: those of a project file, or else of a file by itself.
     schema, output : str
@@ -61,14 +61,14 @@ def take_part(
     Returns
     -------
     dict
-        :meth:`~sfumato.collaboration.party.PartyResult.to_dict`, and the name of this party as ``me``.
+        :meth:`~sfumato.collaborate.session.party.PartyResult.to_dict`, and the name of this party as ``me``.
     """
-    from sfumato.collaboration.config import load_party_config
-    from sfumato.collaboration.joining import in_shared_roles
-    from sfumato.collaboration.party import take_part as run_session
-    from sfumato.collaboration.plan import Plan
-    from sfumato.collaboration.schema_file import read_shared_schema
-    from sfumato.collaboration.transcript import Transcript
+    from sfumato.collaborate.config import load_party_config
+    from sfumato.collaborate.plan import Plan
+    from sfumato.collaborate.session.joining import in_shared_roles
+    from sfumato.collaborate.session.party import take_part as run_session
+    from sfumato.collaborate.session.transcript import Transcript
+    from sfumato.collaborate.shared_schema import read_shared_schema
 
     own = load_party_config(_path(config))
     schema_file = _path(schema) if schema else own.schema
@@ -116,13 +116,13 @@ def simulate(
     Returns
     -------
     dict
-        :meth:`~sfumato.collaboration.simulation.SimulationResult.to_dict`, and the first party's name as ``me``.
+        :meth:`~sfumato.collaborate.simulate.simulation.SimulationResult.to_dict`, and the first party's name as ``me``.
     """
-    from sfumato.collaboration.plan import Plan
-    from sfumato.collaboration.schema_session import check_columns
-    from sfumato.collaboration.shared_schema import SharedSchema
-    from sfumato.collaboration.simulation import simulate as run_simulation
-    from sfumato.collaboration.simulation import split_rows
+    from sfumato.collaborate.plan import Plan
+    from sfumato.collaborate.schema_session import check_columns
+    from sfumato.collaborate.shared_schema import SharedSchema
+    from sfumato.collaborate.simulate.simulation import simulate as run_simulation
+    from sfumato.collaborate.simulate.simulation import split_rows
 
     tell.progress(0, 0, "reading the table")
     table, options = _read(project, None)
@@ -148,8 +148,8 @@ def simulate(
 
 def propose_cuts(folder: Path, tell: Tell, *, project: str) -> dict[str, str]:
     """Give cut points near the quartiles of every numeric feature that needs some, a line for each."""
-    from sfumato.collaboration.schema_session import FEW_VALUES, numbers_as_categories
-    from sfumato.table.quantiles import quantile_cuts
+    from sfumato.collaborate.schema_session import FEW_VALUES, numbers_as_categories
+    from sfumato.table.binarize import quantile_cuts
 
     table, _ = _read(project, None)
     lines = []
@@ -206,9 +206,9 @@ def _recorded(folder: Path, tell: Tell, parties: Sequence[str], me: str) -> Iter
 
 
 def _read(project: str | None, data: str | None) -> tuple[Table, ReadOptions]:
-    from sfumato.collaboration.joining import plain_table
-    from sfumato.project import load_project
-    from sfumato.table.read import ReadOptions, read_table
+    from sfumato.collaborate.session.joining import plain_table
+    from sfumato.project.file import load_project
+    from sfumato.table.io.read import ReadOptions, read_table
 
     if data:
         return plain_table(read_table(_path(data))), ReadOptions()

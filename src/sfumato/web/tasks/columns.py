@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
-from sfumato.project import Project, load_project
-from sfumato.project_edit import ProjectChanges, edit_project
+from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.file import Project, load_project
 from sfumato.schema import Column, Kind, Role
 
 if TYPE_CHECKING:
-    from sfumato.web.job_process import Tell
+    from sfumato.web.jobs.process import Tell
 
 _Choice = TypeVar("_Choice", Role, Kind)
 

@@ -9,21 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.atomic import write_atomically
-from sfumato.contract import Progress
-from sfumato.evaluation.asked import AskedGuarantee
 from sfumato.evaluation.compare import RUN_FOLDER
 from sfumato.evaluation.compare import compare as compare_mechanisms
-from sfumato.evaluation.comparison import Comparison
-from sfumato.evaluation.grid import Point, grid_for
-from sfumato.evaluation.points import QUICK_CLASSIFIERS, Measuring
-from sfumato.evaluation.ranking import RankedPoint
-from sfumato.project import DEFAULT_MECHANISM, load_project
-from sfumato.project_edit import ProjectChanges, edit_project
-from sfumato.selection.tradeoff import EvaluationWeights
+from sfumato.evaluation.comparison import Comparison, RankedPoint
+from sfumato.evaluation.points import QUICK_CLASSIFIERS, Measuring, Point, grid_for
+from sfumato.evaluation.requested_guarantees import AskedGuarantee
+from sfumato.mechanisms.breach.tradeoff import EvaluationWeights
+from sfumato.progress import Progress
+from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.file import DEFAULT_MECHANISM, load_project
 from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, noted
 
 if TYPE_CHECKING:
-    from sfumato.web.jobs import Tell
+    from sfumato.web.jobs.jobs import Tell
 
 STORED_NAME = "comparison.json"
 """File in the job's folder with everything that another ranking needs."""

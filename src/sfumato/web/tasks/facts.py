@@ -19,7 +19,7 @@ from sfumato.schema import Kind
 from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.describe import ColumnGuess
+from sfumato.table.roles import ColumnGuess
 
 Counts = NDArray[np.int64]
 Histogram = dict[str, list[Any]]
@@ -41,7 +41,7 @@ def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> 
     ----------
     table : Table or BinaryTable
     guesses : sequence of ColumnGuess
-        Of columns of the table, as :func:`sfumato.table.describe.describe_columns` makes them. Columns without a guess
+        Of columns of the table, as :func:`sfumato.table.roles.describe_columns` makes them. Columns without a guess
         are left out.
     """
     ones = dict(zip(table.feature_names, _ones(table), strict=True)) if isinstance(table, BinaryTable) else {}

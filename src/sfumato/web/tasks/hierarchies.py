@@ -17,17 +17,17 @@ import numpy as np
 
 from sfumato.atomic import explained_writing, write_atomically
 from sfumato.errors import InputError, SchemaError, SfumatoError
-from sfumato.project import Project, load_project
-from sfumato.project_edit import ProjectChanges, edit_project
-from sfumato.recoding.hierarchy import Hierarchy
-from sfumato.recoding.hierarchy_files import faults_of_file, hierarchy_text, read_hierarchy
-from sfumato.recoding.hierarchy_requests import build_hierarchy, cover_column
+from sfumato.mechanisms.hierarchies.automatic import build_hierarchy, cover_column
+from sfumato.mechanisms.hierarchies.files import faults_of_file, hierarchy_text, read_hierarchy
+from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.file import Project, load_project
 from sfumato.schema import Column
 from sfumato.table.coding import Table
 from sfumato.web.tasks.columns import column_of, hierarchy_files
 
 if TYPE_CHECKING:
-    from sfumato.web.job_process import Tell
+    from sfumato.web.jobs.process import Tell
 
 FOLDER = "hierarchies"
 """Folder beside the project file, for hierarchies that the page writes."""

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.describing_project import DEMO_DATA, describe_to_project, write_demo
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.manifest import AnyTable
-from sfumato.project import Project, load_project
+from sfumato.project.describe import DEMO_DATA, describe_to_project, write_demo
+from sfumato.project.file import Project, load_project
 from sfumato.schema import DEFAULT_MISSING_TOKENS, PROJECT_NAME
 from sfumato.table.binary import BinaryTable
-from sfumato.table.bytes import open_stored
-from sfumato.table.describe import ColumnGuess, describe_columns
-from sfumato.table.read import ReadOptions
+from sfumato.table.io.bytes import open_stored
+from sfumato.table.io.read import ReadOptions
+from sfumato.table.roles import ColumnGuess, describe_columns
 from sfumato.web.inputs import DATA, Input, note
 from sfumato.web.tasks.facts import column_facts
 
 if TYPE_CHECKING:
-    from sfumato.web.job_process import Tell
+    from sfumato.web.jobs.process import Tell
 
 _N_STEPS = 3
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.web.jobs import Tell
+from sfumato.web.jobs.jobs import Tell
 from sfumato.web.sessions import MOST_ROWS
 
 _Kinds = dict[str, type | tuple[type, ...]]

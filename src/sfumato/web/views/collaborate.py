@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from sfumato.errors import InputError
 from sfumato.web.confinement import checked_path
-from sfumato.web.jobs import Job, TaskError
+from sfumato.web.jobs.jobs import Job, TaskError
 from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response, redirect
 from sfumato.web.sessions import known_of
 from sfumato.web.state import Page

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from sfumato.web.charts import frontier_spec
 from sfumato.web.inputs import changed_since
-from sfumato.web.jobs import Job, TaskError
+from sfumato.web.jobs.jobs import Job, TaskError
 from sfumato.web.made_release import made_release
 from sfumato.web.rendering import is_htmx, page_of, page_response, part_response, problem_response, redirect
 from sfumato.web.state import Page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -10,7 +11,7 @@ from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from sfumato.web.charts import roc_spec
@@ -184,3 +185,25 @@ ROUTES = [
     Route("/utility/roc.json", roc_chart),
     Route("/risk", risk),
 ]
+
+
+# Pictures that a job has left in its folder.
+
+
+PURPOSES = frozenset({"compare", "release"})
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+
+
+async def picture(request: Request) -> Response:
+    """Send one picture of the latest job of a purpose."""
+    purpose, name = request.path_params["purpose"], request.path_params["name"]
+    job = page_of(request).job(purpose) if purpose in PURPOSES else None
+    if job is None or job.status != "done" or not _NAME.fullmatch(name):
+        raise HTTPException(404)
+    path = job.folder / f"{name}.svg"
+    if path.is_symlink() or not path.is_file():
+        raise HTTPException(404)
+    return FileResponse(path, media_type="image/svg+xml")
+
+
+PICTURE_ROUTES = [Route("/pictures/{purpose}/{name}.svg", picture)]

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from sfumato.web.jobs import TaskError
+from sfumato.web.jobs.jobs import TaskError
 from sfumato.web.made_release import PURPOSE, MadeRelease, made_release, missing_response
 from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, redirect
 from sfumato.web.state import Page

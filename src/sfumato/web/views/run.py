@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sfumato.web.jobs import Job
+from sfumato.web.jobs.jobs import Job
 from sfumato.web.rendering import page_of, page_response, part_response, redirect, step_facts
 from sfumato.web.state import Page
 

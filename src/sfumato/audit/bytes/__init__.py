@@ -1,0 +1,1 @@
+"""Every byte of a released file is accounted for, format by format; :mod:`.files` is the entry point."""

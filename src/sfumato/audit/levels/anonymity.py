@@ -1,0 +1,205 @@
+"""k-anonymity: how many rows share a row's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sfumato.audit.kinds import CROWD, LEFT_OUT, Judging, judge
+from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Counts, distinct_patterns, group_rows, summed
+from sfumato.audit.reading.values import zero_one
+from sfumato.errors import NotBinaryError
+from sfumato.guarantees import Containment, KAnonymity, UniquePatterns
+
+
+def anonymity_level(classes: Classes) -> int:
+    """Size of the smallest class; 0 for a table without rows, which keeps no promise."""
+    return int(classes.sizes.min()) if len(classes.sizes) else 0
+
+
+def sample_uniques(classes: Classes) -> int:
+    """Count the rows that share their values with no other row."""
+    return int((classes.sizes == 1).sum())
+
+
+def rows_below(classes: Classes, k: int) -> int:
+    """Count the rows in classes smaller than k."""
+    return int(classes.sizes[classes.sizes < k].sum())
+
+
+def share_below(classes: Classes, k: int) -> float:
+    """Share of the rows in classes smaller than k, from 0 to 1; 0 for a table without rows."""
+    return rows_below(classes, k) / max(int(classes.sizes.sum()), 1)
+
+
+def measure(guarantee: KAnonymity, released: AnyTable) -> float:
+    """Largest k that holds on the guarantee's columns; no columns gives the number of rows."""
+    return anonymity_level(group_rows(Columns(released), guarantee.over))
+
+
+def measure_uniques(guarantee: UniquePatterns, released: AnyTable) -> float:
+    """Share of the rows that are unique on the guarantee's columns; 1 for a table without rows, which keeps nothing."""
+    classes = group_rows(Columns(released), guarantee.columns)
+    return sample_uniques(classes) / int(classes.sizes.sum()) if len(classes.ids) else 1.0
+
+
+judge(
+    KAnonymity.kind,
+    Judging(form={**CROWD, **LEFT_OUT}, parameters=("k",), on_release=measure, by_counts=True),
+)
+judge(
+    UniquePatterns.kind,
+    Judging(
+        form={"max_unique_fraction": "share", "columns": ["text"]},
+        parameters=("max_unique_fraction",),
+        on_release=measure_uniques,
+        by_counts=True,
+    ),
+)
+
+
+# 0/1 columns of distinct rows that stand for many: what containment is measured on where rows are not in memory.
+
+
+def counted_ones(columns: Columns, names: Sequence[str]) -> sp.csr_matrix:
+    """Return some 0/1 columns of a table of distinct rows as a matrix, the columns of a row's ones ascending.
+
+    Raises
+    ------
+    NotBinaryError
+        If a column holds anything but 0 and 1; a missing value is neither.
+    SchemaError
+        If a column was not counted together with the others.
+    """
+    columns.check_counted(names)
+    rows = []
+    for name in names:
+        column = columns.coded(name)
+        numbers = zero_one(column.values)
+        if numbers is None or (numbers < 0).any():
+            problem = f"holds something other than 0 and 1 ({column.n_distinct:,} distinct values)"
+            raise NotBinaryError(problem, column=name)
+        rows.append(np.flatnonzero(numbers[column.codes] == 1))
+    ends = np.cumsum([0, *map(len, rows)])
+    indices = np.concatenate([*rows, np.zeros(0, dtype=np.int64)])
+    ones = np.ones(len(indices), dtype=np.int8)
+    return sp.csc_matrix((ones, indices, ends), shape=(columns.n_entries, len(names))).tocsr()
+
+
+# k-anonymity by containment: how many rows have all the ones of a row.
+
+
+Words = NDArray[np.uint64]
+
+
+class _Patterns:
+    """Distinct rows of a 0/1 matrix; for each column the set of patterns that have a one there, as packed bits.
+
+    A pattern is included in those that lie in the intersection of the sets of its ones. ``row_counts`` says how many
+    rows each row of the matrix stands for; ``None``: one.
+    """
+
+    def __init__(self, ones: sp.csr_matrix, row_counts: Counts | None) -> None:
+        self.of_row, first_rows = distinct_patterns(ones)
+        each = np.ones(len(self.of_row), dtype=np.int64) if row_counts is None else row_counts
+        self.n_rows_with = summed(self.of_row, each, len(first_rows))
+        self._distinct = ones[first_rows]
+        self._by_column = self._distinct.tocsc()
+        self._sets: dict[int, Words] = {}
+        self._all = self._pack(np.arange(len(first_rows)))
+
+    def _pack(self, patterns: NDArray[np.integer]) -> Words:
+        n_words = -(-len(self.n_rows_with) // 64)
+        bits = np.zeros(n_words * 64, dtype=np.uint8)
+        bits[patterns] = 1
+        return np.packbits(bits).view(np.uint64)
+
+    def _set_of(self, column: int) -> Words:
+        if column not in self._sets:
+            start, end = self._by_column.indptr[column : column + 2]
+            self._sets[column] = self._pack(self._by_column.indices[start:end])
+        return self._sets[column]
+
+    def largest_first(self) -> list[int]:
+        """Patterns by their number of ones, most first: those are included in fewest rows."""
+        order: list[int] = np.argsort(-np.diff(self._distinct.indptr), kind="stable").tolist()
+        return order
+
+    def including(self, pattern: int) -> Words:
+        """Return the set of patterns that have all the ones of a pattern."""
+        start, end = self._distinct.indptr[pattern : pattern + 2]
+        common = self._all.copy()
+        for column in self._distinct.indices[start:end].tolist():
+            np.bitwise_and(common, self._set_of(column), out=common)
+        return common
+
+    def n_rows_in(self, patterns: Words) -> int:
+        """Count the rows that have a pattern of a set."""
+        words = np.flatnonzero(patterns)
+        bits = np.unpackbits(patterns[words].view(np.uint8)).reshape(-1, 64)
+        at, place = np.nonzero(bits)
+        return int(self.n_rows_with[words[at] * 64 + place].sum())
+
+
+def containment_level(columns: Columns, names: Sequence[str]) -> int:
+    """AC(D), the smallest AC(e); no columns gives the number of rows, no rows give 0, which keeps no promise.
+
+    Notes
+    -----
+    A pattern that occurs at least as often as the smallest AC found so far cannot be below it, nor can one that is
+    included in at least so many patterns: both are passed over. No smaller AC than 1 exists, so there the search ends.
+
+    References
+    ----------
+    .. [kAC17] Zhang, Mohammed, Dave, Al Hasan: Feature Selection for Classification under Anonymity Constraint.
+       Transactions on Data Privacy 10 (2017) 1-25.
+    """
+    return _level(_ones(columns, names), columns.n_rows, columns.row_counts)
+
+
+def _ones(columns: Columns, names: Sequence[str]) -> sp.csr_matrix:
+    return columns.ones(names) if columns.row_counts is None else counted_ones(columns, names)
+
+
+def _level(ones: sp.csr_matrix, n_rows: int, row_counts: Counts | None) -> int:
+    smallest = n_rows
+    patterns = _Patterns(ones, row_counts)
+    for pattern in patterns.largest_first():
+        if smallest <= 1:
+            break
+        if patterns.n_rows_with[pattern] >= smallest:
+            continue
+        including = patterns.including(pattern)
+        if int(np.bitwise_count(including).sum()) < smallest:
+            smallest = min(smallest, patterns.n_rows_in(including))
+    return smallest
+
+
+def measure_containment(guarantee: Containment, released: AnyTable) -> float:
+    """Largest k for which the revealing values of every row are those of at least k rows."""
+    columns = Columns(released)
+    known = _known(_ones(columns, guarantee.columns), guarantee.reveals)
+    return _level(known, columns.n_rows, columns.row_counts)
+
+
+def _known(ones: sp.csr_matrix, reveals: Sequence[str]) -> sp.csr_matrix:
+    """Write what an attacker may know as a 0/1 matrix: ones, zeros (as ones of the complement) or both."""
+    if not reveals:
+        return ones
+    dense = ones.toarray().astype(np.int8)
+    known = [dense[:, i] for i, which in enumerate(reveals) if which != "zeros"]
+    known += [1 - dense[:, i] for i, which in enumerate(reveals) if which != "ones"]
+    return sp.csr_matrix(np.column_stack(known))
+
+
+judge(
+    Containment.kind,
+    Judging(
+        form={**CROWD, "reveals": [frozenset({"ones", "zeros", "both"})]},
+        parameters=("k",),
+        on_release=measure_containment,
+    ),
+)

@@ -1,0 +1,138 @@
+"""Whether dropped columns took away as much entropy as is promised, computed anew from the original."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+
+import numpy as np
+
+from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
+from sfumato.audit.claims import Claims
+from sfumato.audit.kinds import Around, Judging, judge
+from sfumato.audit.manifest_form import Names
+from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.reading.values import numbers_in
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import PrivacyGain
+from sfumato.schema import Role
+from sfumato.table.coding import CodedColumn
+from sfumato.table.weighted import OpenColumn, WeightedColumn
+
+
+def measure(guarantee: PrivacyGain, beside: Beside) -> float:
+    """Entropy of the removed columns in the original, over the largest that all columns could have together.
+
+    Raises
+    ------
+    SchemaError
+        If a column is not in the original, or holds other values than numbers though it is cut.
+    InvalidParameterError
+        If no column has more than one value.
+    """
+    most = math.fsum(math.log2(n) for n in guarantee.n_values.values())
+    if not most > 0:
+        raise InvalidParameterError("n_values", "got 1 for each column", allowed="above 1 for some column")
+    taken = math.fsum(_entropy(list(_counts(guarantee, name, beside).values())) for name in guarantee.removed)
+    return taken / most
+
+
+def _entropy(counts: list[int]) -> float:
+    """Bits of entropy: the logarithm of the number of rows less the mean logarithm of the value's count."""
+    n_rows = sum(counts)
+    return math.log2(n_rows) - math.fsum(c * math.log2(c) for c in counts) / n_rows if n_rows else 0.0
+
+
+def _counts(guarantee: PrivacyGain, name: str, beside: Beside) -> dict[int, int]:
+    """Rows by value, or by interval where the column is cut; a missing value is one of its own."""
+    coded = beside.original.coded(name)
+    by_value = _counts_by_code(coded, beside)
+    if name not in guarantee.cuts:
+        return by_value
+    numbers, wrong = numbers_in(coded.values)
+    if any(wrong[code] for code in by_value):
+        raise SchemaError("is cut into intervals, but not all its values are numbers", column=name)
+    by_interval: dict[int, int] = {}
+    for code, count in by_value.items():
+        number = float(numbers[code])
+        interval = -1 if math.isnan(number) else bisect_left(guarantee.cuts[name], number)
+        by_interval[interval] = by_interval.get(interval, 0) + count
+    return by_interval
+
+
+def _counts_by_code(coded: CodedColumn, beside: Beside) -> dict[int, int]:
+    if isinstance(coded, OpenColumn):
+        raise SchemaError("a column that is counted has too many distinct values to be listed")
+    if isinstance(coded, WeightedColumn):  # of a file larger than memory, where no row is left out
+        return dict(enumerate(coded.counts.tolist()))
+    codes, counts = np.unique(coded.codes[beside.rows], return_counts=True)
+    return dict(zip(codes.tolist(), counts.tolist(), strict=True))
+
+
+def _n_values(guarantee: PrivacyGain, name: str, beside: Beside) -> int:
+    """Values that a column has; of one that is cut and released, those in the release: plain numbers count all."""
+    n_original, released = len(_counts(guarantee, name, beside)), beside.released
+    if name in guarantee.cuts and name in guarantee.columns and name in released:
+        return max(n_original, released.coded(name).n_distinct)
+    return n_original
+
+
+def check_gain_promise(guarantee: PrivacyGain, around: Around) -> Iterator[Check | Unchecked]:
+    """Whether a gain counts only columns that are gone, and all columns that should be counted, with all values."""
+    claims, beside, check_roles = around.claims, around.beside, around.has_roles
+    yield _check_removed(guarantee, claims)
+    yield _check_columns(guarantee, claims, beside if check_roles else None)
+    if beside is None or not check_roles:
+        said = "whether the columns counted are all quasi-identifiers of the original"
+        yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
+    if beside is not None:
+        yield _check_values(guarantee, beside)
+
+
+def _check_removed(guarantee: PrivacyGain, claims: Claims) -> Check:
+    released = {*claims.names(), *(recoding.column for recoding in claims.recodings.values())}
+    wrong = [name for name in guarantee.removed if name in released or name not in claims.dropped_columns]
+    said = f"are released or not stated as dropped: {listed(wrong)}" if wrong else "are not released"
+    return Check(f"{guarantee.kind}: removed", not wrong, f"{guarantee.kind}: the columns counted as removed {said}")
+
+
+def _check_columns(guarantee: PrivacyGain, claims: Claims, beside: Beside | None) -> Check:
+    """With a column left out, the largest entropy is smaller and the gain looks larger."""
+    expected = {*claims.names(Role.QUASI_IDENTIFIER), *claims.dropped_columns}
+    wrong = [name for name in guarantee.n_values if name not in expected]
+    if beside is not None:
+        wrong = sorted(set(beside.original.with_role(Role.QUASI_IDENTIFIER)) ^ set(guarantee.n_values))
+    said = f"are not the original's quasi-identifiers: {listed(wrong)}"
+    if not wrong:
+        said = "were released or dropped" if beside is None else "are the original's quasi-identifiers"
+    return Check(f"{guarantee.kind}: counted columns", not wrong, f"{guarantee.kind}: the columns counted {said}")
+
+
+def _check_values(guarantee: PrivacyGain, beside: Beside) -> Check:
+    """With fewer values than a column has, the largest entropy is smaller and the gain looks larger."""
+    name = f"{guarantee.kind}: values"
+    try:
+        found = {column: _n_values(guarantee, column, beside) for column in guarantee.n_values}
+    except SchemaError as exc:
+        return Check(name, False, f"{guarantee.kind}: values cannot be counted: {exc}")
+    wrong = [column for column, n in found.items() if n > guarantee.n_values[column]]
+    said = f"have more values than stated: {listed(wrong)}" if wrong else "have no more values than stated"
+    return Check(name, not wrong, f"{guarantee.kind}: columns {said}")
+
+
+judge(
+    PrivacyGain.kind,
+    Judging(
+        form={
+            "min_privacy_gain": "number",
+            "columns": ["text"],
+            "removed": ["text"],
+            "n_values": Names("count"),
+            "cuts": Names(["number"]),
+        },
+        parameters=("min_privacy_gain",),
+        beside_original=measure,
+        further=check_gain_promise,
+    ),
+)

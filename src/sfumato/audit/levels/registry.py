@@ -1,0 +1,63 @@
+"""The levels of guarantees that the audit can judge. Every module of this folder is loaded, so a new one is a file.
+
+Each says by :func:`sfumato.audit.kinds.judge` how the guarantees that it measures are judged.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import sfumato.audit.levels
+from sfumato.audit.kinds import JUDGED
+from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.reading.columns import AnyTable
+from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import GUARANTEES, Guarantee
+
+for _found in iter_modules(sfumato.audit.levels.__path__, "sfumato.audit.levels."):
+    if _found.name != __name__:
+        import_module(_found.name)
+
+
+def needs_original(guarantee: Guarantee) -> bool:
+    """Whether a guarantee can be measured only beside the original."""
+    return guarantee.kind in JUDGED and JUDGED[guarantee.kind].beside_original is not None
+
+
+def is_about_fitting_rows(guarantee: Guarantee) -> bool:
+    """Whether a guarantee is about which released rows fit which original ones."""
+    return guarantee.kind in JUDGED and JUDGED[guarantee.kind].is_about_fitting_rows
+
+
+def is_measurable(guarantee: Guarantee) -> bool:
+    """Whether a table can show that a guarantee holds; differential privacy is a property of how it was made."""
+    judging = JUDGED.get(guarantee.kind)
+    return judging is None or judging.on_release is not None or judging.beside_original is not None
+
+
+def level_beside(guarantee: Guarantee, released: AnyTable, beside: Beside | None) -> float:
+    """Measure a level on a release, and beside its original where the guarantee needs it and it was given."""
+    judging = JUDGED.get(guarantee.kind)
+    if beside is not None and judging is not None and judging.beside_original is not None:
+        return judging.beside_original(guarantee, beside)
+    return measured_level(guarantee, released)
+
+
+def measured_level(guarantee: Guarantee, released: AnyTable) -> float:
+    """Measure on a table what a guarantee promises about it; the guarantee's ``is_met_by`` judges the result.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        If the table lacks a column that the guarantee names.
+    NotBinaryError
+        If a containment guarantee names a column that is not 0/1.
+    """
+    judging = JUDGED.get(guarantee.kind)
+    if judging is None or judging.on_release is None:
+        known = [kind for kind in GUARANTEES if kind in JUDGED and JUDGED[kind].on_release is not None]
+        allowed = f"one that the audit can measure ({', '.join(known)})"
+        parameter = "guarantee"
+        raise InvalidParameterError(parameter, f"got '{guarantee.kind}'", allowed=allowed)
+    return judging.on_release(guarantee, released)

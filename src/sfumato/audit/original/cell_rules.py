@@ -1,0 +1,145 @@
+"""What each released column should hold, given the original's: compared by codes, so for any rows at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.claims import ClaimedRecoding, Claims
+from sfumato.audit.reading.cells import Containing, contained
+from sfumato.audit.reading.columns import Columns
+from sfumato.audit.reading.labels import contained_in_labels
+from sfumato.audit.reading.values import AS_IS, GENERALIZED, HIERARCHY, KNOWN_RULES, evaluate, matching_ids, zero_one
+from sfumato.table.binary import Feature
+
+Ids = NDArray[np.int64] | NDArray[np.int8]
+Codes = NDArray[np.integer]
+
+_ZERO_ONE = np.arange(2, dtype=np.int8)
+
+
+def _no_ids() -> Ids:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class CellRule:
+    """How the cells of a released column follow from those of a column of the original.
+
+    Parameters
+    ----------
+    name, column : str
+        The released column, and the original's.
+    expected : array
+        For each code of the original a number; equal numbers stand for equal cells.
+    found : array
+        The same for each code of the release.
+    problem : str
+        Why there is nothing to compare.
+    """
+
+    name: str
+    column: str
+    expected: Ids = field(default_factory=_no_ids)
+    found: Ids = field(default_factory=_no_ids)
+    problem: str = ""
+
+    def agree(self, original: Codes, released: Codes) -> NDArray[np.bool_]:
+        """Whether cells of the original and of the release agree, one by one."""
+        return np.asarray(self.expected[original] == self.found[released])
+
+
+@dataclass(frozen=True)
+class FittingRule(CellRule):
+    """Cells that agree when the released one may stand for the original's."""
+
+    read: Containing | None = None
+
+    def agree(self, original: Codes, released: Codes) -> NDArray[np.bool_]:
+        """Whether released cells stand for the values beside them."""
+        if self.read is None:
+            raise AssertionError
+        return self.read.holds(original, released)
+
+
+def cell_rules(released: Columns, original: Columns, claims: Claims) -> Iterator[CellRule]:
+    """Give the rule of each stated column."""
+    for name in claims.names():
+        if name not in released:
+            yield _impossible(name, "is not in the release")
+        elif name in claims.recodings:
+            is_built = claims.version > 1 and "hierarchies" in claims.parameters  # else intervals were agreed on
+            is_built = is_built and name not in (claims.parameters["hierarchies"] or ())
+            yield _recoded(released, original, claims.recodings[name], is_built)
+        elif name not in original:
+            yield _impossible(name, "is neither a column of the original nor a stated recoding")
+        elif original.feature(name):
+            yield _as_ones(name, name, released, _ZERO_ONE)
+        else:
+            expected, found = matching_ids(original.coded(name).values, released.coded(name).values)
+            yield CellRule(name, name, expected, found)
+
+
+def codes_of(columns: Columns, name: str) -> Codes:
+    """Codes of a column by rows; of a feature 0 and 1."""
+    if not columns.feature(name):
+        return columns.coded(name).codes
+    ones = np.zeros(columns.n_rows, dtype=np.int8)
+    ones[columns.rows_with_one(name)] = 1
+    return ones
+
+
+def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, is_built: bool) -> CellRule:
+    name = recoding.name
+    feature = original.feature(name) or (original.feature(recoding.column) if recoding.rule == AS_IS else None)
+    if feature is not None:
+        if recoding.name == feature.name and not _same_rule(recoding, feature):
+            return _impossible(name, "has another rule than in the original")
+        return _as_ones(name, feature.name, released, _ZERO_ONE)
+    if recoding.column not in original:
+        return _impossible(name, "was computed from a column that the original lacks")
+    if recoding.rule in (GENERALIZED, HIERARCHY):
+        return _fitting(released, original, recoding, is_built)
+    if recoding.rule not in KNOWN_RULES:
+        return _impossible(name, "was recoded by a rule that this audit does not know")
+    result = evaluate(recoding, original.coded(recoding.column).values)
+    if result is None:
+        return _impossible(name, f"has a rule ({recoding.rule}) that cannot be applied to '{recoding.column}'")
+    return _as_ones(name, recoding.column, released, result)
+
+
+def _fitting(released: Columns, original: Columns, recoding: ClaimedRecoding, is_built: bool) -> CellRule:
+    """Compare cells that stand for several values with the original's."""
+    before, after = original.coded(recoding.column), released.coded(recoding.name)
+    if recoding.rule == GENERALIZED:
+        read = contained(after.values, before.values, recoding.kind, recoding.domain)
+    else:
+        kind, labels, domain = recoding.kind, recoding.labels, recoding.domain
+        read = contained_in_labels(
+            after.values, before.values, kind, labels, domain, n_levels=recoding.n_levels, is_built=is_built
+        )
+    if read.n_unreadable or read.n_foreign or read.n_repeated or read.n_misspelled:
+        return _impossible(recoding.name, "has cells that cannot be read as ranges or sets of the original's values")
+    return FittingRule(recoding.name, recoding.column, read=read)
+
+
+def _same_rule(recoding: ClaimedRecoding, feature: Feature) -> bool:
+    stated = (recoding.column, recoding.rule, recoding.values, recoding.above, recoding.upto)
+    return stated == (feature.column, feature.rule, tuple(feature.values), feature.above, feature.upto)
+
+
+def _as_ones(name: str, column: str, released: Columns, expected: NDArray[np.int8]) -> CellRule:
+    """Compare a released column with expected zeros and ones; anything else in it differs."""
+    if released.feature(name):
+        return CellRule(name, column, expected, _ZERO_ONE)
+    numbers = zero_one(released.coded(name).values)
+    if numbers is None or len(set(numbers.tolist())) < len(numbers):
+        return _impossible(name, "should hold only 0 and 1, in one spelling each")
+    return CellRule(name, column, expected, numbers)
+
+
+def _impossible(name: str, problem: str) -> CellRule:
+    return CellRule(name, name, problem=problem)

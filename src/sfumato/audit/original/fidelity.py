@@ -1,0 +1,335 @@
+"""Whether a release was made from its original in the way the manifest says, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.checks import Check, Unchecked, listed
+from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, Claims
+from sfumato.audit.levels.buckets import check_buckets
+from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
+from sfumato.audit.reading.columns import Columns, Declared
+from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, matching_ids
+from sfumato.schema import Kind, Role
+from sfumato.table.binary import Feature
+
+# Whether released rows are rows of the original in its order, with some left out; both may come in blocks.
+
+
+RowCodes = NDArray[np.integer]
+_FEWEST_ROWS, _MOST_ROWS = 64, 65_536  # compared at once
+
+
+class _Waiting:
+    """Rows that were not compared yet: codes, column by column."""
+
+    def __init__(self, blocks: Iterator[Sequence[RowCodes]]) -> None:
+        self._blocks = blocks
+        self._block: Sequence[RowCodes] = ()
+        self._at = self.n = 0
+
+    def has_some(self) -> bool:
+        while self.n == 0:
+            block = next(self._blocks, None)
+            if block is None:
+                return False
+            self._block, self._at, self.n = block, 0, len(block[0])
+        return True
+
+    def first(self, n: int) -> list[RowCodes]:
+        return [codes[self._at : self._at + n] for codes in self._block]
+
+    def leave(self, n: int) -> None:
+        self._at += n
+        self.n -= n
+
+
+def are_in_order(
+    rules: Sequence[CellRule],
+    original: Iterator[Sequence[RowCodes]],
+    released: Iterator[Sequence[RowCodes]],
+    most_left_out: int,
+) -> bool:
+    """Whether the released rows follow from the original's, in their order, with at most so many left out.
+
+    Each released row is given the first row of the original that agrees and comes after those given before; if there is
+    any way, this is one.
+
+    Parameters
+    ----------
+    rules : sequence of CellRule
+        At least one.
+    original, released : iterator over blocks
+        Codes of the rules' columns, in the order of the rules.
+    """
+    before, after = _Waiting(original), _Waiting(released)
+    n_left_out, at_once = 0, _FEWEST_ROWS
+    while after.has_some():
+        if not before.has_some() or n_left_out > most_left_out:
+            return False
+        n = min(at_once, before.n, after.n)
+        agree = np.ones(n, dtype=np.bool_)
+        for rule, originals, found in zip(rules, before.first(n), after.first(n), strict=True):
+            agree &= rule.agree(originals, found)
+        n_agreeing = n if agree.all() else int(np.argmin(agree))
+        is_left_out = n_agreeing < n
+        before.leave(n_agreeing + is_left_out)
+        after.leave(n_agreeing)
+        n_left_out += is_left_out
+        at_once = _FEWEST_ROWS if is_left_out else min(2 * at_once, _MOST_ROWS)
+    return n_left_out <= most_left_out
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Codes of a released column and of the one it came from, in each row of the original that may be released."""
+
+    rule: CellRule
+    original: Codes
+    released: Codes
+
+    def differ(self) -> NDArray[np.bool_]:
+        """Which rows differ, where nothing was left out."""
+        return ~self.rule.agree(self.original, self.released)
+
+
+def check_fidelity(
+    released: Columns, original: Columns, claims: Claims, *, check_roles: Declared = False
+) -> Iterator[Check | Unchecked]:
+    """Compare a release with the original that it claims to come from.
+
+    Every released column must be an original column unchanged or a recoding by a stated rule, in the original's row
+    order; incomplete rows are left out when the manifest says so, and as many further rows as it says are suppressed.
+    Of flipped features as many cells must differ as the manifest says; synthetic rows must have the original's classes.
+    Slices must hold the original's values bucket by bucket, and columns of no slice row by row.
+    """
+    yield from check_description(original, claims, check_roles)
+    incomplete = (
+        original.incomplete_rows() if claims.drops_incomplete_rows else np.zeros(original.n_rows, dtype=np.bool_)
+    )
+    rows = check_rows(released, original, claims, int(incomplete.sum()))
+    yield rows
+    if not rows.passed:
+        yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
+        return
+    kept = np.flatnonzero(~incomplete)
+    perturbation = claims.perturbation.kind if claims.perturbation else None
+    if perturbation == SYNTHETIC:
+        yield from _check_synthetic(released, original, claims, kept)
+        return
+    pairs = _pairs(released, original, claims, kept)
+    if perturbation == BUCKETED and (stated := claims.perturbation) is not None:
+        yield from check_buckets(
+            released, original, stated.bucket or "", stated.slices, claims.seed, kept, claims.recodings
+        )
+        pairs = (pair for pair in pairs if pair.rule.name not in stated.moved)
+    if perturbation == FLIPPED:
+        yield _check_flipped(pairs, claims)
+    else:
+        yield _check_subsequence(pairs, claims.suppressed_rows) if claims.suppressed_rows else _check_cells(pairs)
+
+
+def check_description(original: Columns, claims: Claims, check_roles: Declared) -> Iterator[Check | Unchecked]:
+    """Compare what the manifest says of the original's columns with what they are, as far as that was declared."""
+    declared = original.declared(check_roles)
+    if claims.input_rows is not None:
+        yield _check_input(original, claims)
+    identifiers = frozenset(original.with_role(Role.IDENTIFIER))  # which no column is by default
+    if declared or identifiers:
+        yield _check_identifiers(claims, identifiers)
+    yield _check_accounted(original, claims)
+    yield _check_missing(original, claims)
+    if declared:
+        yield _check_roles(original, claims, declared)
+    yield from _check_kinds(original, claims, check_roles is True)
+
+
+def _check_input(original: Columns, claims: Claims) -> Check:
+    rows, columns = original.n_rows + original.n_incomplete_dropped, len(original.sources)
+    passed = (rows, columns) == (claims.input_rows, claims.input_columns)
+    message = (
+        f"the original has {rows:,} rows and {columns:,} columns, "
+        f"stated are {claims.input_rows:,} rows and {claims.input_columns:,} columns"
+    )
+    return Check("original's size", passed, message, claims.input_rows, rows)
+
+
+def _check_identifiers(claims: Claims, identifiers: frozenset[str]) -> Check:
+    released = [name for name in claims.names() if name in identifiers]
+    released += [r.name for r in claims.recodings.values() if r.column in identifiers and r.name not in released]
+    said = f"identifiers of the original are released: {listed(released)}" if released else "no identifier is released"
+    return Check("identifiers", not released, said)
+
+
+def _check_accounted(original: Columns, claims: Claims) -> Check:
+    """Every column of the original is released, used by a recoding or stated as dropped, and not both."""
+    released, dropped = set(claims.names()), set(claims.dropped_columns)
+    sources = {recoding.column for recoding in claims.recodings.values()}
+    features = {name: original.feature(name) for name in original.names}
+    known = released | dropped | sources
+    silent = [name for name, feature in features.items() if name not in known and _source(feature) not in known]
+    kept = [name for name in claims.dropped_columns if name in released or name in sources]
+    stray = [name for name in claims.recodings if name not in released]
+    problems = [f"not released and not stated as dropped: {listed(silent)}"] if silent else []
+    problems += [f"stated as dropped and released all the same: {listed(kept)}"] if kept else []
+    problems += [f"stated as recoded and not released: {listed(stray)}"] if stray else []
+    if len(dropped) < len(claims.dropped_columns) or not dropped <= {*original.sources, *original.names}:
+        problems.append("those stated as dropped are not columns of the original, each once")
+    said = "; ".join(problems) or f"every column of the original is accounted for ({len(dropped):,} dropped)"
+    return Check("dropped columns", not problems, said)
+
+
+def _check_missing(original: Columns, claims: Claims) -> Check:
+    """Whether the manifest reads those texts as missing that the original's reader does: others would hide values."""
+    stated = (claims.missing_tokens, dict(claims.missing_by_column))
+    passed = stated == (original.missing_tokens, original.missing_by_column)
+    said = "are those of the original's reader"
+    if not passed:
+        said = "are not those by which the original was read; if they are right, read the original by them"
+    return Check("missing", passed, f"the texts that the manifest lists as missing {said}")
+
+
+def _source(feature: Feature | None) -> str | None:
+    return feature.column if feature else None
+
+
+def _check_roles(original: Columns, claims: Claims, declared: frozenset[str]) -> Check:
+    """Whether columns are released under their declared roles: no promise speaks of a demoted quasi-identifier."""
+    wrong = []
+    for column in claims.columns:
+        recoding = claims.recodings.get(column.name)
+        names = (column.name, recoding.column if recoding is not None else column.name)
+        source = next((name for name in names if name in original and name in declared), None)
+        if source is not None and original.describe(source).role is not column.role:
+            wrong.append(column.name)
+    said = f"have another role in the manifest: {listed(wrong)}" if wrong else "are released under these roles"
+    return Check("original's roles", not wrong, f"columns whose roles were declared {said}")
+
+
+def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Iterator[Check | Unchecked]:
+    """Whether ranges run over the original's own order; that of levels must be declared."""
+    ranges = [r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY) and r.column in original]
+    ranges = [r for r in ranges if r.kind is Kind.ORDERED or (is_described and r.kind is not Kind.CATEGORICAL)]
+    described = {r.name: original.describe(r.column) for r in ranges}
+    wrong: list[str] = []
+    unknown: list[str] = []
+    for recoding in ranges:
+        own = described[recoding.name]
+        is_same = recoding.kind is own.kind and (own.kind is not Kind.ORDERED or recoding.domain == own.domain)
+        if not is_same:
+            (wrong if is_described or own.kind is Kind.ORDERED else unknown).append(recoding.name)
+    if len(ranges) > len(unknown):
+        said = f" are not those of the original: {listed(wrong)}" if wrong else " are those of the original"
+        yield Check("order of cells", not wrong, f"orders that the manifest states for ranges{said}")
+    if unknown:
+        said = f"whether the levels of {listed(unknown)} were joined in their own order, which was not declared"
+        yield Unchecked("order", said, "describe the original in a project")
+
+
+def check_rows(released: Columns, original: Columns, claims: Claims, n_incomplete: int) -> Check:
+    """Whether the numbers of rows fit."""
+    n_dropped = n_incomplete + original.n_incomplete_dropped
+    expected = original.n_rows - n_incomplete - claims.suppressed_rows
+    problems = []
+    if n_dropped != claims.n_incomplete_dropped:
+        problems.append(f"{claims.n_incomplete_dropped:,} incomplete rows are stated as dropped, not {n_dropped:,}")
+    if expected != released.n_rows:
+        problems.append(
+            f"{original.n_rows:,} rows less {n_incomplete:,} incomplete and {claims.suppressed_rows:,} suppressed ones "
+            f"leave {expected:,}, released are {released.n_rows:,}"
+        )
+    said = (
+        "; ".join(problems) or f"the released rows are the original's {original.n_rows:,} less those stated as left out"
+    )
+    return Check("row balance", not problems, said, expected, released.n_rows)
+
+
+def _pairs(released: Columns, original: Columns, claims: Claims, rows: NDArray[np.intp]) -> Iterator[_Pair]:
+    """Put each stated column beside the one that it came from."""
+    nothing = np.zeros(0, dtype=np.int32)
+    for rule in cell_rules(released, original, claims):
+        if rule.problem:
+            yield _Pair(rule, nothing, nothing)
+        else:
+            yield _Pair(rule, codes_of(original, rule.column)[rows], codes_of(released, rule.name))
+
+
+def _check_cells(pairs: Iterator[_Pair]) -> Check:
+    """Row by row: nothing was suppressed, so the rows of both tables belong together."""
+    problems, n_columns = [], 0
+    for pair in pairs:
+        n_columns += 1
+        n_different = 0 if pair.rule.problem else int(pair.differ().sum())
+        if pair.rule.problem or n_different:
+            problems.append(f"'{pair.rule.name}' {pair.rule.problem or f'differs in {n_different:,} rows'}")
+    return _cells(problems, n_columns)
+
+
+def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
+    """Row by row: features differ in as many cells as stated, all other columns in none."""
+    features = frozenset(claims.names(Role.QUASI_IDENTIFIER))
+    stated = claims.perturbation.n_cells_changed if claims.perturbation else 0
+    problems, n_changed = [], 0
+    for pair in pairs:
+        name = pair.rule.name
+        if not pair.rule.problem and len(pair.original) == len(pair.released):
+            n_different = int(pair.differ().sum())
+            n_changed += n_different if name in features else 0
+            problem = f"differs in {n_different:,} rows" if n_different and name not in features else ""
+        else:
+            problem = pair.rule.problem or "has suppressed rows, which cannot be told from flipped ones"
+        problems += [f"'{name}' {problem}"] if problem else []
+    if n_changed != stated and not problems:
+        problems.append(f"{n_changed:,} cells of features differ")
+    more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
+    said = f": {'; '.join(problems[:5])}{more}" if problems else ", as many differ; all other cells are the original's"
+    return Check("cells", not problems, f"{stated:,} flipped cells are stated{said}", stated, n_changed)
+
+
+def _check_synthetic(released: Columns, original: Columns, claims: Claims, rows: NDArray[np.intp]) -> Iterator[Check]:
+    """Rows drawn anew have nothing to be compared cell by cell; the class sizes, which are public, must be kept."""
+    for name in claims.names(Role.TARGET):
+        if name not in released or name not in original:
+            yield Check("class sizes", False, "the target is not a column of both tables")
+            continue
+        before, after = original.coded(name), released.coded(name)
+        expected, found = matching_ids(before.values, after.values)
+        passed = np.array_equal(np.sort(expected[before.codes[rows]]), np.sort(found[after.codes]))
+        said = "are those of the original" if passed else "are not those of the original"
+        yield Check("class sizes", passed, f"the class sizes of the synthetic rows {said}")
+    sources = frozenset(original.sources)
+    strangers = [r.column for r in claims.recodings.values() if r.column not in sources]
+    said = f"features of columns that the original lacks: {listed(strangers)}" if strangers else "no cell was compared"
+    yield Check("cells", not strangers, f"the released rows are synthetic: {said}")
+
+
+def _check_subsequence(pairs: Iterator[_Pair], n_suppressed: int) -> Check:
+    """Rows were suppressed: the released rows must be those of the original in the same order, with some left out."""
+    compared = list(pairs)
+    rules = [pair.rule for pair in compared]
+    originals, released = [[pair.original for pair in compared]], [[pair.released for pair in compared]]
+    return check_order(rules, iter(originals), iter(released), n_suppressed)
+
+
+def check_order(
+    rules: Sequence[CellRule],
+    originals: Iterator[Sequence[Codes]],
+    released: Iterator[Sequence[Codes]],
+    n_suppressed: int,
+) -> Check:
+    """Whether the cells of released rows follow from the original's; of both come codes in blocks of rows."""
+    problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
+    if rules and not problems and not are_in_order(rules, originals, released, n_suppressed):
+        problems.append("released rows are not rows of the original in its order")
+    return _cells(problems, len(rules))
+
+
+def _cells(problems: list[str], n_columns: int) -> Check:
+    more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
+    said = "; ".join(problems[:5]) + more
+    good = f"the cells of {n_columns:,} released columns follow from the original"
+    return Check("cells", not problems, f"cells do not follow from the original: {said}" if problems else good)

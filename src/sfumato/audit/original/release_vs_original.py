@@ -1,0 +1,206 @@
+"""A release beside its original: the guarantees that only the two together can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.audit.checks import Check
+from sfumato.audit.claims import Claims, is_number
+from sfumato.audit.kinds import CROWD, Judging, judge
+from sfumato.audit.levels.consistency import Consistency, consistency
+from sfumato.audit.reading.cells import Containing, contained
+from sfumato.audit.reading.columns import Columns
+from sfumato.audit.reading.values import GENERALIZED, meanings_beside, moments_in, numbers_in
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import ROUNDING, GlobalAnonymity, KKAnonymity
+from sfumato.schema import Column, Kind, Role
+from sfumato.table.coding import CodedColumn
+from sfumato.table.weighted import WeightedColumn
+
+# Certainty penalties, re-computed from what the audit reads in the cells: how much a release leaves open.
+#
+# NCP and GCP of [GKKM07]_: a range costs its width over that of the column, a set the share of the column's values
+# that it names, a single value nothing; the table's penalty is the mean over all cells. A range that may also be
+# missing costs one value's share more.
+#
+# References ---------- .. [GKKM07] Ghinita, Karras, Kalnis, Mamoulis: Fast Data Anonymization with Low Information
+# Loss. VLDB 2007.
+
+
+Penalties = NDArray[np.float64]
+
+
+def cell_penalties(
+    read: Containing, original: CodedColumn, described: Column, codes: NDArray[np.int32]
+) -> Penalties | None:
+    """Penalty of each distinct cell; ``None`` where values that ranges run over have no measurable distance.
+
+    Only values whose codes are given count as values of the column.
+    """
+    occurs = np.zeros(read.n_places, dtype=np.bool_)
+    occurs[read.places[codes]] = True
+    missing = original.missing_code
+    missing_place = read.n_places if missing is None else int(read.places[missing])
+    may_be_missing = np.zeros(read.n_cells, dtype=np.bool_)
+    holds_missing = (read.starts <= missing_place) & (missing_place < read.stops)
+    may_be_missing[read.cells[holds_missing]] = True
+    if described.kind is Kind.CATEGORICAL:
+        return _of_sets(read, occurs)
+    positions = _positions(original.values, described)
+    if positions is None:
+        return None
+    at_place = np.full(read.n_places, np.nan)
+    at_place[read.places] = positions
+    occurs[missing_place:] = False
+    return _of_ranges(read, occurs, at_place, may_be_missing)
+
+
+def _of_sets(read: Containing, occurs: NDArray[np.bool_]) -> Penalties:
+    before = np.concatenate([[0], np.cumsum(occurs)])
+    covered = np.bincount(read.cells, weights=before[read.stops] - before[read.starts], minlength=read.n_cells)
+    return np.where(covered <= 1, 0.0, covered / max(before[-1], 1))
+
+
+def _of_ranges(
+    read: Containing, occurs: NDArray[np.bool_], at_place: Penalties, may_be_missing: NDArray[np.bool_]
+) -> Penalties:
+    known = at_place[occurs]
+    span = float(np.ptp(known)) if len(known) else 0.0
+    low, high = np.full(read.n_cells, np.inf), np.full(read.n_cells, -np.inf)
+    places = np.flatnonzero(occurs)
+    first, last = np.searchsorted(places, read.starts), np.searchsorted(places, read.stops) - 1
+    holds = first <= last
+    np.minimum.at(low, read.cells[holds], at_place[places[first[holds]]])
+    np.maximum.at(high, read.cells[holds], at_place[places[last[holds]]])
+    has_value = low <= high
+    width = np.subtract(high, low, out=np.zeros(read.n_cells), where=has_value)
+    penalties = width / span if span > 0 else np.zeros(read.n_cells)
+    return np.minimum(penalties + may_be_missing / (len(places) + 1), 1.0) * has_value
+
+
+def _positions(values: pa.Array, described: Column) -> Penalties | None:
+    if described.kind is Kind.NUMERIC:
+        numbers, wrong = numbers_in(values)
+        return None if wrong.any() else numbers
+    if described.kind is Kind.DATE:
+        moments = moments_in(values)
+        if moments is None:
+            return None
+        return np.asarray(pc.cast(moments, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+    if described.domain is None:
+        return None
+    place = {meaning: float(i) for i, meaning in enumerate(meanings_beside(pa.array(described.domain), values.type))}
+    placed = [np.nan if m is None else place.get(m) for m in meanings_beside(values, pa.string())]
+    return None if None in placed else np.array(placed, dtype=np.float64)
+
+
+PENALTY = "global_certainty_penalty"
+
+
+class Beside:
+    """Both tables and what the manifest says of them; their consistency on the same columns is measured once."""
+
+    def __init__(self, released: Columns, original: Columns, claims: Claims) -> None:
+        self.released = released
+        self.original = original
+        self.claims = claims
+        self._measured: dict[frozenset[str], Consistency] = {}
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        """Rows of the original that may be released: all, or those in which nothing is missing."""
+        if not self.claims.drops_incomplete_rows:
+            return np.arange(self.original.n_rows)
+        return np.flatnonzero(~self.original.incomplete_rows())
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the original may be released."""
+        return len(self.rows) if self.claims.drops_incomplete_rows else self.original.n_rows
+
+    @cached_property
+    def generalized(self) -> dict[str, Column]:
+        """Columns whose cells are generalized, with the kind that the manifest gives their values."""
+        recodings = [r for r in self.claims.recodings.values() if r.rule == GENERALIZED and r.name == r.column]
+        return {r.name: Column(r.name, kind=r.kind, domain=r.domain) for r in recodings}
+
+    def consistency(self, names: tuple[str, ...]) -> Consistency:
+        """Compare the two tables on some columns.
+
+        Raises
+        ------
+        SchemaError
+            If a column is not in both tables or its cells cannot be read.
+        InvalidParameterError
+            If rows do not belong together one by one.
+        """
+        if len(self.rows) != self.released.n_rows:
+            raise InvalidParameterError("rows", "the numbers differ", allowed="one released row for each original one")
+        key = frozenset(names)
+        if key not in self._measured:
+            self._measured[key] = consistency(
+                self.released, self.original, names, generalized=self.generalized, rows=self.rows
+            )
+        return self._measured[key]
+
+    def check_what_holds(self) -> Iterator[Check]:
+        """Name every level of anonymity that holds, so that none is taken for another; nothing where none can be."""
+        try:
+            found = self.consistency(self.claims.names(Role.QUASI_IDENTIFIER))
+        except (SchemaError, InvalidParameterError):
+            return
+        said = (
+            f"k-anonymity holds with k = {found.anonymity_level}, (1,k) with {found.level_1k}, (k,1) with "
+            f"{found.level_k1}, (k,k) with {found.level_kk}, global (1,k) with {found.level_global}"
+        )
+        yield Check("what holds", True, said)
+
+    def check_stated_penalty(self) -> Iterator[Check]:
+        """Compare the certainty penalty that the manifest states with that of the released cells.
+
+        Counts of each column by itself are enough.
+        """
+        if PENALTY not in self.claims.stated_utility or not self.generalized or self.n_rows != self.released.n_rows:
+            return
+        name, stated = "utility: global certainty penalty", self.claims.stated_utility[PENALTY]
+        if not is_number(stated):
+            yield Check(name, False, "global certainty penalty: the manifest gives no number")
+            return
+        penalties = [self._penalty_of(column) for column in self.generalized.values()]
+        if any(penalty is None for penalty in penalties):
+            yield Check(name, False, "global certainty penalty: some cells cannot be measured", stated)
+            return
+        found = float(np.mean([penalty for penalty in penalties if penalty is not None]))
+        passed = abs(stated - found) <= ROUNDING
+        said = f"global certainty penalty: the manifest gives {stated:.6g}, found {found:.6g}"
+        yield Check(name, passed, said, stated, found)
+
+    def _penalty_of(self, column: Column) -> float | None:
+        if column.name not in self.released or column.name not in self.original:
+            return None
+        before, after = self.original.coded(column.name), self.released.coded(column.name)
+        read = contained(after.values, before.values, column.kind, column.domain)
+        penalties = cell_penalties(read, before, column, self._codes_of_rows(before))
+        return None if penalties is None or not after.n_rows else float(penalties @ after.counts / after.n_rows)
+
+    def _codes_of_rows(self, column: CodedColumn) -> NDArray[np.int32]:
+        """Codes of the rows that may be released; all, where each stands for many rows."""
+        return column.codes if isinstance(column, WeightedColumn) else column.codes[self.rows]
+
+
+def _measure_kk(guarantee: KKAnonymity, beside: Beside) -> float:
+    return beside.consistency(guarantee.columns).level_kk
+
+
+def _measure_global(guarantee: GlobalAnonymity, beside: Beside) -> float:
+    return beside.consistency(guarantee.columns).level_global
+
+
+for _kind, _measure in ((KKAnonymity.kind, _measure_kk), (GlobalAnonymity.kind, _measure_global)):
+    judge(_kind, Judging(form=CROWD, parameters=("k",), beside_original=_measure, is_about_fitting_rows=True))

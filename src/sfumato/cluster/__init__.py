@@ -1,1 +1,0 @@
-"""Past one machine: counts, releases and audits on a Spark cluster, with the search on the driver over cells."""

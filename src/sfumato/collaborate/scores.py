@@ -1,0 +1,132 @@
+r"""What totals say of the features: utility, privacy, their trade-off and the gain of removing some.
+
+Names of [PUFS]_: total utility :math:`v`, privacy :math:`\rho(A)`, trade-off :math:`\tau`, gain :math:`\rho(D, D')`.
+
+Deviations
+----------
+Equation 5 drops :math:`H(C)` and misuses the conditional; utility here is the mutual information of Example V.1, which
+is what the paper's Table I holds. Its scores of privacy are :math:`H(A)/\log_2|A|`, normalised feature by feature,
+although the text divides by the table's :math:`M_D`: the first ranks features, the second is the gain that is compared
+with a party's threshold.
+
+References
+----------
+.. [PUFS] Sheikhalishahi, Martinelli: Privacy-Utility Feature Selection as a Privacy Mechanism in Collaborative Data
+   Classification. WETICE 2017.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sfumato.collaborate.shared_schema import Counts
+from sfumato.errors import InvalidParameterError
+from sfumato.measures.information import entropy_bits, most_entropy_bits, mutual_information_bits
+
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-9, 1e9
+_DECIMALS = 9  # trade-offs that agree to so many are ties, so that all parties find the same order on any machine
+
+
+class TradeoffWeights(NamedTuple):
+    """How much utility and privacy count in the trade-off; Equation 8 takes a half each."""
+
+    utility: float = 0.5
+    privacy: float = 0.5
+
+
+EVEN = TradeoffWeights()
+
+
+class FeatureScore(NamedTuple):
+    """Scores of one feature; ``privacy_average`` is ``None`` unless the parties averaged their own."""
+
+    name: str
+    utility: float
+    privacy_pooled: float
+    privacy_average: float | None
+    tradeoff: float
+
+
+def utility_bits(counts: Counts) -> float:
+    """Mutual information of a feature and the class, in bits; negative counts, which noise can make, count as 0.
+
+    Examples
+    --------
+    >>> utility_bits(np.array([[2, 0], [0, 2]]))
+    1.0
+    """
+    return mutual_information_bits(np.maximum(counts, 0))
+
+
+def feature_entropy_bits(counts: Counts) -> float:
+    """Entropy H(A) of a feature from its counts of shape (values, classes)."""
+    return entropy_bits(np.maximum(counts, 0).sum(axis=1))
+
+
+def privacy_score(counts: Counts) -> float:
+    r"""Share of the largest possible entropy that a feature has, :math:`H(A)/\log_2|A|`; 0 if it has one value.
+
+    Examples
+    --------
+    >>> privacy_score(np.array([[1, 1], [1, 1]])), privacy_score(np.array([[3, 4]]))
+    (1.0, 0.0)
+    """
+    n_values = len(counts)
+    return min(1.0, feature_entropy_bits(counts) / math.log2(n_values)) if n_values > 1 else 0.0
+
+
+def tradeoff_score(utility: float, privacy: float, weights: TradeoffWeights = EVEN) -> float:
+    """Weighted mean of the two; the weights are divided by their sum."""
+    return (weights.utility * utility + weights.privacy * privacy) / sum(weights)
+
+
+def check_weights(weights: Sequence[float]) -> TradeoffWeights:
+    """Take two weights, none negative and not both 0; none so large or small that products with it lose digits."""
+    numbers = [w for w in weights if isinstance(w, int | float) and not isinstance(w, bool)]
+    in_range = all(w == 0 or _LEAST_WEIGHT <= w <= _MOST_WEIGHT for w in numbers)
+    if len(weights) != 2 or len(numbers) != 2 or not in_range or not any(numbers):
+        allowed = f"two numbers, for utility and privacy, 0 or from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}, not both 0"
+        raise InvalidParameterError("weights", "got others", allowed=allowed)
+    return TradeoffWeights(*numbers)
+
+
+def gains_of_removal(order: Sequence[str], counts: Mapping[str, Counts]) -> tuple[float, ...]:
+    r"""Gain :math:`\rho(D, D')` after the first, the second, … removal of Example V.2: removed entropy over M_D.
+
+    Parameters
+    ----------
+    counts : mapping of str to array
+        Of every feature of the table, those that stay included. Columns of one value only give no gain at all.
+
+    Examples
+    --------
+    >>> even = np.array([[1], [1]])
+    >>> gains_of_removal(["a", "b"], {"a": even, "b": even, "c": even, "d": even})
+    (0.25, 0.5)
+    """
+    most = most_entropy_bits(len(matrix) for matrix in counts.values())
+    if not most:
+        return (0.0,) * len(order)
+    return tuple(np.cumsum([feature_entropy_bits(counts[name]) / most for name in order]).tolist())
+
+
+def score_features(
+    totals: Mapping[str, Counts], averages: Mapping[str, float] | None = None, weights: TradeoffWeights = EVEN
+) -> tuple[FeatureScore, ...]:
+    """Score all features from totals; the trade-off takes the averaged scores of privacy where they are given."""
+    found = []
+    for name, counts in totals.items():
+        utility, pooled = utility_bits(counts), privacy_score(counts)
+        average = averages[name] if averages is not None else None
+        privacy = pooled if average is None else average
+        found.append(FeatureScore(name, utility, pooled, average, tradeoff_score(utility, privacy, weights)))
+    return tuple(found)
+
+
+def removal_order(scores: Sequence[FeatureScore]) -> tuple[str, ...]:
+    """Names by ascending trade-off (Equation 7); ties, to nine decimals, in the order given."""
+    return tuple(score.name for score in sorted(scores, key=lambda score: round(score.tradeoff, _DECIMALS)))

@@ -1,0 +1,577 @@
+"""One party's whole way through a session: connect, greet, agree, and publish when everybody is ready."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.audit.claims import read_claims
+from sfumato.audit.levels.entropy import measure
+from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.reading.columns import Columns
+from sfumato.collaborate.config import PartyConfig
+from sfumato.collaborate.plan import Plan
+from sfumato.collaborate.schema_session import check_tells_nobody_apart
+from sfumato.collaborate.scores import FeatureScore, gains_of_removal
+from sfumato.collaborate.secure_sum import SecureSum
+from sfumato.collaborate.session.agreement import agree, check_threshold, shown_counts
+from sfumato.collaborate.session.handshake import Plain, Terms, check_all_have_the_same, greet
+from sfumato.collaborate.session.joining import check_outputs, joined
+from sfumato.collaborate.session.session import Session
+from sfumato.collaborate.session.transcript import RoundProgress, Transcript
+from sfumato.collaborate.shared_schema import Counts, SharedColumn, SharedSchema
+from sfumato.collaborate.transport.channel import Words
+from sfumato.collaborate.transport.messages import SIZE_LIMIT, size_limit_of_counts
+from sfumato.counting.blocks import count_blocks
+from sfumato.counting.cells import TooManyCellsError
+from sfumato.errors import (
+    CollaborationError,
+    InvalidParameterError,
+    PrivacyNotAchievableError,
+    SchemaError,
+    SfumatoError,
+)
+from sfumato.guarantees.entropy import PrivacyGain
+from sfumato.manifest import AnyTable, draft_manifest, with_audited
+from sfumato.measures.anonymity import anonymity_level
+from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.progress import Progress
+from sfumato.publishing.out_of_core.proposal import Block
+from sfumato.publishing.out_of_core.release import staged_large
+from sfumato.publishing.out_of_core.sampled import ColumnProposal
+from sfumato.publishing.publish import Published, check_targets, make_release, manifest_path_for, staged
+from sfumato.rows.memory_limit import Memory, give_back
+from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.schema import Kind, Role
+from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.weighted import CountedTable
+
+if TYPE_CHECKING:
+    from sfumato.collaborate.selection_only import Prepared
+
+
+# Channel inside a session, for a protocol that brings its own rounds: same binding, numbers and transcript.
+
+
+class StageChannel:
+    """Channel whose messages all belong to one stage of a session; implements ``Channel``.
+
+    Use it in place of the session's own channel, of which the session may have read ahead. Each peer's messages may
+    be received by a thread of their own. Besides the errors of a channel, ``receive`` raises ``CollaborationError``
+    when a party ends the session or breaks the protocol.
+
+    Parameters
+    ----------
+    session : Session
+        Session after the hello.
+    stage : str
+        Name of the stage, for errors and the transcript.
+    """
+
+    def __init__(self, session: Session, stage: str) -> None:
+        self._session = session
+        self._stage = stage
+
+    def send(self, to: str, body: bytes) -> None:
+        """Hand over a message to a party."""
+        self._session.send(to, self._stage, body)
+
+    def receive(self, sender: str, timeout: float) -> bytes:
+        """Return the next message of a party."""
+        return self._session.next_within(sender, self._stage, timeout)
+
+
+# A party's own release: its rows without the columns that the group removed.
+
+
+MECHANISM_NAME = "collaboration"
+
+_HIERARCHY = "hierarchy"
+
+SmallestClass = Callable[[Sequence[str], Sequence[SharedColumn]], int | None]
+"""Rows of the rarest combination of some columns, of which some are cut, if that can be counted."""
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """What of a session may be published: its id, how numbers were added up, and who took part.
+
+    Parameters
+    ----------
+    fingerprints : mapping of str to str
+        SHA-256 of each party's certificate, by the party's name.
+    agreed : mapping
+        Parameters that all parties shared.
+    """
+
+    session_id: str
+    mode: str
+    fingerprints: Mapping[str, str]
+    agreed: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the manifest."""
+        return {"id": self.session_id, "mode": self.mode, "parties": dict(sorted(self.fingerprints.items()))}
+
+
+@dataclass(frozen=True)
+class ProjectionReleaser(Mechanism):
+    """Releases a party's table without the removed features; a mechanism like others, once the parties agreed.
+
+    Parameters
+    ----------
+    removed : sequence of str
+        Features in the order of their removal.
+    min_privacy_gain : float
+        This party's own threshold, which the manifest then shows.
+
+    Notes
+    -----
+    Kept features, the target and columns of the role other are released; identifiers and sensitive columns are not.
+    Of a kept feature that the shared schema cuts the intervals are released: the gain counts these, not the numbers.
+    Scores and totals of the group are not in the manifest: they tell about other parties' rows. The audited gain is,
+    and tells a little about the columns that were dropped.
+    """
+
+    mechanism_name: ClassVar[str] = MECHANISM_NAME
+
+    schema: SharedSchema
+    removed: Sequence[str]
+    min_privacy_gain: float
+    session: SessionRecord
+
+    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
+        """Propose this party's release.
+
+        Raises
+        ------
+        SchemaError
+            If the table is not one of the shared schema.
+        PrivacyNotAchievableError
+            If removing these features gains this party less than its threshold.
+        """
+        if not isinstance(table, Table):
+            problem = "is a sparse 0/1 table, of which the parties cannot agree on columns"
+            raise SchemaError(problem)
+        return self.propose(table, None)
+
+    def propose(self, table: Table, smallest_class: SmallestClass | None) -> Release:
+        """As :meth:`release`; ``smallest_class`` counts combinations where the table does not hold the rows."""
+        self.schema.check_table(table)
+        promise = self._promise(table)
+        travelling = table.schema.names(Role.TARGET, Role.OTHER)
+        kept = table.keep(n for n in table.schema.names() if n in promise.columns or n in travelling)
+        cut = [column for column in self.schema.features if column.cuts is not None and column.name in promise.columns]
+        released = in_intervals(kept, cut)
+        level = _level_of_rows(released, promise) if smallest_class is None else smallest_class(promise.columns, cut)
+        manifest = draft_manifest(
+            table,
+            released,
+            mechanism=self.mechanism_name,
+            parameters=self._parameters(),
+            guarantees=[promise],
+            evidence=_evidence(promise, level),
+            recodings=[_interval_entry(column.name) for column in cut],
+        )
+        return Release(released, manifest)
+
+    def _promise(self, table: Table) -> PrivacyGain:
+        removed = tuple(self.removed)
+        check_threshold(self.min_privacy_gain)
+        if not removed or len(set(removed)) < len(removed) or not set(removed) < set(self.schema.names):
+            raise InvalidParameterError("removed", "got another list", allowed="some of the shared features, once each")
+        counts = dict(zip(self.schema.names, self.schema.matrices(self.schema.counts(table)), strict=True))
+        gain = gains_of_removal(removed, counts)[-1]
+        if gain < self.min_privacy_gain:
+            wanted = f"a privacy gain of at least {self.min_privacy_gain:g} by removing {len(removed)} features"
+            raise PrivacyNotAchievableError(wanted, best_level=gain)
+        kept = tuple(n for n in table.schema.names() if n in counts and n not in removed)
+        return PrivacyGain(self.min_privacy_gain, kept, removed, self.schema.n_values, self.schema.cuts)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            "min_privacy_gain": self.min_privacy_gain,
+            "agreed": dict(self.session.agreed),
+            "shared_schema_sha256": self.schema.hash(),
+            "session": self.session.to_dict(),
+        }
+
+
+def in_intervals(table: Table, cut: Sequence[SharedColumn]) -> Table:
+    """Put labels of intervals in the place of numbers."""
+    columns, described = dict(table.columns), dict(table.schema.columns)
+    for column in cut:
+        columns[column.name] = _labelled(column, table[column.name])
+        described[column.name] = replace(described[column.name], kind=Kind.CATEGORICAL, domain=None, hierarchy=None)
+    return replace(table, schema=replace(table.schema, columns=described), columns=columns)
+
+
+def _labelled(column: SharedColumn, own: CodedColumn) -> CodedColumn:
+    labels = pa.array([*column.labels, None], pa.string())
+    return own.recode(labels.take(pa.array(column.places(own))))
+
+
+def _interval_entry(name: str) -> dict[str, Any]:
+    return {"name": name, "column": name, "rule": _HIERARCHY, "kind": str(Kind.NUMERIC), "labels": {}}
+
+
+def _level_of_rows(released: Table, promise: PrivacyGain) -> int:
+    _, class_sizes = np.unique(released.codes(promise.columns), axis=0, return_counts=True)
+    return anonymity_level(class_sizes)
+
+
+def _evidence(promise: PrivacyGain, level: int | None) -> dict[str, Any]:
+    left_out = {"anonymity_level_left_out": "the combinations are too many to be counted"}
+    return {
+        "utility": {"n_columns_offered": len(promise.n_values), "n_columns_released": len(promise.columns)},
+        "risk": {
+            **(left_out if level is None else {"anonymity_level": level}),
+            "what_this_is": "a measure of what was dropped; nothing is promised about the columns that are released",
+        },
+    }
+
+
+_MEMORY = "1GB"
+RELEASE, READY, ALL_READY = "release", "ready to publish", "all are ready"
+
+ShownCounts = list[list[int | str]]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which features go, and what else this party learned.
+
+    Parameters
+    ----------
+    removed : tuple of str
+        In the order of removal.
+    own_gains : tuple of float
+        This party's gain after each removal; nobody else knows it.
+    scores : tuple of FeatureScore
+        Of all features; empty where only the selection was opened.
+    totals : mapping of str to list
+        Counts of all parties by feature, value and class, small ones hidden; empty unless they are to be shown.
+    """
+
+    removed: tuple[str, ...]
+    own_gains: tuple[float, ...]
+    scores: tuple[FeatureScore, ...]
+    totals: Mapping[str, ShownCounts]
+
+
+@dataclass(frozen=True)
+class PartyResult:
+    """What a party has at the end of a session."""
+
+    session: SessionRecord
+    selection: Selection
+    release: Release
+    published: Published | None
+    bytes_sent: int
+    bytes_received: int
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; what this party alone may know is in it."""
+        chosen, published = self.selection, self.published
+        audited = [entry["audited"] for entry in self.release.manifest.guarantees]
+        return {
+            "session": self.session.to_dict(),
+            "agreed": dict(self.session.agreed),
+            "removed": list(chosen.removed),
+            "own_gains": list(chosen.own_gains),
+            "scores": [score._asdict() for score in chosen.scores],
+            "totals": dict(chosen.totals),
+            "audited_gain": audited[0],
+            "table": str(published.table_path) if published else None,
+            "manifest": str(published.manifest_path) if published else None,
+            "bytes_sent": self.bytes_sent,
+            "bytes_received": self.bytes_received,
+            "seconds": self.seconds,
+            "warnings": list(self.warnings),
+        }
+
+
+def take_part(
+    config: PartyConfig,
+    table: Table | LargeTable,
+    schema: SharedSchema,
+    plan: Plan,
+    *,
+    memory: Memory | None = None,
+    output: Path | None = None,
+    transcript: Transcript | None = None,
+    progress: RoundProgress | None = None,
+    force: bool = False,
+) -> PartyResult:
+    """Take part in a session from the first connection to this party's own release.
+
+    Nothing appears before every party has said that its own release is written and audited, and that it heard so from
+    all others. After any failure before that nobody publishes anything; a party that is cut off during these very last
+    messages says that the others may have published, and its transcript is marked so. A transcript that cannot be
+    written in the end is a warning of the result, since the release stands by then.
+
+    Parameters
+    ----------
+    table : Table or LargeTable
+        This party's rows, in the roles of the shared schema. A large file is counted in one pass, and its release is
+        written and audited in blocks.
+    memory : Memory or None
+        What may be used for a large file; 1 GB if None.
+    output : Path or None
+        Release to write; may be left out in a dry run.
+    force : bool
+        Replace a release that exists.
+
+    Raises
+    ------
+    CollaborationError
+        If a party, named with the stage, failed.
+    PrivacyNotAchievableError
+        If removing half of the features is not enough for everybody.
+    AuditFailedError
+        If the audit does not confirm this party's release.
+    OutputError
+        If the release or the transcript cannot be written, or is a file that this party reads.
+
+    Notes
+    -----
+    A failure while the very last messages are under way can leave one party with everybody's word and another without;
+    no protocol can rule that out. The first then publishes a release that is audited and that all had agreed to.
+    """
+    plan.check_group(len(config.roster.names), table.n_rows)
+    target = None if plan.dry_run else output
+    own = _counted(table, schema, memory, target) if isinstance(table, LargeTable) else table
+    rows = own if isinstance(own, Table) else own.counted
+    schema.check_table(rows)
+    check_tells_nobody_apart(rows, schema.cuts)
+    own_counts = schema.counts(rows)
+    if target is not None:
+        check_targets(target, manifest_path_for(target), rows.source, force=force)
+    elif not plan.dry_run:
+        hint = "name a file such as release.csv"
+        raise InvalidParameterError("output", "got none", allowed="given", hint=hint, remedy=("output",))
+    record = transcript or Transcript()
+    _check_paths(config, rows, target, record.path)
+    choose = _chooser(schema, own_counts, plan, config.timeout)
+    with joined(config, transcript=record, progress=progress, size_limit=_size_limit(schema, plan)) as session:
+        terms = _terms(config, schema, plan, rows)
+        binding = greet(session, terms)
+        who = SessionRecord(f"{config.session}/{binding.hex()[:16]}", terms.mode, terms.fingerprints, terms.parameters)
+        selection = choose(session)
+        releaser = ProjectionReleaser(schema, selection.removed, plan.min_privacy_gain, who)
+        with _staged(session, releaser, own, target, force) as (release, publish):
+            removed = json.dumps(selection.removed).encode()
+            check_all_have_the_same(session, READY, removed)
+            if not plan.dry_run:
+                session.let_others_publish()
+            check_all_have_the_same(session, ALL_READY, removed)
+            published = publish()
+    final = published.release if published else release
+    warnings = (str(record.problem),) if record.problem else ()
+    sizes = record.bytes_sent, record.bytes_received
+    return PartyResult(who, selection, final, published, *sizes, record.seconds, warnings)
+
+
+def _counted(table: LargeTable, schema: SharedSchema, memory: Memory | None, target: Path | None) -> LargeRows:
+    from sfumato.publishing.out_of_core.release import check_output_format
+    from sfumato.rows.memory_limit import Memory
+
+    if target is not None:
+        check_output_format(target)
+    return LargeRows.of(table, schema, memory or Memory.of(_MEMORY))
+
+
+def _check_paths(config: PartyConfig, table: Table, target: Path | None, transcript: Path | None) -> None:
+    data = {"data": Path(table.source.name)} if table.source else {}
+    outputs = {"transcript": transcript, "release": target, "manifest": manifest_path_for(target) if target else None}
+    check_outputs({what: path for what, path in outputs.items() if path is not None}, data | config.files)
+
+
+def _size_limit(schema: SharedSchema, plan: Plan) -> int:
+    """Largest message of a session: where counts are added up, a party's masked counts."""
+    return SIZE_LIMIT if plan.mode == "selection-only" else size_limit_of_counts(schema.n_counts)
+
+
+def _terms(config: PartyConfig, schema: SharedSchema, plan: Plan, table: Table) -> Terms:
+    mode = plan.mode if plan.mode == "selection-only" else f"{plan.mode} by {plan.sharing}"
+    parameters: dict[str, Plain] = {**plan.shared(), "missing": [*sorted(set(table.schema.missing))]}
+    return Terms(config.session, config.roster.fingerprints, schema.hash(), mode, parameters)
+
+
+def _chooser(schema: SharedSchema, own_counts: Words, plan: Plan, timeout: float) -> Callable[[Session], Selection]:
+    """Compute all that needs no other party; what is returned does the rest in the session."""
+    if plan.mode != "selection-only":
+        return partial(_selected, schema=schema, own_counts=own_counts, plan=plan)
+    from sfumato.collaborate.selection_only import prepare
+
+    counts = schema.matrices(own_counts)
+    prepared = prepare(counts, max_rows=plan.max_rows, weights=plan.weights)
+    return partial(_selected_only, schema=schema, counts=counts, plan=plan, prepared=prepared, timeout=timeout)
+
+
+def _selected(session: Session, *, schema: SharedSchema, own_counts: Words, plan: Plan) -> Selection:
+    sums = SecureSum(session, mode=plan.sharing)
+    found = agree(sums, schema, own_counts, min_privacy_gain=plan.min_privacy_gain, rule=plan.rule())
+    totals = {} if plan.min_count is None else {n: shown_counts(c, plan.min_count) for n, c in found.totals.items()}
+    return Selection(found.removed, found.own_gains, found.scores, totals)
+
+
+def _selected_only(
+    session: Session,
+    *,
+    schema: SharedSchema,
+    counts: Sequence[Counts],
+    plan: Plan,
+    prepared: Prepared,
+    timeout: float,
+) -> Selection:
+    from sfumato.collaborate.mpyc_channel import STAGE
+    from sfumato.collaborate.selection_only import select_only
+
+    with session.round(STAGE):
+        places = select_only(
+            StageChannel(session, STAGE),
+            session.me,
+            session.roster,
+            counts,
+            min_privacy_gain=plan.min_privacy_gain,
+            max_rows=plan.max_rows,
+            weights=plan.weights,
+            prepared=prepared,
+            timeout=timeout,
+            accuse=lambda party, reason: session.accuse(party, STAGE, reason),
+        )
+    removed = tuple(schema.names[place] for place in places)
+    gains = gains_of_removal(removed, dict(zip(schema.names, counts, strict=True)))
+    return Selection(removed, gains, (), {})
+
+
+@contextmanager
+def _staged(
+    session: Session, releaser: ProjectionReleaser, rows: Table | LargeRows, output: Path | None, force: bool
+) -> Iterator[tuple[Release, Callable[[], Published | None]]]:
+    """Audit this party's release and have its bytes ready; the others are told if that fails."""
+    with ExitStack() as stack:
+        try:
+            publish: Callable[[], Published | None] = _publish_nothing
+            if not isinstance(rows, Table):
+                release, publish = stack.enter_context(rows.staged(releaser, output, force=force))
+            else:
+                release = make_release(rows, releaser)
+                if output is not None:
+                    publish = stack.enter_context(staged(release, output, original=rows, force=force))
+        except SfumatoError:
+            with suppress(CollaborationError):
+                session.accuse(session.me, RELEASE, "stopped")
+            raise
+        yield release, publish
+
+
+def _publish_nothing() -> None:
+    """Publish nothing, in a dry run."""
+
+
+# A party whose file is larger than memory: its counts in one pass, and its release in another.
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LargeRows:
+    """A party's file and what one pass over it counted.
+
+    Parameters
+    ----------
+    counted : CountedTable
+        Every column by itself, and every feature's values with the classes.
+    """
+
+    original: LargeTable
+    counted: CountedTable
+    memory: Memory
+
+    @classmethod
+    def of(cls, original: LargeTable, schema: SharedSchema, memory: Memory) -> LargeRows:
+        """Count, in one pass, how often each value of a feature occurs with each class.
+
+        Raises
+        ------
+        SchemaError
+            If a column of the shared schema is missing, in another role, or has too many distinct values.
+        """
+        schema.check_table(original.outline)
+        target = schema.target.name
+        found = count_blocks(original, [target], beside=schema.names, most_cells=memory.most_cells(1))
+        pairs = {(feature, by): counts.T for (by, feature), counts in found.pairs.items()}
+        whole = CountedTable.of(original.outline, (), (), np.array([original.n_rows], dtype=np.int64))
+        return cls(original, replace(whole, pairs=pairs), memory)
+
+    @contextmanager
+    def staged(
+        self, releaser: ProjectionReleaser, output: Path | None, *, force: bool
+    ) -> Iterator[tuple[Release, Callable[[], Published | None]]]:
+        """Write this party's release in one pass, audit it, and hand out what lets it appear; None writes nothing."""
+        proposal = propose_projection(self, releaser)
+        if output is None:
+            yield proposal.release, _publish_nothing
+            return
+        with staged_large(proposal, output, self.memory, force=force) as appear:
+            yield proposal.release, appear
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ProjectionProposal(ColumnProposal):
+    """All rows of the columns that the group left, with intervals in the place of numbers that are cut."""
+
+    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+        """All rows, block by block."""
+        places = {name: self._places(name) for name in self._cut_names}
+        for block in super().blocks(told):
+            yield {name: places[name][cells] if name in places else cells for name, cells in block.items()}
+
+    @property
+    def _cut_names(self) -> tuple[str, ...]:
+        return tuple(str(recoding["name"]) for recoding in self.release.manifest.recodings)
+
+    def _places(self, name: str) -> NDArray[np.int32]:
+        """Label of each value: both columns list the same stored values."""
+        before, after = self.original.outline[name], self.release.table.columns[name]  # type: ignore[union-attr]
+        places = np.zeros(before.n_distinct, dtype=np.int32)
+        places[before.codes] = after.codes
+        return places
+
+
+def propose_projection(rows: LargeRows, releaser: ProjectionReleaser) -> ProjectionProposal:
+    """Propose a party's release; the gain is measured anew on the counts of the original's columns."""
+
+    def smallest_class(names: Sequence[str], cut: Sequence[SharedColumn]) -> int | None:
+        return _smallest_class(rows, names, cut)
+
+    release = releaser.propose(rows.counted, smallest_class)
+    give_back()
+    (promise,) = release.manifest.promised()
+    if not isinstance(promise, PrivacyGain):
+        raise AssertionError
+    claims = read_claims(release.manifest.to_dict())
+    level = measure(promise, Beside(Columns(rows.counted), Columns(rows.original.outline), claims))
+    audited = with_audited(release.manifest.guarantees, [level])
+    return ProjectionProposal(rows.original, release.with_manifest(guarantees=audited))
+
+
+def _smallest_class(rows: LargeRows, names: Sequence[str], cut: Sequence[SharedColumn]) -> int | None:
+    """Rows of the rarest combination of what is released; ``None`` where there are too many to be counted."""
+    try:
+        cells = count_blocks(rows.original, names, most_cells=rows.memory.most_cells(len(names)))
+    except (TooManyCellsError, SchemaError):
+        return None
+    _, classes = np.unique(in_intervals(cells, cut).codes(names), axis=0, return_inverse=True)
+    return int(np.bincount(classes.ravel(), weights=cells.row_counts).min())

@@ -1,0 +1,72 @@
+"""Start of the program that runs the parties of a simulation, so light that it can end while the rest is imported.
+
+Run as ``python -m sfumato.collaborate.simulate.start FOLDER``. Importing everything takes a second or two, and the
+simulation may go away meanwhile; then the folder, which holds private keys, is removed at once.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+FOLDER_PREFIX = "sfumato-simulation-"
+INPUT = 0
+"""Closed by the system when the simulation has gone."""
+
+
+def main(folder: Path) -> None:
+    """Import everything, then run the parties of a folder."""
+    with _leaving_when_alone(folder):
+        from sfumato.collaborate.simulate import parties as simulated_parties
+    simulated_parties.run_parties(folder)
+
+
+def leave_nothing(folder: Path, children: Collection[int]) -> NoReturn:
+    """End the parties and remove the folder: the simulation has gone."""
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    for child in children:
+        os.waitpid(child, 0)
+    if folder.name.startswith(FOLDER_PREFIX):
+        shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+@contextmanager
+def _leaving_when_alone(folder: Path) -> Iterator[None]:
+    """Have the system tell when something happens to the input, and leave if it was closed."""
+    if not hasattr(os, "O_ASYNC"):
+        yield
+        return
+    import fcntl
+
+    def look(*_: object) -> None:
+        if _is_closed(INPUT):
+            leave_nothing(folder, ())
+
+    flags = fcntl.fcntl(INPUT, fcntl.F_GETFL)
+    signal.signal(signal.SIGIO, look)
+    fcntl.fcntl(INPUT, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(INPUT, fcntl.F_SETFL, flags | os.O_ASYNC)
+    look()
+    yield
+    fcntl.fcntl(INPUT, fcntl.F_SETFL, flags)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+
+
+def _is_closed(pipe: int) -> bool:
+    """Whether the other end of a pipe is closed, even if something is left to read."""
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,176 @@
+"""Distinct rows of a table on a cluster, with how often each occurs: counted there, handed over as counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.counting.cells import no_pairs, refuse_open, too_many_cells
+from sfumato.counting.engine import Countable, Engine, is_path
+from sfumato.errors import InputError, InvalidParameterError
+from sfumato.rows.spark.errors import watching
+from sfumato.rows.spark.frames import Frame, exact_settings, numbered_columns, parquet_frame
+from sfumato.rows.spark.table import ClusterTable
+from sfumato.table.coding import Table
+from sfumato.table.io.parquet import StoredParquet
+from sfumato.table.weighted import CountedTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+Pairs = dict[tuple[str, str], NDArray[np.int64]]
+
+
+def count_on_cluster(
+    table: ClusterTable, names: Sequence[str], *, beside: Sequence[str] = (), most_cells: int
+) -> CountedTable:
+    """Count the distinct rows of some columns, as :func:`sfumato.counting.blocks.count_blocks` does for a file.
+
+    Parameters
+    ----------
+    names : sequence of str
+        At least one column, none of which is open.
+    beside : sequence of str
+        Columns that are counted with each of the others by itself: their values two by two.
+    most_cells : int
+        Number of distinct rows that fit in the driver's memory.
+
+    Raises
+    ------
+    SchemaError
+        If a column has too many distinct values.
+    InputError
+        If there are more distinct rows than fit.
+    ClusterError
+        If the cluster cannot do it.
+    """
+    columns, every = tuple(names), tuple(dict.fromkeys([*names, *beside]))
+    refuse_open(table.outline, every)
+    pairs = {(name, second): no_pairs(table.outline, name, second) for second in beside for name in columns}
+    with watching(table.session), exact_settings(table.session):
+        coded = table.rows(
+            [(name, pa.array(np.arange(table.outline[name].n_distinct, dtype=np.int32))) for name in every]
+        )
+        codes, counts = _grouped(coded, [f"c{every.index(name)}" for name in columns], most_cells)
+        if len(counts) > most_cells:
+            raise too_many_cells(columns, most_cells, table.place)
+        _count_pairs(pairs, coded, columns, beside, every)
+    if int(counts.sum()) != table.n_rows or any((code < 0).any() for code in codes):
+        problem = "changed while it was being read"
+        raise InputError(problem, path=table.place, hint="read it again when nobody writes to it")
+    order = np.lexsort(codes[::-1])
+    counted = CountedTable.of(table.outline.keep(every), columns, [code[order] for code in codes], counts[order])
+    return replace(counted, pairs=pairs)
+
+
+def _grouped(frame: Frame, keys: Sequence[str], most: int) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
+    """Codes and counts of the distinct rows, one more than allowed if there are more; -1 for a cell unknown before."""
+    from pyspark.sql import functions as sf
+
+    found = frame.groupBy(*keys).agg(sf.count(sf.lit(1)).alias("n")).limit(most + 1).toArrow()
+    codes = [found.column(i).fill_null(-1).to_numpy().astype(np.int32) for i in range(len(keys))]
+    return codes, found.column("n").to_numpy().astype(np.int64)
+
+
+def _count_pairs(
+    pairs: Pairs, coded: Frame, columns: Sequence[str], beside: Sequence[str], every: Sequence[str]
+) -> None:
+    """Count values two by two, all pairs with one column in one job."""
+    from pyspark.sql import functions as sf
+
+    for second in beside:
+        own = [sf.struct(sf.lit(i).alias("i"), sf.col(f"c{every.index(n)}").alias("v")) for i, n in enumerate(columns)]
+        split = coded.select(sf.explode(sf.array(*own)).alias("x"), sf.col(f"c{every.index(second)}").alias("s"))
+        found = split.groupBy("x.i", "x.v", "s").agg(sf.count(sf.lit(1)).alias("n")).dropna().toArrow()
+        place, value, other, n = (found.column(i).to_numpy() for i in range(4))
+        for i, name in enumerate(columns):
+            pairs[name, second][value[place == i], other[place == i]] = n[place == i]
+
+
+# Counting on a Spark cluster, by the same expressions as on one machine.
+
+
+class SparkEngine(Engine):
+    """Counts by a Spark cluster, for every function of :mod:`sfumato.counting` that takes an engine.
+
+    Sources are Spark DataFrames of the session, and paths of Parquet files (or of folders of such) that driver and
+    workers see under the same path. Only the counts come to the driver.
+
+    Parameters
+    ----------
+    session : SparkSession
+        From :func:`sfumato.rows.spark.session.spark_session`, or the caller's own. It stays the caller's to stop.
+
+    Notes
+    -----
+    Codes and counts are those of DuckDB, bit for bit. So are the types of the values, but for those that Spark does not
+    have: whole numbers without a sign become wider ones, moments are in microseconds, and a column of missing values
+    alone is one of texts. Moments in nanoseconds or in other time zones than UTC and times of day are refused.
+
+    Examples
+    --------
+    ::
+
+        with spark_session("spark://node1:7077") as session:
+            cells = cell_table("stays.parquet", ["age", "sex"], SparkEngine(session))
+    """
+
+    def __init__(self, session: SparkSession) -> None:  # no DuckDB is opened
+        self._session = session
+
+    def close(self) -> None:
+        """Do nothing: the session is the caller's."""
+
+    def frame(self, source: Countable, columns: Sequence[str] | None = None) -> nw.LazyFrame[Any]:
+        """Open a source as a lazy frame under its own column names.
+
+        Parameters
+        ----------
+        source : path or Spark DataFrame
+        columns : sequence of str or None
+            Only these columns; ``None`` gives all.
+        """
+        wanted = list(self._open(source, None)[0] if columns is None else columns)
+        opened = self.keys(source, wanted)
+        return opened.select(*(nw.col(f"c{i}").alias(name) for i, name in enumerate(wanted)))
+
+    def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        """Run a query on the cluster and return its result as an Arrow table.
+
+        Raises
+        ------
+        InputError
+            If the cluster cannot read the rows, or texts are not UTF-8.
+        ClusterError
+            If it fails, or is lost.
+        """
+        with watching(self._session), exact_settings(self._session):
+            found = frame.collect().to_arrow()
+        try:
+            found.validate(full=True)
+        except pa.ArrowInvalid:
+            problem = "the cluster has read texts that are not UTF-8"
+            raise InputError(problem, hint="write the table anew in UTF-8") from None
+        return found
+
+    def _open(self, source: Countable, columns: Sequence[str] | None) -> tuple[Sequence[str], nw.LazyFrame[Any]]:
+        if isinstance(source, Table | pa.Table):
+            hint = "what is in memory is counted there: leave the engine out"
+            allowed = "a Spark DataFrame or the path of Parquet files"
+            raise InvalidParameterError("source", "got a table in memory", allowed=allowed, hint=hint)
+        with watching(self._session), exact_settings(self._session):
+            rows = self._read(Path(source)) if is_path(source) else source
+            return rows.columns, nw.from_native(numbered_columns(rows)).lazy()
+
+    def _read(self, path: Path) -> Any:
+        if not path.exists():
+            raise InputError(problem="does not exist", path=path)
+        return parquet_frame(self._session, StoredParquet(path, sha256=""))

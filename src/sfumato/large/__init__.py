@@ -1,1 +1,0 @@
-"""Releases of files that are larger than memory: counted and written block by block."""

@@ -1,0 +1,415 @@
+"""The contract between mechanisms and everything around them: what one takes, gives and says about itself."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache, cached_property
+from html import escape
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
+from sfumato.manifest import AnyTable, Manifest
+from sfumato.progress import Progress
+from sfumato.schema import Role
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import CodedColumn
+from sfumato.table.roles import ColumnGuess
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROWS_A_SECOND = 5_000
+_MOST_SECONDS = 10
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Release:
+    """A released table and its manifest.
+
+    Parameters
+    ----------
+    table : Table or BinaryTable
+    manifest : Manifest
+    description : tuple of ColumnGuess
+        What each column of the original was taken for, if it was no described table. It is never published.
+    """
+
+    table: AnyTable
+    manifest: Manifest
+    description: tuple[ColumnGuess, ...] = ()
+
+    @property
+    def guesses(self) -> tuple[ColumnGuess, ...]:
+        """Columns of the original whose roles were guessed, each with the reason."""
+        return tuple(guess for guess in self.description if not guess.is_given)
+
+    def __repr__(self) -> str:
+        promises = "; ".join(g.describe() for g in self.manifest.promised())
+        return f"Release({self.table!r}, {self.manifest.mechanism['name']}: {promises})"
+
+    def _repr_html_(self) -> str:
+        """Short table for notebooks: sizes, what is promised and what the audit found, never a cell."""
+        manifest = self.manifest
+        rows = [
+            ("mechanism", str(manifest.mechanism["name"])),
+            ("rows", f"{manifest.output['rows']:,}" + (f" of {manifest.input['rows']:,}" if manifest.input else "")),
+            ("columns", f"{len(manifest.output['columns']):,} ({len(manifest.dropped_columns):,} dropped)"),
+        ]
+        for entry, promise in zip(manifest.guarantees, manifest.promised(), strict=True):
+            found = entry.get("audited")
+            level = f"{found:.4g}" if isinstance(found, int | float) else "no level was measured"
+            rows.append((promise.kind, f"{promise.describe()} (audit: {level})"))
+        if self.guesses:
+            rows.append(("guessed roles", f"{len(self.guesses):,} (see .guesses)"))
+        cells = "".join(
+            f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
+            f'<td style="text-align: left">{escape(on_one_line(text))}</td></tr>'
+            for name, text in rows
+        )
+        return f"<table><caption>sfumato release</caption><tbody>{cells}</tbody></table>"
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw what the manifest has evidence for; ``kind`` says which picture where there are several."""
+        displays = importlib.import_module("sfumato.displays.base")  # a later layer, which is loaded on demand
+        axes: Axes = displays.display_of_manifest(self.manifest, kind).plot(ax)
+        return axes
+
+    def report(self, path: str | Path, *, original: AnyTable | None = None, **more: Any) -> Path:
+        """Write a report of this release as one HTML file.
+
+        Parameters
+        ----------
+        original : Table or BinaryTable or None
+            With it utility and risk are measured.
+        more
+            ``external``, ``quick``, ``force``, ``progress`` and ``mechanism``, see
+            :func:`sfumato.report.render.write_report`.
+        """
+        reports = importlib.import_module("sfumato.report.render")  # a later layer, which is loaded on demand
+        written: Path = reports.write_report(self, path, original=original, **more)
+        return written
+
+    def with_manifest(self, **changes: Any) -> Release:
+        """Return the same release with some manifest entries replaced."""
+        return replace(self, manifest=replace(self.manifest, **changes))
+
+
+class Needs(StrEnum):
+    """What a mechanism must be given of the rows to find a release.
+
+    A mechanism that does with less than all rows can release tables that are larger than memory; what it must offer
+    for that is in the protocol named here.
+    """
+
+    ALL_ROWS = "all rows"
+    """The whole table in memory."""
+    COUNTS = "counts"
+    """Distinct rows with how often each occurs (``out_of_core.proposal.CellMechanism``). Enough on a cluster too."""
+    COUNTS_OR_SAMPLE = "counts or a sample"
+    """Distinct rows or, where these are too many, a sample (``out_of_core.sampled.FittedMechanism``)."""
+    SAMPLE = "a sample"
+    """A sample of the rows (``out_of_core.sampled.SampleMechanism``). All it may promise is a ``BreachBound``."""
+    FEATURE_COUNTS = "counts of features"
+    """Distinct rows of binary features: :class:`sfumato.publishing.out_of_core.proposal.PatternMechanism`."""
+
+
+@dataclass(frozen=True)
+class ParameterSpec:
+    """What a mechanism says about a parameter of its constructor: help and limits.
+
+    Name, type and default are those of the constructor's signature and are not written again.
+
+    Parameters
+    ----------
+    help : str
+        A few words for the command line and the page.
+    choices : tuple of str
+        Allowed words, where the annotation is not a ``Literal`` that holds them.
+    at_least, above, at_most, below : float or None
+        Limits of a number.
+    allowed : str
+        What a refusal says the value must be; by default it is made of type and limits.
+    """
+
+    help: str
+    choices: tuple[str, ...] = ()
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+    allowed: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter(ParameterSpec):
+    """One parameter of a mechanism, as the command line, the project file and the page offer it.
+
+    ``is_optional`` says whether ``None`` is allowed.
+    """
+
+    name: str
+    type: type | tuple[type, ...]
+    default: Any
+    is_optional: bool = False
+
+    def check(self, given: object) -> None:
+        """Refuse a value that is not allowed.
+
+        Texts and tables of settings are not looked at: only the mechanism can tell what they may hold.
+        """
+        if not (given is None and self.is_optional) and not self._allows(given):
+            raise InvalidParameterError(self.name, f"got {given!r}", allowed=self.allowed or self._allowed_by_type())
+
+    def _allows(self, given: object) -> bool:
+        if self.choices:
+            return isinstance(given, str) and given in self.choices
+        if self.type is bool:
+            return isinstance(given, bool | np.bool_)
+        if self.type not in (int, float):
+            return True
+        is_number = isinstance(given, int | np.integer if self.type is int else int | float | np.integer | np.floating)
+        return is_number and not isinstance(given, bool) and self._is_within(given)
+
+    def _is_within(self, given: Any) -> bool:
+        # "not <" would let NaN pass, which is neither above nor below anything
+        return bool(
+            (self.at_least is None or given >= self.at_least)
+            and (self.above is None or given > self.above)
+            and (self.at_most is None or given <= self.at_most)
+            and (self.below is None or given < self.below)
+        )
+
+    def _allowed_by_type(self) -> str:
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.type is bool:
+            return "true or false"
+        named = {"of at least": self.at_least, "above": self.above, "at most": self.at_most, "below": self.below}
+        limits = " and ".join(f"{word} {limit:g}" for word, limit in named.items() if limit is not None)
+        return f"{'a whole number' if self.type is int else 'a number'} {limits}".rstrip()
+
+
+class Mechanism(ABC):
+    """Turns a table into a release, or raises ``PrivacyNotAchievableError``.
+
+    The one base of all mechanisms. A subclass says by class attributes what others have to know of it; nobody asks of
+    which class it is. Its constructor takes parameters by name and only stores them, as scikit-learn has it.
+
+    Attributes
+    ----------
+    mechanism_name : str
+        As the command line and manifests have it.
+    needs : Needs
+        What it must be given of the rows.
+    is_differentially_private : bool
+        Whether it promises differential privacy: what it is given must be read and described without a look at the
+        rows.
+    parameter_specs : mapping of str to ParameterSpec
+        Help and limits of every parameter of the constructor, in the order in which they are shown.
+    """
+
+    mechanism_name: ClassVar[str]
+    needs: ClassVar[Needs] = Needs.ALL_ROWS
+    is_differentially_private: ClassVar[bool] = False
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {}
+
+    @abstractmethod
+    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
+        """Propose a release; whether it keeps its promise is audited elsewhere."""
+
+    def check_parameters(self, *names: str) -> None:
+        """Refuse values that the declarations of these parameters (of all, if none is named) do not allow."""
+        for name in names or self.parameter_specs:
+            declared_parameter(type(self), name).check(getattr(self, name))
+
+
+@cache
+def declared_parameter(mechanism: type[Mechanism], name: str) -> Parameter:
+    """Put together what the constructor and the declaration of a mechanism say about one of its parameters.
+
+    What the constructor of a subclass leaves open, such as an annotation, is taken from those before it.
+    """
+    constructors = [vars(own)["__init__"] for own in mechanism.__mro__ if "__init__" in vars(own)]
+    hints = [get_type_hints(one)[name] for one in constructors if name in getattr(one, "__annotations__", {})]
+    taken = [own[name].default for one in constructors if name in (own := inspect.signature(one).parameters)]
+    defaults = [default for default in taken if default is not inspect.Parameter.empty]
+    if not hints or not defaults:
+        problem = f"{mechanism.__name__}: '{name}' must have a type and a default in the constructor"
+        raise TypeError(problem)
+    spec, parts = mechanism.parameter_specs[name], _alternatives(hints[0])
+    literals = [part for part in parts if get_origin(part) is Literal]
+    types = tuple(dict.fromkeys(kind for part in parts if (kind := _plain_type(part)) is not None))
+    if not types:
+        problem = f"{mechanism.__name__}: no value of '{name}' can be written in a file, so that nobody can give it"
+        raise TypeError(problem)
+    stated = {**vars(spec)}
+    if not spec.choices and types == (str,) and len(literals) == 1:
+        stated["choices"] = get_args(literals[0])
+    return Parameter(
+        **stated,
+        name=name,
+        type=types[0] if len(types) == 1 else types,
+        default=defaults[0],
+        is_optional=NoneType in parts,
+    )
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _plain_type(hint: Any) -> type | None:
+    """Type of a value in a project file or on the command line; ``None`` of objects that only Python code can give."""
+    if hint in (bool, int, float, str):
+        return hint  # type: ignore[no-any-return]
+    origin = get_origin(hint) or hint
+    if origin is Literal:
+        return str
+    return dict if isinstance(origin, type) and issubclass(origin, Mapping) else None
+
+
+def needs_of(mechanism: object) -> Needs:
+    """Say what a mechanism needs of the rows; an object that declares nothing needs them all."""
+    return Needs(getattr(mechanism, "needs", Needs.ALL_ROWS))
+
+
+def combinations(choices: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...]:
+    """All settings that take one value of every list.
+
+    Examples
+    --------
+    >>> combinations({"k": [5, 10], "l": [2]})
+    ({'k': 5, 'l': 2}, {'k': 10, 'l': 2})
+    """
+    return tuple(dict(zip(choices, values, strict=True)) for values in product(*choices.values()))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Settings of a mechanism that are compared with others where nobody says which, and what a table needs for them.
+
+    Parameters
+    ----------
+    settings : sequence of mapping
+        Parameters of each.
+    needs_sensitive : bool
+        Whether just one column must be sensitive.
+    for_each_sensitive : str or None
+        Parameter that gets the name of every sensitive column in turn, of which there must be some.
+    most_columns : int or None
+        Quasi-identifiers from which the mechanism is left out, as are tables of sparse 0/1 features.
+    needs_binary : bool
+        Whether every quasi-identifier must be 0/1.
+    package : str or None
+        Optional package that must be installed.
+    time_limit : str or None
+        Parameter that gets a time limit in seconds by the number of rows: 1 for 5,000 of them, at most 10.
+    """
+
+    settings: Sequence[Mapping[str, Any]]
+    needs_sensitive: bool = False
+    for_each_sensitive: str | None = None
+    most_columns: int | None = None
+    needs_binary: bool = False
+    package: str | None = None
+    time_limit: str | None = None
+
+    def __call__(self, table: AnyTable) -> Sequence[Mapping[str, Any]]:
+        """Give the settings for a table, or say by a ``SchemaError`` why there are none."""
+        plain = table.companions if isinstance(table, BinaryTable) else table
+        names, sensitive = plain.schema.names(Role.QUASI_IDENTIFIER), plain.schema.names(Role.SENSITIVE)
+        problem = ""
+        if self.package is not None and find_spec(self.package) is None:
+            problem = f"the package {self.package} is not installed"
+        elif (self.needs_sensitive or self.for_each_sensitive) and not sensitive:
+            problem = "no column is sensitive"
+        elif self.needs_sensitive and len(sensitive) > 1:
+            problem = f"{len(sensitive):,} columns are sensitive, and it protects one"
+        elif self.most_columns is not None and isinstance(table, BinaryTable):
+            problem = "the table holds sparse 0/1 features, which are not recoded"
+        elif self.most_columns is not None and len(names) > self.most_columns:
+            problem = f"{len(names):,} quasi-identifiers are more than {self.most_columns:,}"
+        elif self.needs_binary and not all(_is_zero_one(plain[name]) for name in names):
+            problem = "not all quasi-identifiers are 0/1, and rules by which they become so must be given"
+        if problem:
+            raise SchemaError(problem)
+        return self._completed(table.n_rows, sensitive)
+
+    def _completed(self, n_rows: int, sensitive: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """Add the names and limits that depend on the table."""
+        settings = self.settings
+        if self.for_each_sensitive is not None:
+            settings = [{**setting, self.for_each_sensitive: name} for setting in settings for name in sensitive]
+        if self.time_limit is not None:
+            seconds = float(min(max(round(n_rows / _ROWS_A_SECOND), 1), _MOST_SECONDS))
+            settings = [{**setting, self.time_limit: seconds} for setting in settings]
+        return settings
+
+
+def _is_zero_one(column: CodedColumn) -> bool:
+    return column.n_distinct <= 2 and {str(value) for value in column.values.to_pylist()} <= {"0", "1"}
+
+
+@dataclass(frozen=True)
+class MechanismInfo:
+    """How a mechanism presents itself: what the registry finds by its name.
+
+    Parameters
+    ----------
+    build : subclass of Mechanism
+        Its constructor and its ``parameter_specs`` say which parameters there are.
+    why : str
+        When one would choose it.
+    promises : str
+        What its releases guarantee.
+    compared : callable or None
+        Proposes settings for a comparison on a table, or raises ``SchemaError`` with the reason why there are none;
+        ``None``: it is compared with its defaults.
+    guarantee : str
+        Kind of the guarantee that the page explains with it.
+    """
+
+    build: type[Mechanism]
+    why: str
+    promises: str
+    compared: Callable[[AnyTable], Sequence[Mapping[str, Any]]] | None = None
+    guarantee: str = "k-anonymity"
+
+    @property
+    def name(self) -> str:
+        """Name of the mechanism."""
+        return self.build.mechanism_name
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Parameters of the constructor, in the order in which they are declared."""
+        specs, taken = self.build.parameter_specs, inspect.signature(self.build).parameters
+        if set(specs) != set(taken):
+            only = sorted(set(specs) ^ set(taken))
+            problem = f"{self.build.__name__}: parameters that only the constructor or only the declaration has: {only}"
+            raise TypeError(problem)
+        if any(parameter.default is inspect.Parameter.empty for parameter in taken.values()):
+            problem = f"{self.build.__name__}: every parameter of the constructor must have a default"
+            raise TypeError(problem)
+        return tuple(declared_parameter(self.build, name) for name in specs)
+
+    @property
+    def needs(self) -> Needs:
+        """What the mechanism must be given of the rows."""
+        return self.build.needs
+
+    @property
+    def is_differentially_private(self) -> bool:
+        """Whether it promises differential privacy."""
+        return self.build.is_differentially_private

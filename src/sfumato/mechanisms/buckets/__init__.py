@@ -1,0 +1,1 @@
+"""Releases in buckets, within which values lose their rows: Anatomy and slicing."""

@@ -1,0 +1,1 @@
+"""Feature selection under k-anonymity by containment [kAC17]_: greedy, maximal, exact and optimal selectors."""

@@ -1,0 +1,1 @@
+"""Global recoding by searching the lattice of hierarchy levels; ``recoder`` and ``gain`` are mechanisms."""

@@ -1,0 +1,404 @@
+"""Lattice of hierarchy levels: every column of a table is taken to one of its levels, and each way is a node.
+
+A node is above another one when it is at least as high on every column; its classes are made up of whole classes of the
+other one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.lattice.models import ClassModel
+
+
+Codes = NDArray[np.integer]
+Counts = NDArray[np.int64]
+Places = NDArray[np.intp]
+Levels = tuple[int, ...]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LatticeProblem:
+    """Cells of a table, the levels its quasi-identifiers may be taken to, and what the result must satisfy.
+
+    Parameters
+    ----------
+    codes : int array of shape (n_cells, n_columns)
+        Value number of each quasi-identifier. Cells are distinct over quasi-identifiers, sensitive columns and target.
+    counts : int64 array of shape (n_cells,)
+        Rows that each cell stands for, at least 1.
+    level_maps : for each column, for each level, an int array
+        Label number of each value; level 0 is the identity, and levels are nested.
+    shares : for each column, for each level, a float array
+        Share of the hierarchy's values that each label stands for.
+    k : int
+        Rows that a class needs.
+    max_suppressed_fraction : float
+        Largest share of the rows, in [0, 1], whose classes may be left out. One row at least stays, even with 1.
+    models : tuple of ClassModel
+        What every class must satisfy besides its size.
+    loss : str
+        Name in :data:`sfumato.mechanisms.lattice.losses.LOSSES`.
+    weights : sequence of float or None
+        Weight of each column in the loss; equal ones if left out.
+    sensitive : tuple of int arrays of shape (n_cells,)
+        Value number of each sensitive column.
+    target : int array of shape (n_cells,) or None
+        Class number of each cell, for losses that ask for it.
+    """
+
+    codes: Codes
+    counts: Counts
+    level_maps: tuple[tuple[Codes, ...], ...]
+    shares: tuple[tuple[NDArray[np.float64], ...], ...]
+    k: int = 1
+    max_suppressed_fraction: float = 0.0
+    models: tuple[ClassModel, ...] = ()
+    loss: str = "loss"
+    weights: Sequence[float] | None = None
+    sensitive: tuple[Codes, ...] = ()
+    target: Codes | None = None
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InvalidParameterError("k", f"got {self.k}", allowed="at least 1")
+        check_suppression_limit(self.max_suppressed_fraction)
+        wrong = [m for m in self.models if not 0 <= m.column < len(self.sensitive)]
+        if wrong:
+            allowed = f"the place of one of the {len(self.sensitive)} sensitive columns"
+            raise InvalidParameterError("column", f"a model has {wrong[0].column}", allowed=allowed)
+        if len(self.counts) == 0 or self.counts.min() < 1:
+            problem = "got none" if len(self.counts) == 0 else "some are less"
+            raise InvalidParameterError("counts", problem, allowed="at least 1 for each of one or more cells")
+        if self.codes.shape[1] == 0:
+            raise InvalidParameterError("codes", "got no column", allowed="of at least one column")
+        if len(self.level_maps) != self.codes.shape[1] or len(self.shares) != self.codes.shape[1]:
+            problem = f"got {len(self.level_maps)} and {len(self.shares)}"
+            raise InvalidParameterError("level_maps and shares", problem, allowed="given for every column of the codes")
+
+    def __repr__(self) -> str:
+        return f"LatticeProblem({len(self.counts):,} cells, {self.n_nodes:,} nodes, k={self.k}, loss={self.loss!r})"
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Rows that the cells stand for."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def max_suppressed(self) -> int:
+        """Most rows that may be left out, never all; the fraction is taken as the decimal number it is written as."""
+        return min(math.floor(Fraction(str(float(self.max_suppressed_fraction))) * self.n_rows), self.n_rows - 1)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of quasi-identifiers."""
+        return int(self.codes.shape[1])
+
+    @cached_property
+    def shape(self) -> Levels:
+        """Number of levels of each column."""
+        return tuple(len(maps) for maps in self.level_maps)
+
+    @cached_property
+    def n_nodes(self) -> int:
+        """Number of level combinations."""
+        total = 1
+        for n_levels in self.shape:
+            total *= n_levels
+        return total
+
+    @cached_property
+    def top(self) -> Levels:
+        """Highest level of every column."""
+        return tuple(n - 1 for n in self.shape)
+
+    def value_counts(self, column: int) -> Counts:
+        """Rows that have each value of a quasi-identifier."""
+        n_values = len(self.level_maps[column][0])
+        return bincount(self.codes[:, column], self.counts, n_values)
+
+
+def bincount(codes: NDArray[np.integer], counts: Counts, n: int) -> Counts:
+    """Add up the counts of each code, in whole numbers."""
+    return np.asarray(np.bincount(codes, weights=counts, minlength=n)).astype(np.int64)
+
+
+def check_suppression_limit(fraction: float) -> None:
+    """Refuse a share of rows that is none."""
+    if not 0 <= fraction <= 1:
+        hint = "it is a fraction, not a percentage; 1.5 % is 0.015"
+        raise InvalidParameterError("max_suppressed_fraction", f"got {fraction!r}", allowed="from 0 to 1", hint=hint)
+
+
+# Class tables of the nodes of a lattice of hierarchy levels.
+#
+# Cells are counted once; the classes of a node are rolled up from the table of a node below it, never from the rows.
+
+
+LabelsOfEntries = Callable[[int, Places], Codes]
+
+_MAX_KEY = 2**62
+_MAX_DENSE = 2**22
+_SMALL_SPAN = 2**16
+_TABLE_BUDGET = 16_000_000
+"""Most labels that kept tables hold."""
+_MAX_TABLES = 1000
+_SMALL_TABLE = 1000
+"""Entries of a table that others are quickly rolled up from."""
+
+
+class ClassTable:
+    """Classes of a node; where there are sensitive columns or a target, their combinations within each class.
+
+    An entry is a class, or a class and such a combination. Entries of one class are neighbours, and both classes and
+    combinations ascend.
+
+    Parameters
+    ----------
+    levels : tuple of int
+    counts : int64 array
+        Rows of each entry.
+    extra : int array or None
+        Combination of sensitive values and target of each entry.
+    starts : int array or None
+        First entry of each class; ``None`` where every entry is a class.
+    labels : callable of a column and entries
+        Labels of entries.
+    """
+
+    def __init__(
+        self, levels: Levels, counts: Counts, extra: Codes | None, starts: Places | None, labels: LabelsOfEntries
+    ) -> None:
+        self.levels = levels
+        self.counts = counts
+        self.extra = extra
+        self.starts = starts
+        self.labels = labels
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries."""
+        return len(self.counts)
+
+    @cached_property
+    def sizes(self) -> Counts:
+        """Rows of each class."""
+        return self.counts if self.starts is None else np.add.reduceat(self.counts, self.starts)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.n_entries if self.starts is None else len(self.starts)
+
+    @cached_property
+    def entry_classes(self) -> Places:
+        """Class of each entry."""
+        if self.starts is None:
+            return np.arange(self.n_entries)
+        marks = np.zeros(self.n_entries, dtype=np.intp)
+        marks[self.starts[1:]] = 1
+        return np.cumsum(marks)
+
+    def class_labels(self, column: int, classes: Places) -> Codes:
+        """Labels of classes."""
+        return self.labels(column, classes if self.starts is None else self.starts[classes])
+
+
+class RollUp:
+    """Class tables of nodes, each rolled up from the smallest kept table of a node below.
+
+    A table is kept when it is half as large as the one that it was rolled up from, or smaller.
+
+    Parameters
+    ----------
+    problem : LatticeProblem
+    with_target : bool
+        Tell the rows of a class apart by target, if there is one.
+
+    Examples
+    --------
+    >>> maps = ((np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([0, 0, 0])),)
+    >>> shares = ((np.full(3, 1 / 3), np.array([2, 1]) / 3, np.ones(1)),)
+    >>> problem = LatticeProblem(np.array([[0], [1], [2]]), np.array([4, 1, 2]), maps, shares)
+    >>> RollUp(problem).table((1,)).sizes.tolist()
+    [5, 2]
+    """
+
+    def __init__(self, problem: LatticeProblem, with_target: bool = True) -> None:
+        self.problem = problem
+        self.combinations = Combinations.of(problem, with_target)
+        columns = [np.ascontiguousarray(column, dtype=np.int64) for column in problem.codes.T]
+        self._n_labels = [[int(m.max()) + 1 for m in maps] for maps in problem.level_maps]
+        self._steps: dict[tuple[int, int, int], Codes] = {}
+        bottom = (0,) * problem.n_columns
+        self._kept: dict[Levels, _Kept] = {}
+        self._kept_entries = 0
+        self._sorted_kept: tuple[list[_Kept], Counts] | None = None
+        self._bottom = _Kept(bottom, columns, self.combinations.of_cells, problem.counts)
+
+    def table(self, levels: Levels) -> ClassTable:
+        """Classes of a node."""
+        source = self._smallest_below(levels)
+        table = self._group(source, levels)
+        if 2 * table.n_entries <= len(source.counts) and len(source.counts) > _SMALL_TABLE and levels not in self._kept:
+            self._keep(table)
+        return table
+
+    def classes_of_cells(self, levels: Levels) -> Places:
+        """Class number of each cell in :meth:`table` of a node."""
+        key, _ = self._class_keys(self._bottom, levels)
+        return np.asarray(np.unique(key, return_inverse=True)[1].reshape(-1), dtype=np.intp)
+
+    def _smallest_below(self, levels: Levels) -> _Kept:
+        kept, nodes = self._kept_nodes
+        places = np.flatnonzero((nodes <= np.array(levels)).all(axis=1))
+        return kept[int(places[0])] if len(places) else self._bottom
+
+    @property
+    def _kept_nodes(self) -> tuple[list[_Kept], Counts]:
+        """Kept tables, smallest first, and their levels."""
+        if self._sorted_kept is None:
+            kept = sorted(self._kept.values(), key=lambda table: len(table.counts))
+            nodes = np.array([table.levels for table in kept], dtype=np.int64).reshape(-1, self.problem.n_columns)
+            self._sorted_kept = kept, nodes
+        return self._sorted_kept
+
+    def _keep(self, table: ClassTable) -> None:
+        entries = np.arange(table.n_entries)
+        labels = [table.labels(j, entries) for j in range(self.problem.n_columns)]
+        self._kept[table.levels] = _Kept(table.levels, labels, table.extra, table.counts)
+        self._kept_entries += len(table.counts)
+        self._sorted_kept = None
+        most = max(_TABLE_BUDGET // self.problem.n_columns, 2 * len(self.problem.counts))
+        while len(self._kept) > 1 and (self._kept_entries > most or len(self._kept) > _MAX_TABLES):
+            oldest = next(iter(self._kept))
+            self._kept_entries -= len(self._kept.pop(oldest).counts)
+
+    def _step(self, column: int, low: int, high: int) -> Codes:
+        """Label on a higher level of each label of a lower one."""
+        if (column, low, high) not in self._steps:
+            maps = self.problem.level_maps[column]
+            step = np.zeros(self._n_labels[column][low], dtype=np.int64)
+            step[maps[low]] = maps[high]
+            self._steps[column, low, high] = step
+        return self._steps[column, low, high]
+
+    def _labels(self, source: _Kept, column: int, level: int, entries: Places | slice) -> Codes:
+        codes, low = source.labels[column][entries], source.levels[column]
+        return codes if low == level else self._step(column, low, level)[codes]
+
+    def _class_keys(self, source: _Kept, levels: Levels) -> tuple[Counts, int]:
+        """Keys that tell the classes of a node apart, for the entries of a finer table, and how many there can be."""
+        key, span = np.zeros(len(source.counts), dtype=np.int64), 1
+        for column, level in enumerate(levels):
+            radix = self._n_labels[column][level]
+            if radix == 1:
+                continue
+            if span * radix > _MAX_KEY // max(self.combinations.n, 1):
+                present, key = np.unique(key, return_inverse=True)
+                span = len(present)
+            if span > 1:
+                key *= radix
+                key += self._labels(source, column, level, slice(None))
+            else:
+                key = self._labels(source, column, level, slice(None)).astype(np.int64)
+            span *= radix
+        return key, span
+
+    def _group(self, source: _Kept, levels: Levels) -> ClassTable:
+        key, span = self._class_keys(source, levels)
+        n_extra = self.combinations.n
+        if source.extra is not None:
+            key = key * n_extra + source.extra
+            span *= n_extra
+        present, counts, picked = _grouped(key, span, source.counts)
+
+        def labels(column: int, entries: Places) -> Codes:
+            return self._labels(source, column, levels[column], picked()[entries])
+
+        if source.extra is None:
+            return ClassTable(levels, counts, None, None, labels)
+        classes, extra = np.divmod(present, n_extra)
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(classes)) + 1])
+        return ClassTable(levels, counts, extra, starts, labels)
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """A table that others are rolled up from, column by column."""
+
+    levels: Levels
+    labels: Sequence[Codes]
+    extra: Codes | None
+    counts: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Combinations:
+    """Combinations of sensitive values and target that occur, numbered.
+
+    Parameters
+    ----------
+    n : int
+        How many there are; 1 without sensitive columns and target.
+    of_cells : int array or None
+        Combination of each cell; ``None`` without sensitive columns and target.
+    sensitive : tuple of int arrays
+        For each sensitive column its value in each combination.
+    target : int array or None
+        Target of each combination.
+    """
+
+    n: int
+    of_cells: Codes | None
+    sensitive: tuple[Counts, ...]
+    target: Counts | None
+
+    @classmethod
+    def of(cls, problem: LatticeProblem, with_target: bool = True) -> Combinations:
+        """Find the combinations of a problem's cells; columns that nothing asks for are left out."""
+        sensitive = problem.sensitive if problem.models else ()
+        columns = [*sensitive] if problem.target is None or not with_target else [*sensitive, problem.target]
+        if not columns:
+            return cls(1, None, (), None)
+        rows, of_cells = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        values = tuple(np.ascontiguousarray(rows[:, i], dtype=np.int64) for i in range(rows.shape[1]))
+        target = values[-1] if len(values) > len(sensitive) else None
+        return cls(len(rows), of_cells.reshape(-1).astype(np.int64), values[: len(sensitive)], target)
+
+
+def sums_by_key(key: Places, span: int, counts: Counts) -> tuple[Counts, Counts]:
+    """Distinct keys, ascending, and the counts of each added up."""
+    present, sums, _ = _grouped(key, span, counts)
+    return present, sums
+
+
+def _grouped(key: Places, span: int, counts: Counts) -> tuple[Counts, Counts, Callable[[], Places]]:
+    """Distinct keys, their counts added up, and, when asked for, the place of one occurrence of each."""
+    if span <= min(_MAX_DENSE, max(_SMALL_SPAN, 8 * len(key))):
+        sums = np.bincount(key, weights=counts, minlength=span)
+        present = np.flatnonzero(sums)
+
+        @cache
+        def picked() -> Places:
+            place = np.empty(span, dtype=np.intp)
+            place[key] = np.arange(len(key))
+            return place[present]
+
+        return present, sums[present].astype(np.int64), picked
+    order = np.argsort(key)
+    ordered = key[order]
+    first = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1])
+    picked_places = order[first]
+    return ordered[first], np.add.reduceat(counts[order], first), lambda: picked_places

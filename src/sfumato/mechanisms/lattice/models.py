@@ -1,0 +1,343 @@
+r"""What the classes of a node must satisfy, and which of it can only get better from a node to one above it.
+
+A class of a node above is made up of whole classes of the node. Rows in violating classes are suppressed, up to a
+limit.
+
+*With suppression* a condition is monotone when the rows in violating classes never grow in number going up. That holds
+when a class satisfies the condition as soon as one of the classes that make it up does: then rows of a satisfying class
+stay in one. Size (k) and the number of different values (distinct l) only grow, so both are monotone. Entropy and
+recursive l-diversity and t-closeness are not: a diverse class joined with a larger one of a single value is no longer
+diverse, and its rows come on top.
+
+*Without suppression* (a limit of 0 rows) only nodes without violating classes count, and all five are monotone: joined
+classes that all satisfy a condition satisfy it together. For entropy, because it is concave in the distribution; for
+recursive (c, l)-diversity by [MKGV07]_, Section 4; for t-closeness because the distance from the whole table, which is
+the same at every node, is convex in the distribution ([LLV07]_, Section 4).
+
+References
+----------
+.. [MKGV07] Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity: Privacy Beyond k-Anonymity.
+   ACM TKDD 1 (2007).
+.. [LLV07] Li, Li, Venkatasubramanian: t-Closeness: Privacy Beyond k-Anonymity and l-Diversity. ICDE (2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.counting.classes import ClassValueCounts
+from sfumato.counting.same_values import ValueNumbers, value_numbers
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import (
+    ROUNDING,
+    ClosenessDistance,
+    DiversityVariant,
+    Guarantee,
+    KAnonymity,
+    LDiversity,
+    TCloseness,
+)
+from sfumato.measures.diversity import (
+    distances_by_class,
+    distinct_diversity_by_class,
+    entropy_diversity_by_class,
+    recursive_diversity_by_class,
+)
+from sfumato.mechanisms.lattice.lattice import ClassTable, Counts, bincount, sums_by_key
+from sfumato.schema import Role
+from sfumato.table.coding import Table
+
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+
+
+def value_counts(table: ClassTable, values_of_extra: Counts) -> ClassValueCounts:
+    """Count a sensitive column, given its value in each combination, in the classes of a node."""
+    n_values = int(values_of_extra.max()) + 1
+    key = table.entry_classes * n_values + values_of_extra[table.extra]
+    present, counts = sums_by_key(key, table.n_classes * n_values, table.counts)
+    classes, values = np.divmod(present, n_values)
+    return ClassValueCounts(classes, values, counts, table.sizes, bincount(values, counts, n_values))
+
+
+class ClassModel(Protocol):
+    """Condition on how a sensitive column is spread within a class."""
+
+    @property
+    def column(self) -> int:
+        """Place of the sensitive column."""
+        ...
+
+    @property
+    def is_monotone_with_suppression(self) -> bool:
+        """Whether the rows in violating classes never grow in number from a node to one above it."""
+        ...
+
+    @property
+    def depends_on_kept(self) -> bool:
+        """Whether suppressing a class can make another one violate the condition."""
+        ...
+
+    def necessary(self) -> ClassModel | None:
+        """Condition that is monotone with suppression and that every satisfying class satisfies."""
+        ...
+
+    def levels(self, counts: ClassValueCounts) -> Numbers:
+        """Level of each class."""
+        ...
+
+    def is_met_by(self, levels: Numbers) -> Flags:
+        """Whether levels are safe enough."""
+        ...
+
+    def worst(self, levels: Numbers) -> float:
+        """Least safe of some levels."""
+        ...
+
+    def describe(self) -> str:
+        """Say the condition in a few words."""
+        ...
+
+
+@dataclass(frozen=True)
+class DiverseClasses:
+    r"""l-diversity of every class, as :mod:`sfumato.measures.diversity` defines it.
+
+    Parameters
+    ----------
+    l : float
+    variant : {"distinct", "entropy", "recursive"}
+    c : float or None
+        For recursive (c, l)-diversity; taken as the decimal number that it is written as.
+    column : int
+        Place of the sensitive column.
+    """
+
+    l: float  # noqa: E741  # the field's own name
+    variant: DiversityVariant = "distinct"
+    c: float | None = None
+    column: int = 0
+    depends_on_kept: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.l >= 1:
+            raise InvalidParameterError("l", f"got {self.l!r}", allowed="at least 1")
+        if self.variant not in ("distinct", "entropy", "recursive"):
+            raise InvalidParameterError("variant", f"got {self.variant!r}", allowed="distinct, entropy or recursive")
+        if (self.variant == "recursive") != (self.c is not None) or (self.c is not None and not 0 < self.c < np.inf):
+            allowed = "above 0 for recursive l-diversity and left out for the others"
+            raise InvalidParameterError("c", f"got {self.c!r}", allowed=allowed)
+
+    @property
+    def is_monotone_with_suppression(self) -> bool:
+        """Only distinct l-diversity is."""
+        return self.variant == "distinct"
+
+    def necessary(self) -> DiverseClasses:
+        """Distinct l-diversity, which both other variants imply."""
+        return DiverseClasses(self.l, column=self.column)
+
+    def levels(self, counts: ClassValueCounts) -> Numbers:
+        """Largest l of each class; higher is safer."""
+        if self.variant == "recursive":
+            return recursive_diversity_by_class(counts, self.c or 0.0)
+        by_class = entropy_diversity_by_class if self.variant == "entropy" else distinct_diversity_by_class
+        return by_class(counts)
+
+    def is_met_by(self, levels: Numbers) -> Flags:
+        """Whether classes are diverse enough."""
+        return np.asarray(levels >= self.l - ROUNDING)
+
+    def worst(self, levels: Numbers) -> float:
+        """Lowest level."""
+        return float(levels.min())
+
+    def describe(self) -> str:
+        """Say the condition in a few words."""
+        what = f"({self.c:g}, {self.l:g})" if self.c is not None else f"{self.l:g}"
+        return f"{self.variant} {what}-diversity"
+
+
+@dataclass(frozen=True)
+class CloseClasses:
+    r"""t-closeness of every class to the rows that are released, as :mod:`sfumato.measures.diversity` defines it.
+
+    Parameters
+    ----------
+    t : float
+    distance : {"equal", "ordered"}
+        ``ordered`` goes by the order of the value numbers.
+    column : int
+        Place of the sensitive column.
+
+    Notes
+    -----
+    Classes are compared with what is released, because that is all that a reader (and the audit) sees: classes that are
+    too far from all rows are suppressed, then those too far from the rest, until none is left that is.
+    """
+
+    t: float
+    distance: ClosenessDistance = "equal"
+    column: int = 0
+    depends_on_kept: bool = True
+    is_monotone_with_suppression: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.t <= 1:
+            raise InvalidParameterError("t", f"got {self.t!r}", allowed="between 0 and 1")
+        if self.distance not in ("equal", "ordered"):
+            raise InvalidParameterError("distance", f"got {self.distance!r}", allowed="'equal' or 'ordered'")
+
+    def necessary(self) -> None:
+        """None is known."""
+
+    def levels(self, counts: ClassValueCounts) -> Numbers:
+        """Distance of each class; lower is safer. A class without rows in common with the others may have any."""
+        return distances_by_class(counts, self.distance)
+
+    def is_met_by(self, levels: Numbers) -> Flags:
+        """Whether classes are close enough."""
+        return np.asarray(levels <= self.t + ROUNDING)
+
+    def worst(self, levels: Numbers) -> float:
+        """Largest distance."""
+        return float(levels.max())
+
+    def describe(self) -> str:
+        """Say the condition in a few words."""
+        return f"{self.t:g}-closeness ({self.distance} distance)"
+
+
+# What every class of rows must satisfy: k, and l-diversity and t-closeness of one or several sensitive columns.
+
+
+@dataclass(frozen=True)
+class PrivacyGoal:
+    """Promises over all quasi-identifiers of a table.
+
+    Parameters
+    ----------
+    sensitive : tuple of str
+        Columns that l and t are about.
+    """
+
+    k: int
+    l: float | None = None  # noqa: E741  # the field's own name
+    variant: DiversityVariant = "distinct"
+    c: float | None = None
+    t: float | None = None
+    distance: ClosenessDistance = "equal"
+    sensitive: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        k: int,
+        diversity: tuple[float | None, DiversityVariant, float | None],
+        closeness: tuple[float | None, ClosenessDistance],
+        names: str | None,
+    ) -> PrivacyGoal:
+        """Check a goal against a table; ``names`` are sensitive columns by commas, else those with that role.
+
+        Raises
+        ------
+        SchemaError
+            If l or t is asked for and no column is sensitive.
+        InvalidParameterError
+            If a column named as sensitive is a quasi-identifier or identifier, or l or t is out of range.
+        """
+        level, variant, c = diversity
+        t, distance = closeness
+        for name, number in (("l", level), ("c", c), ("t", t)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, Real)):
+                raise InvalidParameterError(name, f"got {number!r}", allowed="a number")
+        named = _named(names, table)
+        if level is None and t is None:
+            _refuse_alone(names, variant, c)
+            return cls(k)
+        found = named or list(table.schema.names(Role.SENSITIVE))
+        if not found:
+            problem = "l-diversity and t-closeness are about a sensitive column, and the table has none"
+            raise SchemaError(problem, hint="give a column the role sensitive, or name it with the parameter sensitive")
+        for name in found:
+            n_distinct = sensitive_numbers(table, name).n_values
+            if level is not None and level > n_distinct:
+                problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
+                raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
+        level, c, t = (None if given is None else float(given) for given in (level, c, t))
+        goal = cls(k, level, variant, c, t, distance, tuple(found))
+        goal.guarantees(())  # checks the ranges of l, c and t
+        return goal
+
+    def guarantees(self, columns: Sequence[str]) -> list[Guarantee]:
+        """Promises over some columns."""
+        over = tuple(columns)
+        promised: list[Guarantee] = [KAnonymity(self.k, over)]
+        for name in self.sensitive:
+            if self.l is not None:
+                promised.append(LDiversity(float(self.l), name, over, self.variant, self.c))
+            if self.t is not None:
+                promised.append(TCloseness(float(self.t), name, over, self.distance))
+        return promised
+
+    def conditions(self, table: Table) -> tuple[tuple[ClassModel, ...], tuple[JudgedColumn, ...]]:
+        """Conditions on classes besides their size, and the columns that they count, which they name by place.
+
+        l counts values, however they are spelled. t is kept by the values and by their spellings, each by itself.
+        """
+        models: list[ClassModel] = []
+        judged: list[JudgedColumn] = []
+        for name in self.sensitive:
+            numbers = sensitive_numbers(table, name)
+            judged.append(JudgedColumn(name, numbers.merged))
+            if self.l is not None:
+                models.append(DiverseClasses(float(self.l), self.variant, self.c, len(judged) - 1))
+            if self.t is not None:
+                models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
+            if self.t is not None and numbers.has_spellings:
+                judged.append(JudgedColumn(name, numbers.spelled))
+                models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
+        return tuple(models), tuple(judged)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedColumn:
+    """A sensitive column and the number of each of its codes, in the order of its kind; missing is last."""
+
+    name: str
+    numbers: NDArray[np.int32]
+
+
+def _named(names: str | None, table: Table) -> list[str]:
+    """Take apart the names of sensitive columns, each once; they must be released as they are."""
+    if names is None:
+        return []
+    if not isinstance(names, str):
+        raise InvalidParameterError("sensitive", f"got a {type(names).__name__}", allowed="names by commas")
+    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    for name in found:
+        role = table.schema[name].role
+        if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
+            hint = f"give '{name}' the role sensitive, or name another column"
+            allowed = "a column that is released as it is"
+            raise InvalidParameterError("sensitive", f"'{name}' is a {role}", allowed=allowed, hint=hint)
+    return found
+
+
+def _refuse_alone(names: str | None, variant: DiversityVariant, c: float | None) -> None:
+    """Refuse what says more about an l or t that is not asked for."""
+    for name, is_given in (("sensitive", names), ("c", c is not None), ("variant", variant != "distinct")):
+        if is_given:
+            raise InvalidParameterError(name, "got one without l or t", allowed="given together with l or t")
+
+
+def sensitive_numbers(table: Table, name: str) -> ValueNumbers:
+    """Numbers of the codes of a sensitive column: equal for the same value, and one for each spelling."""
+    return value_numbers(table[name].values, table.schema[name])

@@ -1,0 +1,208 @@
+"""Checks of single nodes of a lattice of hierarchy levels, and the best node among those checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.mechanisms.lattice.lattice import ClassTable, Combinations, LatticeProblem, Levels, RollUp
+from sfumato.mechanisms.lattice.losses import TARGET_LOSSES, loss_of
+from sfumato.mechanisms.lattice.models import Flags, value_counts
+from sfumato.mechanisms.time_limit import TimeLimit
+
+DECIMALS = 10
+"""Losses are compared after rounding to so many decimals."""
+
+SLACK = 1e-12
+"""By how much rounding may lift the bound of a node above its loss."""
+
+Rank = tuple[float, int, Levels]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Which classes of a node are kept, and how many rows are lost.
+
+    Parameters
+    ----------
+    kept : bool array
+        Of the classes.
+    n_suppressed : int
+        Rows in classes that are not kept.
+    n_surely_suppressed : int
+        Rows in classes that violate a condition which is monotone with suppression: every node below suppresses at
+        least as many.
+    """
+
+    kept: Flags
+    n_suppressed: int
+    n_surely_suppressed: int
+
+
+class Judge:
+    """Decides which classes of a node are kept."""
+
+    def __init__(self, problem: LatticeProblem, combinations: Combinations) -> None:
+        self._k = problem.k
+        self._models = problem.models
+        self._values = combinations.sensitive
+        needed = [m.necessary() for m in problem.models]
+        self._necessary = tuple(dict.fromkeys(m for m in needed if m is not None))
+        self._further = tuple(m for m in problem.models if not m.is_monotone_with_suppression)
+        self._columns = sorted({m.column for m in problem.models})
+
+    def judge(self, table: ClassTable) -> Verdict:
+        """Suppress violating classes until none is left."""
+        kept = table.sizes >= self._k
+        counts = {column: value_counts(table, self._values[column]) for column in self._columns}
+        for model in self._necessary:
+            kept &= model.is_met_by(model.levels(counts[model.column]))
+        n_surely = int(table.sizes[~kept].sum())
+        changed = bool(self._further)
+        while changed:
+            before = kept.copy()
+            for model in self._further:
+                here = counts[model.column]
+                compared = here.compared_with(kept) if model.depends_on_kept else here
+                kept &= model.is_met_by(model.levels(compared))
+            changed = any(m.depends_on_kept for m in self._further) and bool((before != kept).any())
+        return Verdict(kept, int(table.sizes[~kept].sum()), n_surely)
+
+    def worst_levels(self, table: ClassTable) -> list[tuple[str, float, bool]]:
+        """For size and every model: what is asked for, the level of the worst class, and whether it is enough."""
+        smallest = int(table.sizes.min())
+        found = [(f"{self._k}-anonymity", float(smallest), smallest >= self._k)]
+        for model in self._models:
+            level = model.worst(model.levels(value_counts(table, self._values[model.column])))
+            found.append((model.describe(), level, bool(model.is_met_by(np.array([level]))[0])))
+        return found
+
+
+@dataclass(frozen=True)
+class CheckedNode:
+    """What a check found.
+
+    Parameters
+    ----------
+    levels : tuple of int
+    n_suppressed : int
+    n_suppressed_below : int
+        Least number of rows that a node below suppresses.
+    satisfies : bool
+        Whether few enough rows are suppressed.
+    rules_out_below : bool
+        Whether no node below can satisfy the goal.
+    loss : float
+        Infinite where the goal is not satisfied.
+    bound : float
+        Least that the node or one above it can lose, as far as its classes tell.
+    """
+
+    levels: Levels
+    n_suppressed: int
+    n_suppressed_below: int
+    satisfies: bool
+    rules_out_below: bool
+    loss: float
+    bound: float
+
+    @property
+    def rank(self) -> Rank:
+        """Loss, sum of levels, levels: the lower, the better."""
+        return round(self.loss, DECIMALS), sum(self.levels), self.levels
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What the classes of a node tell; the loss is infinite where more rows are suppressed than were allowed then."""
+
+    n_suppressed: int
+    n_surely_suppressed: int
+    loss: float
+    bound: float
+
+
+class NodeChecker:
+    """Checks nodes, each once, and remembers the best one.
+
+    Parameters
+    ----------
+    problem : LatticeProblem
+    time_limit : TimeLimit or None
+        Asked before a node is looked at that was not looked at before; may be exchanged between checks.
+    """
+
+    def __init__(self, problem: LatticeProblem, time_limit: TimeLimit | None = None) -> None:
+        self.problem = problem
+        self.time_limit = time_limit or TimeLimit()
+        self.roll_up = RollUp(problem, with_target=problem.loss in TARGET_LOSSES)
+        self.judge = Judge(problem, self.roll_up.combinations)
+        self.loss = loss_of(problem, self.roll_up)
+        self.best: CheckedNode | None = None
+        self.max_suppressed = problem.max_suppressed
+        self._n_checked = 0
+        self._measured: dict[Levels, _Measured] = {}
+        self._checked: dict[Levels, CheckedNode] = {}
+
+    @property
+    def n_checked(self) -> int:
+        """Nodes whose classes were looked at."""
+        return self._n_checked
+
+    @property
+    def checked(self) -> Iterable[CheckedNode]:
+        """All nodes looked at, in that order."""
+        return self._checked.values()
+
+    def is_checked(self, levels: Levels) -> bool:
+        """Whether a node's classes were looked at."""
+        return levels in self._checked
+
+    def allow(self, max_suppressed: int) -> None:
+        """Judge by another limit of suppressed rows, the nodes looked at so far included.
+
+        A node that satisfies the goal only now counts as not looked at: its loss is not known, and to take the losses
+        of all nodes in case the limit is raised would cost more than to look at a few of them again.
+        """
+        known, self._measured = self._measured, {}
+        self.max_suppressed, self.best, self._checked = max_suppressed, None, {}
+        for levels, measured in known.items():
+            if measured.n_suppressed > max_suppressed or np.isfinite(measured.loss):
+                self._measured[levels] = measured
+                self._enter(levels, measured)
+
+    def check(self, levels: Levels) -> CheckedNode:
+        """Suppress the violating classes of a node, and take its loss when that leaves rows enough.
+
+        Raises
+        ------
+        OutOfTime
+            If time is up and the node was not looked at before.
+        """
+        if levels not in self._checked:
+            self.time_limit.check()
+            self._measured[levels] = measured = self._measure(levels)
+            self._n_checked += 1
+            self._enter(levels, measured)
+        return self._checked[levels]
+
+    def _measure(self, levels: Levels) -> _Measured:
+        table = self.roll_up.table(levels)
+        verdict = self.judge.judge(table)
+        is_allowed = verdict.n_suppressed <= self.max_suppressed
+        loss = self.loss.value(table, verdict.kept) if is_allowed else float("inf")
+        bound = 0.0 if self.loss.is_bounded_by_columns else self.loss.bound(table)
+        return _Measured(verdict.n_suppressed, verdict.n_surely_suppressed, loss, bound)
+
+    def _enter(self, levels: Levels, measured: _Measured) -> None:
+        lost, surely_lost = measured.n_suppressed, measured.n_surely_suppressed
+        satisfies = lost <= self.max_suppressed
+        # without suppression every condition is monotone, see sfumato.mechanisms.lattice.models
+        ruled_out = not satisfies if self.max_suppressed == 0 else surely_lost > self.max_suppressed
+        loss = measured.loss if satisfies else float("inf")
+        found = CheckedNode(levels, lost, surely_lost, satisfies, ruled_out, loss, measured.bound)
+        self._checked[levels] = found
+        if satisfies and (self.best is None or found.rank < self.best.rank):
+            self.best = found

@@ -1,0 +1,525 @@
+"""Optimal global recoding: every quasi-identifier is taken to one level of its hierarchy, with the least loss."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from sfumato.counting.cells import CellTable, cell_table
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
+from sfumato.manifest import AnyTable, draft_manifest
+from sfumato.measures.loss import suppressed_fraction
+from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Release, combinations
+from sfumato.mechanisms.hierarchies.automatic import hierarchy_for
+from sfumato.mechanisms.hierarchies.files import read_hierarchy
+from sfumato.mechanisms.hierarchies.hierarchy import Covered, Hierarchy, covered
+from sfumato.mechanisms.lattice.lattice import LatticeProblem, Levels, Places, check_suppression_limit
+from sfumato.mechanisms.lattice.levels import SUPPRESSED, LevelRecoding, counts_of_values, penalty_of
+from sfumato.mechanisms.lattice.losses import LOSSES, TARGET_LOSSES, column_weights
+from sfumato.mechanisms.lattice.models import PrivacyGoal
+from sfumato.mechanisms.lattice.search import LatticeResult, search_lattice
+from sfumato.mechanisms.recoder import check_group_size
+from sfumato.mechanisms.time_limit import TimeLimit
+from sfumato.progress import Progress
+from sfumato.schema import Role, Schema
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Table
+from sfumato.table.io.read import read_table
+from sfumato.table.weighted import CountedTable
+
+# Local recoding on top of a global one: rows that it suppressed are recoded again among themselves.
+#
+# The suppressed cells are a table of their own. Of the nodes that release at least half of its rows (any of them, if
+# no node releases half) in classes that satisfy the same goal, the least lossy one is taken; what that suppresses is
+# searched again, until nothing more can be released. (The iterative local recoding of ARX: Prasser et al. 2020.)
+# Classes of different rounds that happen to have equal labels only make larger classes, which satisfy the goal as
+# well.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regrouping:
+    """Rounds of recoding, each with levels of its own.
+
+    Parameters
+    ----------
+    levels : tuple of levels
+        Of each round; the first is the global recoding.
+    rounds : int array
+        Round in which each cell is released, -1 where it never is.
+    classes : int array
+        Class of each cell, numbered over all rounds, -1 where it is suppressed.
+    n_suppressed : int
+        Rows that no round releases.
+    seconds : float
+        That the further rounds took.
+    """
+
+    levels: tuple[Levels, ...]
+    rounds: Places
+    classes: Places
+    n_suppressed: int
+    seconds: float
+
+    def __repr__(self) -> str:
+        return f"Regrouping({len(self.levels)} rounds, {self.n_suppressed:,} rows suppressed)"
+
+
+def regroup(problem: LatticeProblem, first: LatticeResult, max_seconds: float | None = None) -> Regrouping:
+    """Recode again what a global recoding suppressed, until nothing more can be released.
+
+    Parameters
+    ----------
+    problem : LatticeProblem
+    first : LatticeResult
+        Of the problem.
+    max_seconds : float or None
+        Stop then: a round under way ends with the best node it found, and no further one begins. ``None``: no limit.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a condition on classes depends on what else is released (t-closeness): a further round would move the
+        distribution that earlier rounds were compared with.
+    """
+    if any(model.depends_on_kept for model in problem.models):
+        got = f"got {next(m.describe() for m in problem.models if m.depends_on_kept)}"
+        raise InvalidParameterError("models", got, allowed="conditions on single classes to regroup rows")
+    began = time.monotonic()
+    deadline = None if max_seconds is None else began + max_seconds
+    levels, classes = [first.levels], first.classes.copy()
+    rounds = np.where(classes >= 0, 0, -1)
+    while True:
+        left = np.flatnonzero(rounds < 0)
+        found = _round(problem, left, deadline)
+        if found is None:
+            break
+        released = found.classes >= 0
+        rounds[left[released]] = len(levels)
+        classes[left[released]] = found.classes[released] + classes.max() + 1
+        levels.append(found.levels)
+    n_suppressed = int(problem.counts[rounds < 0].sum())
+    return Regrouping(tuple(levels), rounds, classes, n_suppressed, time.monotonic() - began)
+
+
+def _round(problem: LatticeProblem, cells: Places, deadline: float | None) -> LatticeResult | None:
+    """Least lossy node of some cells that releases half of their rows, or else any of them; none if time is up."""
+    n_rows = int(problem.counts[cells].sum())
+    if n_rows < problem.k:
+        return None
+    part = replace(
+        problem,
+        codes=problem.codes[cells],
+        counts=problem.counts[cells],
+        sensitive=tuple(column[cells] for column in problem.sensitive),
+        target=None if problem.target is None else problem.target[cells],
+    )
+    for max_suppressed_fraction in (0.5, (n_rows - 0.5) / n_rows):
+        seconds = None if deadline is None else deadline - time.monotonic()
+        if seconds is not None and seconds <= 0:
+            return None
+        try:
+            return search_lattice(replace(part, max_suppressed_fraction=max_suppressed_fraction), seconds)
+        except PrivacyNotAchievableError:
+            continue
+    return None
+
+
+# A data frame as a described table, for recoders that are used as estimators.
+
+
+def described_frame(frame: Any, quasi_identifiers: Sequence[str], sensitive: str | None) -> Table:
+    """Read a data frame and give its columns roles.
+
+    Parameters
+    ----------
+    quasi_identifiers : sequence of str
+        Without any, all columns that are not sensitive.
+    sensitive : str or None
+        Columns by commas.
+    """
+    table = read_table(frame)
+    if not isinstance(table, Table):
+        problem = "is a sparse 0/1 matrix, whose features have no hierarchies"
+        raise SchemaError(problem, hint="give a data frame or a Table")
+    names = table.schema.names()
+    kept_apart = {name.strip() for name in sensitive.split(",")} if sensitive else set()
+    quasi = set(quasi_identifiers or names) - kept_apart
+    roles = {name: Role.QUASI_IDENTIFIER if name in quasi else Role.OTHER for name in names}
+    roles |= {name: Role.SENSITIVE for name in names if name in kept_apart}
+    return table.with_schema(table.schema.with_roles(roles))
+
+
+# Where the hierarchies of a table's columns come from: given, named in the schema, or built from the values.
+
+
+def hierarchies_of(table: Table, names: Sequence[str], given: Mapping[str, Any] | None = None) -> list[Hierarchy]:
+    """Hierarchy of each column, all of them ending in one label.
+
+    Parameters
+    ----------
+    given : mapping of str to Hierarchy or path, or None
+        Takes precedence over the file that the schema names. Columns with neither get one that is built from their
+        values, categorical ones in view of the target.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        If a hierarchy is given for a column that the table does not have.
+    """
+    known = dict(given or {})
+    for name in known:
+        if name not in table.schema:
+            raise ColumnNotFoundError(name, table.schema.names(), where="the table, for which a hierarchy is given")
+    return [_hierarchy(table, name, known.get(name, table.schema[name].hierarchy)).with_root() for name in names]
+
+
+def _hierarchy(table: Table, name: str, source: object) -> Hierarchy:
+    if source is None:
+        return hierarchy_for(table, name, target=table.schema.target)
+    if isinstance(source, Hierarchy):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return read_hierarchy(source)
+    problem = f"got a {type(source).__name__} for '{name}'"
+    raise InvalidParameterError("hierarchies", problem, allowed="Hierarchy objects or paths of hierarchy files")
+
+
+SEARCH_SHARE = 0.8
+"""Share of the time for the levels; the rest is for suppressed rows, which gain more by it."""
+LEAST_SECONDS = 0.5
+"""Seconds that a search gets, if the limit is not less, where preparation took nearly all the time."""
+GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
+    "k": ParameterSpec("rows of a class", at_least=2),
+    "max_suppressed_fraction": ParameterSpec("largest share of rows that may be left out, from 0 to 1"),
+    "l": ParameterSpec("l-diversity of the sensitive columns in every class"),
+    "variant": ParameterSpec("kind of l-diversity"),
+    "c": ParameterSpec("of recursive (c, l)-diversity"),
+    "t": ParameterSpec("t-closeness of the sensitive columns in every class"),
+    "distance": ParameterSpec("of t-closeness"),
+    "sensitive": ParameterSpec("columns that l and t are about, by commas (default: those with that role)"),
+}
+"""What recoders over hierarchies can be asked to guarantee."""
+SEARCH_PARAMETERS: Mapping[str, ParameterSpec] = {
+    "hierarchies": ParameterSpec("files by column (default: the project's, else built)"),
+    "regroup": ParameterSpec("recode suppressed rows once more among themselves"),
+    "max_seconds": ParameterSpec("time for hierarchies, counting and search; then the best found so far is taken"),
+}
+"""How they search."""
+
+
+class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+    """Take every quasi-identifier to one level of its hierarchy, so that classes are large and diverse, at least loss.
+
+    All combinations of levels are considered, and rows in classes that are too small or not diverse enough are
+    suppressed, up to a limit. The optimum is exact unless ``max_seconds`` runs out, which is then said.
+
+    Parameters
+    ----------
+    k : int, default=5
+        Rows of a class.
+    max_suppressed_fraction : float, default=0.015
+        Largest share of the rows that may be suppressed, from 0 to 1; one row at least is released.
+    l, variant, c
+        l-diversity of every sensitive column: ``distinct``, ``entropy`` or ``recursive`` with ``c``; ``None``: none.
+    t, distance
+        t-closeness of every sensitive column, ``equal`` or ``ordered`` distance; ``None``: none.
+    sensitive : str or None
+        Columns that l and t are about, by commas; ``None`` takes those with the role sensitive.
+    loss : str, default="loss"
+        What is minimized, see :data:`sfumato.mechanisms.lattice.losses.LOSSES`.
+    weights : {"equal", "gain"} or mapping, default="equal"
+        Weight of each column in the loss: equal, by its information gain for the target (so that useful columns are
+        coarsened last), or given by name.
+    hierarchies : mapping or None
+        Hierarchies (or paths of files) by column; others are read where the schema names a file, or built from the
+        values.
+    regroup : bool, default=True
+        Whether suppressed rows are recoded once more among themselves.
+    max_seconds : float, default=60
+        After this time the best found so far is taken. It covers all of :meth:`recode`: hierarchies built, gains,
+        counting, the search and the rounds that regroup. Building and counting, one pass over each column and one over
+        the rows, are done in any case, and the search gets half a second at least (the limit, if that is less); then no
+        step begins when time is up. Reading the table, writing the release and the audit come on top.
+
+    Attributes
+    ----------
+    levels_ : dict
+        Level of each column.
+    loss_ : float
+        Loss of these levels, suppressed rows included (before they are regrouped).
+    n_suppressed_ : int
+        Rows that are not released.
+    search_ : LatticeResult
+        What was searched, and whether the optimum is proven.
+    recoding_ : LevelRecoding
+
+    Examples
+    --------
+    >>> from sfumato.datasets.admissions import admissions
+    >>> recoder = GlobalRecoder(k=5, max_suppressed_fraction=0.05)
+    >>> recoder.fit(admissions(n_rows=400).keep(["age", "sex", "insurance", "readmitted"])).levels_["sex"]
+    0
+    """
+
+    mechanism_name: ClassVar[str] = "global-recoding"
+    needs: ClassVar[Needs] = Needs.COUNTS
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        **GOAL_PARAMETERS,
+        "loss": ParameterSpec("what is minimized", LOSSES),
+        "weights": ParameterSpec("of columns in the loss: equal, gain, or by name"),
+        **SEARCH_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        k: int = 5,
+        max_suppressed_fraction: float = 0.015,
+        hierarchies: Mapping[str, Any] | None = None,
+        loss: str = "loss",
+        l: float | None = None,  # noqa: E741  # the field's own name
+        variant: DiversityVariant = "distinct",
+        c: float | None = None,
+        t: float | None = None,
+        distance: ClosenessDistance = "equal",
+        sensitive: str | None = None,
+        weights: Literal["equal", "gain"] | Mapping[str, float] = "equal",
+        regroup: bool = True,
+        max_seconds: float = 60.0,
+    ) -> None:
+        self.k = k
+        self.max_suppressed_fraction = max_suppressed_fraction
+        self.l = l
+        self.variant = variant
+        self.c = c
+        self.t = t
+        self.distance = distance
+        self.sensitive = sensitive
+        self.loss = loss
+        self.weights = weights
+        self.hierarchies = hierarchies
+        self.regroup = regroup
+        self.max_seconds = max_seconds
+
+    def fit(self, X: Any, y: object = None) -> GlobalRecoder:
+        """Find the levels.
+
+        Parameters
+        ----------
+        X : Table or data frame
+            Of a data frame the columns with a hierarchy are quasi-identifiers (all columns, if none is given one) and
+            those named as ``sensitive`` are that.
+        y : ignored
+        """
+        if not isinstance(X, Table | BinaryTable):
+            X = described_frame(X, tuple(self.hierarchies or ()), self.sensitive)
+        self.recode(X)
+        return self
+
+    def columns(self, table: Table) -> tuple[str, ...]:
+        """Columns that are recoded."""
+        return table.schema.names(Role.QUASI_IDENTIFIER)
+
+    def goal(self, table: Table) -> PrivacyGoal:
+        """Conditions on every class of rows."""
+        diversity, closeness = (self.l, self.variant, self.c), (self.t, self.distance)
+        return PrivacyGoal.of(table, int(self.k), diversity, closeness, self.sensitive)
+
+    def guarantees(self, table: Table) -> list[Guarantee]:
+        """Promises over all quasi-identifiers."""
+        return self.goal(table).guarantees(table.schema.names(Role.QUASI_IDENTIFIER))
+
+    def recode(self, table: AnyTable, *, progress: Progress | None = None) -> LevelRecoding:
+        """Search the levels and recode the rows."""
+        table = self._checked(table)
+        limit = TimeLimit(self.max_seconds)
+        names, goal = self.columns(table), self.goal(table)
+        sources = hierarchies_of(table, names, self.hierarchies)
+        fitted = [
+            covered(h, table[n], n, table.schema[n].kind, missing=table.schema.missing_tokens(n))
+            for n, h in zip(names, sources, strict=True)
+        ]
+        if progress:
+            progress(0, 1, "counting")
+        problem, cells = self._problem(table, names, goal, fitted)
+        if progress:
+            progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
+        share = SEARCH_SHARE if self.regroup and self.t is None else 1.0
+        least = min(LEAST_SECONDS, self.max_seconds)
+        found = search_lattice(problem, max(limit.part(share).left, least))
+        levels, setting_of_cell = self._settings(problem, found, limit)
+        setting_of_row = setting_of_cell[cells.find(table.codes(cells.columns))]
+        self.search_, self.loss_ = found, found.loss
+        self.levels_ = dict(zip(names, found.levels, strict=True))
+        self.n_suppressed_ = int(cells.counts[setting_of_cell < 0].sum())
+        penalty = penalty_of(cells, fitted, levels, setting_of_cell)
+        described = tuple(table.schema[name] for name in names)
+        counts = table.row_counts if isinstance(table, CountedTable) else None
+        kept = [
+            counts_of_values(source, own, table[name], setting_of_row != SUPPRESSED)
+            for source, own, name in zip(sources, fitted, names, strict=True)
+        ]
+        self.recoding_ = LevelRecoding(
+            described, tuple(sources), tuple(fitted), levels, setting_of_row, penalty, tuple(kept), counts
+        )
+        if progress:
+            progress(1, 1, "recoded")
+        return self.recoding_
+
+    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
+        """Recode the quasi-identifiers of a table, leave suppressed rows out and describe the result.
+
+        Raises
+        ------
+        PrivacyNotAchievableError
+            If no levels satisfy the goal within the suppression limit.
+        """
+        table = self._checked(table)
+        recoding = self.recode(table, progress=progress)
+        kept = [c.name for c in table.schema if c.role is not Role.IDENTIFIER]
+        released = recoding.recoded(table).keep(kept).take(recoding.is_released)
+        manifest = draft_manifest(
+            table,
+            released,
+            mechanism=self.mechanism_name,
+            parameters=self.parameters(),
+            guarantees=self.guarantees(table),
+            evidence={"utility": self.utility(table, recoding, released)} | self._risk(table, released),
+            suppressed_rows=recoding.n_suppressed,
+            recodings=recoding.recodings(released),
+        )
+        return Release(released, manifest)
+
+    def counted_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns whose combinations decide the levels: what :meth:`release_cells` needs counted together."""
+        beside = [schema.target] if schema.target and self.loss in TARGET_LOSSES else []
+        if self.l is not None or self.t is not None:
+            named = [name.strip() for name in str(self.sensitive or "").split(",") if name.strip()]
+            beside += [schema[name].name for name in named or schema.names(Role.SENSITIVE)]
+        return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *beside]))
+
+    def counted_beside(self, schema: Schema) -> tuple[str, ...]:
+        """Columns that are counted with each quasi-identifier by itself: the target, which guides hierarchies."""
+        return (schema.target,) if schema.target else ()
+
+    def occurring_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns of which it must be known which values occur in each combination, but not how often."""
+        return ()
+
+    def release_cells(
+        self, cells: CountedTable, *, progress: Progress | None = None
+    ) -> tuple[Release, NDArray[np.bool_]]:
+        """Release distinct rows that were counted; says as well which of them are released, in their order."""
+        release = self.release(cells, progress=progress)
+        return release, self.recoding_.is_released
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters for the manifest; of hierarchies only which columns were given one."""
+        given = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
+
+    def risk(self, table: Table, released: Table) -> dict[str, Any]:
+        """Risk left that the guarantees do not say."""
+        return {}
+
+    def _risk(self, table: Table, released: Table) -> dict[str, Any]:
+        found = self.risk(table, released)
+        return {"risk": found} if found else {}
+
+    def column_weights(self, table: Table, names: tuple[str, ...]) -> list[float] | None:
+        """Weight of each column in the loss."""
+        return column_weights(self.weights, table, names)
+
+    def utility(self, table: Table, recoding: LevelRecoding, released: Table) -> dict[str, Any]:
+        """Say what the recoding cost."""
+        return {
+            "levels": self.levels_,
+            self.loss: self.loss_,
+            "is_proven_optimal": self.search_.proven,
+            **self._stated_bound(),
+            "suppressed_fraction": suppressed_fraction(recoding.n_suppressed, table.n_rows),
+            "mean_share_of_values_left_open": recoding.certainty_penalty,
+        }
+
+    def _stated_bound(self) -> dict[str, float]:
+        """Least loss possible, where that tells something about the loss found."""
+        bound = self.search_.telling_bound
+        return {} if bound is None else {"least_possible_loss": bound}
+
+    def _checked(self, table: AnyTable) -> Table:
+        if not isinstance(table, Table):
+            problem = "is a sparse 0/1 table, whose features have no hierarchies"
+            raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
+        self.check_parameters("k")
+        check_group_size(self.k, table.n_rows)
+        self.check_parameters("variant", "distance", "loss", "regroup")
+        for name in ("max_suppressed_fraction", "max_seconds"):
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, Real):
+                raise InvalidParameterError(name, f"got {given!r}", allowed="a number")
+        check_suppression_limit(float(self.max_suppressed_fraction))
+        if self.hierarchies is not None and not isinstance(self.hierarchies, Mapping):
+            got = f"got a {type(self.hierarchies).__name__}"
+            raise InvalidParameterError("hierarchies", got, allowed="hierarchies or paths by column")
+        if not self.max_seconds > 0:
+            raise InvalidParameterError("max_seconds", f"got {self.max_seconds!r}", allowed="above 0")
+        table.schema.check_quasi_identifiers("to coarsen")
+        return table
+
+    def _problem(
+        self, table: Table, names: tuple[str, ...], goal: PrivacyGoal, fitted: list[Covered]
+    ) -> tuple[LatticeProblem, CellTable]:
+        target = table.schema.target if self.loss in TARGET_LOSSES else None
+        if self.loss in TARGET_LOSSES and target is None:
+            problem = f"the loss '{self.loss}' is about a target, and the table has none"
+            raise SchemaError(problem, hint="give one column the role target, or choose another loss")
+        beside = [*goal.sensitive, *([target] if target else [])]
+        cells = cell_table(table, [*names, *(name for name in dict.fromkeys(beside) if name not in names)])
+        place = {name: i for i, name in enumerate(cells.columns)}
+        codes = np.column_stack([c.level_codes[0][cells.codes[:, place[c.name]]] for c in fitted])
+        models, judged = goal.conditions(table)
+        return LatticeProblem(
+            codes=codes,
+            counts=cells.counts,
+            level_maps=tuple(c.level_maps for c in fitted),
+            shares=tuple(c.shares for c in fitted),
+            k=int(self.k),
+            max_suppressed_fraction=float(self.max_suppressed_fraction),
+            models=models,
+            loss=self.loss,
+            weights=self.column_weights(table, names),
+            sensitive=tuple(column.numbers[cells.codes[:, place[column.name]]] for column in judged),
+            target=cells.codes[:, place[target]] if target else None,
+        ), cells
+
+    def _settings(
+        self, problem: LatticeProblem, found: LatticeResult, limit: TimeLimit
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Level combinations and which one each cell is released at, -1 where it is suppressed."""
+        if self.regroup and found.n_suppressed and self.t is None:
+            again = regroup(problem, found, limit.left)
+            return np.array(again.levels), again.rounds
+        return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
+
+
+def _plain(value: Any) -> Any:
+    """Write numbers of NumPy as those of Python, which a manifest can hold."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+DECLARATION = MechanismInfo(
+    GlobalRecoder,
+    why="labels of your own hierarchies, the same level for a whole column: easy to explain and to join",
+    promises="k-anonymity, with l-diversity and t-closeness on request",
+    compared=Compared(combinations({"k": [5, 10]}), most_columns=100, time_limit="max_seconds"),
+)

@@ -1,0 +1,1 @@
+"""Mondrian: recursive division of the rows; :mod:`.mechanism` is the mechanism."""

@@ -1,1 +1,0 @@
-"""Mechanisms that add noise: the baselines that the containment paper compares itself with."""

@@ -1,0 +1,287 @@
+"""From a data file to a project file that describes it, with guessed roles and the reasons."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sfumato.atomic import check_writable, explained_writing, write_atomically
+from sfumato.datasets.admissions import admissions
+from sfumato.errors import InputError, OutputError
+from sfumato.manifest import AnyTable
+from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.file import Project, load_project, toml_text
+from sfumato.schema import PROJECT_NAME, Column, Kind, Role
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Source
+from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, read_table
+from sfumato.table.io.write import write_table
+from sfumato.table.roles import ColumnGuess, describe_columns
+
+DEMO_MARKER = "# Written by sfumato demo"
+DEMO_DATA = "admissions.csv"
+
+
+@dataclass(frozen=True)
+class Described:
+    """A table that was looked at for the first time.
+
+    Parameters
+    ----------
+    table : Table or BinaryTable
+        As it was read, without the guessed roles.
+    guesses : tuple of ColumnGuess
+        One for every column, features of a sparse table included.
+    text : str
+        Project file that says all this.
+    """
+
+    table: AnyTable
+    guesses: tuple[ColumnGuess, ...]
+    text: str
+
+
+def describe_data(
+    data: str | Path,
+    folder: Path,
+    *,
+    options: ReadOptions = DEFAULT_OPTIONS,
+    roles: Mapping[str, Role] | None = None,
+) -> Described:
+    """Read a data file and write down what its columns seem to be, for a project file in ``folder``.
+
+    Parameters
+    ----------
+    data : path
+        The project names it relative to ``folder``.
+    roles : mapping of str to Role, optional
+        Roles that are already known.
+    """
+    if str(data) == "-":
+        problem = "a project names its data by path, and standard input has none"
+        raise InputError(problem, path="-", hint="save the data to a file first")
+    table = read_table(data, options=replace(options, mixed_as_text=True))
+    guesses = tuple(describe_columns(table, overrides=roles))
+    if table.source is None:
+        raise AssertionError
+    source = replace(table.source, name=_relative(Path(data), folder))
+    if isinstance(table, BinaryTable):
+        listed = [guess for guess in guesses if guess.column.name in table.companions.schema]
+        text = project_text(listed, source, options, default_role=Role.QUASI_IDENTIFIER)
+    else:
+        text = project_text(guesses, source, options)
+    return Described(table, guesses, text)
+
+
+def describe_to_project(
+    data: str | Path,
+    target: str | Path,
+    *,
+    options: ReadOptions = DEFAULT_OPTIONS,
+    roles: Mapping[str, Role] | None = None,
+    force: bool = False,
+) -> Described:
+    """Write the project file of a data file, as :func:`describe_data` describes it."""
+    target = Path(target)
+    check_writable(target, force=force)
+    if target.exists() and Path(data).exists() and target.samefile(data):
+        problem = "is the data, which is never written to"
+        raise OutputError(problem, path=target, hint="name another project file")
+    described = describe_data(data, target.parent, options=options, roles=roles)
+    write_atomically(target, described.text.encode(), force=force)
+    return described
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What an update of a project file found.
+
+    Parameters
+    ----------
+    project : Project
+        As it is now.
+    n_rows : int
+        Of the data.
+    new : tuple of ColumnGuess
+        Columns that were added, with guessed roles.
+    gone : tuple of str
+        Columns that the data no longer have; they stay in the file as comments.
+    unfit : mapping of str to Kind
+        Columns whose values no longer fit the kind that the file says, and the kind that they seem to have.
+    """
+
+    project: Project
+    n_rows: int
+    new: tuple[ColumnGuess, ...]
+    gone: tuple[str, ...]
+    unfit: Mapping[str, Kind]
+
+
+def update_project(
+    path: str | Path, *, data: str | Path | None = None, roles: Mapping[str, Role] | None = None
+) -> Updated:
+    """Read the data of a project again and bring its file up to date, keeping what people wrote.
+
+    Roles, kinds and comments of the columns that are listed stay. New columns are added with guessed roles, columns
+    that are gone become comments, and the SHA-256 is that of the data as they are now.
+
+    Parameters
+    ----------
+    data : path, optional
+        Data file from now on; by default the one that the project names.
+    roles : mapping of str to Role, optional
+        Roles to change. A new target makes the former one a quasi-identifier.
+    """
+    project = load_project(path)
+    data_path = project.data_path if data is None else Path(data)
+    table = read_table(data_path, options=replace(project.options, mixed_as_text=True))
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    listed, given = {column.name: column for column in project.columns}, dict(roles or {})
+    known = {name: column.role for name, column in listed.items() if name in plain.schema}
+    if Role.TARGET in given.values():
+        known = {name: Role.QUASI_IDENTIFIER if role is Role.TARGET else role for name, role in known.items()}
+    guesses = [g for g in describe_columns(table, overrides=known | given) if g.column.name in plain.schema]
+    is_open = project.default_role is None
+    new = tuple(g for g in guesses if g.column.name not in listed and (is_open or g.column.name in given))
+    features = set(table.feature_names) if isinstance(table, BinaryTable) else set()
+    gone = tuple(name for name in listed if name not in plain.schema and name not in features)
+    strict = (Kind.NUMERIC, Kind.DATE)
+    unfit = {
+        name: plain.schema[name].kind
+        for name in known
+        if listed[name].kind in strict and plain.schema[name].kind is not listed[name].kind
+    }
+    changes = ProjectChanges(
+        roles={g.column.name: g.column.role for g in new} | given,
+        kinds={g.column.name: g.column.kind for g in new},
+        reasons={g.column.name: g.reason for g in new},
+        gone=dict.fromkeys(gone, "no longer in the data"),
+        data_sha256=None if table.source is None else table.source.sha256,
+        data_path=None if data is None else _relative(data_path, project.path.parent),
+        former_target=Role.QUASI_IDENTIFIER,
+    )
+    return Updated(edit_project(path, changes), table.n_rows, new, gone, unfit)
+
+
+def roles_lacking(columns: Iterable[Column]) -> tuple[Role, ...]:
+    """Roles that no column has and that releases need: a target to serve, and quasi-identifiers to release."""
+    found = {column.role for column in columns}
+    return tuple(role for role in (Role.TARGET, Role.QUASI_IDENTIFIER) if role not in found)
+
+
+def _relative(data: Path, folder: Path) -> str:
+    return os.path.relpath(data.resolve(), folder.resolve())
+
+
+def is_demo_folder(folder: Path) -> bool:
+    """Whether what stands there was written by a demo, going by the marker in its project file."""
+    try:
+        return (folder / PROJECT_NAME).read_text(encoding="utf-8").startswith(DEMO_MARKER)
+    except (OSError, ValueError):
+        return False
+
+
+def write_demo(folder: Path, *, force: bool = False, others: Sequence[str] = ()) -> Described:
+    """Write the made-up admissions and a project file that describes them into a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if there is none.
+    force : bool
+        Replace the files that exist.
+    others : sequence of str
+        Further files of the folder that will be written, which are checked first as well.
+    """
+    if folder.exists() and not folder.is_dir():
+        problem = "is a file, not a folder"
+        raise OutputError(problem, path=folder, hint="name another folder", remedy=("output",))
+    with explained_writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in (DEMO_DATA, PROJECT_NAME, *others):
+        check_writable(folder / name, force=force)
+    made = admissions()
+    content = io.BytesIO()
+    write_table(made, content, "csv")
+    write_atomically(folder / DEMO_DATA, content.getvalue(), force=force)
+    known = {column.name: column.role for column in made.schema}
+    guessed = describe_columns(read_table(folder / DEMO_DATA))
+    wrong = {g.column.name: known[g.column.name] for g in guessed if g.column.role is not known[g.column.name]}
+    described = describe_data(folder / DEMO_DATA, folder, roles=wrong)
+    text = f"{DEMO_MARKER}; a further demo replaces it\n{described.text}"
+    write_atomically(folder / PROJECT_NAME, text.encode(), force=force)
+    return replace(described, text=text)
+
+
+def project_text(
+    guesses: Sequence[ColumnGuess], source: Source, options: ReadOptions, *, default_role: Role | None = None
+) -> str:
+    """Write a commented project file: every column with its guessed role and kind, and why."""
+    lines = [
+        "# A sfumato project: what the columns are and what to release. It holds no data.",
+        "# Check every role: a guess is a guess. 'sfumato release' reads this file.",
+        "",
+        "[data]",
+        f"path = {toml_text(source.name)}",
+        f"sha256 = {toml_text(source.sha256)}",
+        *_option_lines(options),
+    ]
+    if default_role:
+        lines.append(f"default_role = {toml_text(default_role)}  # for every column that is not listed below")
+    roles = ", ".join(Role)
+    lines += ["", "[columns]", f"# roles: {roles}", f"# kinds: {', '.join(Kind)}"]
+    if Role.TARGET in roles_lacking(guess.column for guess in guesses):
+        lines.append("# No column was taken for the target, which most mechanisms need: give one the role target.")
+    for guess in guesses:
+        column = guess.column
+        reason = " ".join(guess.reason.split())
+        entry = f"{{ role = {toml_text(column.role)}, kind = {toml_text(column.kind)} }}"
+        lines.append(f"{toml_text(column.name)} = {entry}  # {reason}")
+    return "\n".join(lines) + "\n" + _RELEASE_SECTION
+
+
+_RELEASE_SECTION = """
+[release]
+mechanism = "greedy-containment"  # 'sfumato mechanisms' lists them
+output = "release.csv"
+
+[release.parameters]
+k = 5
+
+# How columns become binary features for mechanisms that need them; without this section it is chosen by kind:
+# [binarize.columns]
+# age = { cuts = [25, 35, 45, 55] }
+
+# What 'sfumato compare' tries; without this section every mechanism proposes its own settings:
+# [compare]
+# weights = [0.5, 0.3, 0.2]  # of utility, privacy and few columns
+# [compare.grid.mondrian]
+# k = [5, 10]
+"""
+
+
+def _option_lines(options: ReadOptions) -> list[str]:
+    lines = [
+        f"{key} = {toml_text(value)}"
+        for key, value in (
+            ("format", options.format),
+            ("delimiter", options.delimiter),
+            ("encoding", options.encoding),
+            ("sheet", options.sheet),
+        )
+        if value is not None
+    ]
+    if not options.header:
+        lines.append("header = false")
+    if options.skip_rows:
+        lines.append(f"skip_rows = {options.skip_rows}")
+    tokens = ", ".join(toml_text(token) for token in options.missing)
+    rows = "drop" if options.complete_rows_only else "keep"
+    return [
+        *lines,
+        f"missing = [{tokens}]",
+        f'missing_rows = "{rows}"  # keep: missing is a value of its own; drop: leave such rows out',
+    ]

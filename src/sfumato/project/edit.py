@@ -1,0 +1,466 @@
+"""Change some entries of a project file; its comments, order and spacing stay as they are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from sfumato.atomic import explained_writing, write_atomically
+from sfumato.errors import InputError, InvalidParameterError, SchemaError
+from sfumato.project.file import Project, parse_toml, project_bytes, project_of, toml_text
+from sfumato.schema import Column, Kind, Role, Schema
+
+# Give entries of a TOML text new values and leave the rest as its author wrote it: comments, order and spacing.
+#
+# Most entries stand on a line of their own (``"age" = { role = "other", kind = "numeric" } # why``). These lines are
+# changed one by one, so that thousands of other lines cost nothing. A text in another form (a table for each column,
+# values over several lines) is edited as a whole by tomlkit, which takes seconds for 25,000 entries. Whatever the way,
+# the result is parsed anew and must say exactly what was asked.
+
+
+_KEY = r"""[ \t]*(?P<key>[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')[ \t]*=[ \t]*"""
+_ENTRY = re.compile(_KEY)
+_WORD = r'[a-z]+[ \t]*=[ \t]*"[a-z-]*"[ \t]*'
+_WORDS = re.compile(rf"{_KEY}(?P<table>\{{[ \t]*(?:{_WORD}(?:,[ \t]*{_WORD})*)\}})[ \t]*(?:#.*)?")
+_NAMED_WORD = re.compile(r'([a-z]+)([ \t]*=[ \t]*)"([a-z-]*)"')
+_HEADER = re.compile(r"[ \t]*\[")
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One entry of a section and its new value; None takes the entry away.
+
+    ``comment`` is written behind an entry that is new. With one, an entry that is taken away stays as a comment.
+    """
+
+    section: tuple[str, ...]
+    key: str
+    value: Any
+    comment: str = ""
+
+
+class NotEditableError(Exception):
+    """A text has a form in which its entries cannot be changed without touching others."""
+
+
+def toml_value(value: Any) -> str:
+    r"""Write a value in TOML, on one line.
+
+    Examples
+    --------
+    >>> toml_value({"k": [5, 10], "strict": True, "of age": 'a "b"'})
+    '{ k = [5, 10], strict = true, "of age" = "a \\"b\\"" }'
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return toml_text(value)
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, dict):
+        entries = ", ".join(f"{toml_key(key)} = {toml_value(entry)}" for key, entry in value.items())
+        return f"{{ {entries} }}" if entries else "{}"
+    problem = f"got a {type(value).__name__}"
+    raise InvalidParameterError("a value in TOML", problem, allowed="text, a number, true, false, a list or a table")
+
+
+def toml_key(key: str) -> str:
+    """Write a key in TOML, with quotes only where they are needed."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
+
+
+def edited_toml(text: str, content: Mapping[str, Any], assignments: Sequence[Assignment]) -> tuple[str, dict[str, Any]]:
+    r"""Change entries of a text; new ones are added at the end of their section.
+
+    Parameters
+    ----------
+    content : mapping
+        What the text says.
+
+    Returns
+    -------
+    tuple of str and dict
+        The new text and what it says.
+
+    Raises
+    ------
+    NotEditableError
+        If there is no way to do just that.
+
+    Examples
+    --------
+    >>> text = "[release]\nk = 5  # as agreed\n"
+    >>> edited_toml(text, {"release": {"k": 5}}, [Assignment(("release",), "k", 10)])
+    ('[release]\nk = 10  # as agreed\n', {'release': {'k': 10}})
+    """
+    wanted = _assigned(content, assignments)
+    for edit in (_edited_by_lines, _edited_as_document):
+        try:
+            result = edit(text, assignments)
+            said = tomllib.loads(result)
+        except ImportError:
+            raise
+        except Exception:  # a form that this way of editing does not know; tomlkit raises many kinds
+            continue
+        if is_same_toml(said, wanted):
+            return result, said
+    problem = "the text cannot be edited"
+    raise NotEditableError(problem)
+
+
+def is_same_toml(one: Any, other: Any) -> bool:
+    """Whether two values are the same in TOML, where 1, 1.0 and true differ.
+
+    Examples
+    --------
+    >>> is_same_toml({"k": [1]}, {"k": [1]}), is_same_toml({"k": [1]}, {"k": [1.0]})
+    (True, False)
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same_toml(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same_toml, one, other))
+    return type(one) is type(other) and one == other
+
+
+def _assigned(content: Mapping[str, Any], assignments: Sequence[Assignment]) -> dict[str, Any]:
+    """Say what the text has to hold in the end."""
+    result = deepcopy(dict(content))
+    for one in assignments:
+        section: dict[str, Any] = reduce(lambda table, part: table.setdefault(part, {}), one.section, result)
+        if one.value is None:
+            section.pop(one.key, None)
+        else:
+            section[one.key] = one.value
+    return result
+
+
+def _edited_by_lines(text: str, assignments: Sequence[Assignment]) -> str:
+    end = "\r\n" if "\r\n" in text else "\n"
+    lines = text.split(end)
+    for section in dict.fromkeys(one.section for one in assignments):
+        _edit_section(lines, section, {one.key: one for one in assignments if one.section == section})
+    return end.join(lines)
+
+
+def _edit_section(lines: list[str], section: tuple[str, ...], wanted: Mapping[str, Assignment]) -> None:
+    """Change the lines of one section in place."""
+    start = _first_line(lines, section)
+    stop = next((n for n in range(start, len(lines)) if _HEADER.match(lines[n])), len(lines))
+    places = {key: n for n in range(start, stop) if (key := _key_of(lines[n])) is not None}
+    gone = {key: one for key, one in wanted.items() if one.value is None}
+    for key in wanted.keys() & places.keys() - gone.keys():
+        lines[places[key]] = _edited_line(lines[places[key]], key, wanted[key].value)
+    new = [_new_line(one) for key, one in wanted.items() if key not in places]
+    after = max(places.values(), default=start - 1) + 1
+    lines[after:after] = new
+    for key in sorted(gone, key=lambda key: places[key], reverse=True):
+        was = lines[places[key]]
+        lines[places[key] : places[key] + 1] = [f"# {gone[key].comment}: {was.strip()}"] if gone[key].comment else []
+
+
+def _new_line(one: Assignment) -> str:
+    return f"{toml_key(one.key)} = {toml_value(one.value)}" + (f"  # {one.comment}" if one.comment else "")
+
+
+def _first_line(lines: list[str], section: tuple[str, ...]) -> int:
+    """Find the line after a section's header, which is added at the end if there is none."""
+    name = r"[ \t]*\.[ \t]*".join(map(re.escape, section))
+    header = re.compile(rf"[ \t]*\[[ \t]*{name}[ \t]*\][ \t]*(?:#.*)?")
+    found = next((n for n, line in enumerate(lines, start=1) if header.fullmatch(line)), None)
+    if found is not None:
+        return found
+    if lines[-1] == "":
+        lines.pop()
+    lines += ["", f"[{'.'.join(section)}]", ""]
+    return len(lines) - 1
+
+
+def _key_of(line: str) -> str | None:
+    entry = _ENTRY.match(line)
+    if entry is None:
+        return None
+    key = entry["key"]
+    if key.startswith('"') and "\\" in key:
+        return next(iter(tomllib.loads(f"{key} = 0")))
+    return key[1:-1] if key[0] in "\"'" else key
+
+
+def _edited_line(line: str, key: str, value: Any) -> str:
+    """Change an entry that stands on one line; what follows it on the line stays."""
+    words = _WORDS.fullmatch(line)
+    if words and isinstance(value, dict) and {name for name, *_ in _NAMED_WORD.findall(words["table"])} == value.keys():
+        table = _NAMED_WORD.sub(lambda word: f"{word[1]}{word[2]}{toml_value(value[word[1]])}", words["table"])
+        return line[: words.start("table")] + table + line[words.end("table") :]
+    import tomlkit
+
+    entry = tomlkit.parse(line)
+    _set(entry, key, value)
+    return tomlkit.dumps(entry)
+
+
+def _edited_as_document(text: str, assignments: Sequence[Assignment]) -> str:
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    for one in assignments:
+        table: MutableMapping[str, Any] = document
+        for part in one.section:
+            if part not in table:
+                table[part] = tomlkit.table()
+            table = table[part]
+        if one.value is None and one.comment:
+            was = toml_value(_plain(table[one.key]))
+            table.add(tomlkit.comment(f"{one.comment}: {toml_key(one.key)} = {was}"))  # type: ignore[attr-defined]
+        is_new = one.key not in table
+        _set(table, one.key, one.value)
+        if is_new and one.comment:
+            table.item(one.key).comment(one.comment)  # type: ignore[attr-defined]
+    return tomlkit.dumps(document)
+
+
+def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
+    """Set an entry of tomlkit's; in a table only the entries that differ are touched."""
+    import tomlkit
+
+    present = table.get(key)
+    if value is None:
+        del table[key]
+    elif isinstance(value, dict) and isinstance(present, MutableMapping) and not _is_reshaped(present, value):
+        for name in [name for name in present if name not in value]:
+            del present[name]
+        for name in [name for name in value if not is_same_toml(_plain(present.get(name)), value[name])]:
+            _set(present, name, value[name])
+    else:
+        table[key] = tomlkit.value(toml_value(value))
+
+
+def _is_reshaped(present: MutableMapping[str, Any], value: Mapping[str, Any]) -> bool:
+    """Whether a table on one line gets or loses entries: it is then written anew, for tomlkit would space it badly."""
+    from tomlkit.items import InlineTable
+
+    return isinstance(present, InlineTable) and present.keys() != value.keys()
+
+
+def _plain(item: Any) -> Any:
+    return item.unwrap() if hasattr(item, "unwrap") else item
+
+
+_DATA = ("data",)
+_COLUMNS = ("columns",)
+_RELEASE = ("release",)
+_COMPARE = ("compare",)
+_PARAMETERS = ("release", "parameters")
+
+
+@dataclass(frozen=True)
+class ProjectChanges:
+    """What is to change in a project file; everything left out stays as it is.
+
+    Parameters
+    ----------
+    roles : mapping of str to Role
+        By column. A column that the file does not list is added. It then needs a kind as well, for without one it
+        would become categorical.
+    kinds : mapping of str to Kind
+        By column.
+    hierarchies : mapping of str to (str or None)
+        By column the hierarchy file, relative to the project file; None takes it away.
+    mechanism : str or None
+        Name of the mechanism.
+    parameters : mapping or None
+        All parameters of the release: those that are not among them are removed. An entry that is None is left out,
+        since TOML cannot say it.
+    output : str or None
+        File of the release, relative to the project file.
+    weights : sequence of float or None
+        Of utility, privacy and size in a comparison.
+    data_sha256 : str or None
+        SHA-256 of the data file that is described.
+    data_path : str or None
+        Data file, relative to the project file.
+    reasons : mapping of str to str
+        By column that is added, what is written behind it as a comment.
+    gone : mapping of str to str
+        By column that is taken out, why; it stays as a comment.
+    former_target : Role or None
+        Role that the present target takes when ``roles`` makes another column the target. Without it a second target
+        is refused.
+    """
+
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    hierarchies: Mapping[str, str | None] = field(default_factory=dict)
+    mechanism: str | None = None
+    parameters: Mapping[str, Any] | None = None
+    output: str | None = None
+    weights: Sequence[float] | None = None
+    data_sha256: str | None = None
+    data_path: str | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    gone: Mapping[str, str] = field(default_factory=dict)
+    former_target: Role | None = None
+
+
+def edit_project(path: str | Path, changes: ProjectChanges) -> Project:
+    """Change a project file on disk and load it.
+
+    The new text is loaded before the old file is replaced, so that a bad edit never lands. Edits by several processes
+    at the same time follow each other. A hierarchy file among the parameters that is named by its full path is written
+    relative to the project file when it stands in its folder.
+
+    Raises
+    ------
+    SchemaError
+        If two columns would be the target, or a column that is not listed is given only half of its description.
+    InputError
+        If the file is no project file, before or after the change.
+    """
+    path = Path(path)
+    project_bytes(path)  # says what is wrong with a file that cannot be read
+    if changes.parameters is not None:
+        changes = replace(changes, parameters=_with_relative_files(path, changes.parameters))
+    with _one_at_a_time(path):
+        raw = project_bytes(path)
+        text, content = _edited(path, raw, changes)
+        project = project_of(path, text.encode(), content)
+        if text.encode() != raw:
+            _replace_file(path.resolve(), text.encode())
+    return project
+
+
+def _edited(path: Path, raw: bytes, changes: ProjectChanges) -> tuple[str, dict[str, Any]]:
+    """Change the text of a project file; returned with what it then says."""
+    content = parse_toml(path, raw)
+    _check_tables(path, content)
+    columns = _column_assignments(content, changes)
+    entries = {**content.get("columns", {}), **{one.key: one.value for one in columns}}
+    targets = [name for name, entry in entries.items() if entry is not None and entry.get("role") == Role.TARGET]
+    Schema.of(Column(name, Role.TARGET) for name in targets)
+    try:
+        return edited_toml(raw.decode(), content, [*columns, *_setting_assignments(content, changes)])
+    except NotEditableError:
+        problem = "is written in a form that cannot be edited here"
+        raise InputError(problem, path=path, hint="change it in a text editor") from None
+
+
+def _check_tables(path: Path, content: Mapping[str, Any]) -> None:
+    """Refuse sections and columns that are no tables, as loading the project would."""
+    tables = [content.get(name, {}) for name in ("data", "release", "compare", "columns")]
+    if isinstance(tables[-1], dict):
+        tables += tables[-1].values()
+    if not all(isinstance(table, dict) for table in tables):
+        problem = "its sections and columns must be tables"
+        raise InputError(problem, path=path)
+
+
+def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> list[Assignment]:
+    """List the new entries of the columns for which something changes."""
+    listed: Mapping[str, Any] = content.get("columns", {})
+    default_role = content.get("data", {}).get("default_role")
+    roles = _with_former_target(listed, changes)
+    assignments = []
+    for name in dict.fromkeys([*roles, *changes.kinds, *changes.hierarchies]):
+        entry = dict(listed.get(name, {"role": default_role} if default_role else {}))
+        given = {"role": roles.get(name), "kind": changes.kinds.get(name), "hierarchy": changes.hierarchies.get(name)}
+        entry |= {key: str(value) for key, value in given.items() if value is not None}
+        if name in changes.hierarchies and changes.hierarchies[name] is None:
+            entry.pop("hierarchy", None)
+        if name not in listed and not {"role", "kind"} <= entry.keys():
+            problem = "is not listed in the project file yet, so that both its role and its kind are needed"
+            raise SchemaError(problem, column=name)
+        if entry != listed.get(name):
+            reason = "" if name in listed else changes.reasons.get(name, "")
+            assignments.append(Assignment(_COLUMNS, name, entry, " ".join(reason.split())))
+    gone = [Assignment(_COLUMNS, name, None, why) for name, why in changes.gone.items() if name in listed]
+    return [*assignments, *gone]
+
+
+def _with_former_target(listed: Mapping[str, Any], changes: ProjectChanges) -> dict[str, Role]:
+    """Add the new role of the present target, if another column becomes the target and that is asked for."""
+    if changes.former_target is None or Role.TARGET not in changes.roles.values():
+        return dict(changes.roles)
+    former = [name for name, entry in listed.items() if entry.get("role") == Role.TARGET]
+    return {**dict.fromkeys(former, changes.former_target), **changes.roles}
+
+
+def _setting_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> list[Assignment]:
+    """List the new entries of the data, the release and the comparison."""
+    wanted = [
+        Assignment(_DATA, "path", changes.data_path),
+        Assignment(_DATA, "sha256", changes.data_sha256),
+        Assignment(_RELEASE, "mechanism", changes.mechanism),
+        Assignment(_RELEASE, "output", changes.output),
+        Assignment(_COMPARE, "weights", None if changes.weights is None else _as_read(list(changes.weights))),
+    ]
+    named = [one for one in wanted if one.value is not None]
+    if changes.parameters is not None:
+        named += _parameter_assignments(content, changes.parameters)
+    return [one for one in named if not is_same_toml(one.value, _present(content, one))]
+
+
+def _parameter_assignments(content: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[Assignment]:
+    wanted = {key: _as_read(value) for key, value in parameters.items() if value is not None}
+    if is_same_toml(wanted.get("binarize"), content.get("binarize")):
+        wanted.pop("binarize", None)  # said once, in its own section
+    present = content.get("release", {}).get("parameters", {})
+    gone = dict.fromkeys(key for key in present if key not in wanted)
+    return [Assignment(_PARAMETERS, key, value) for key, value in {**gone, **wanted}.items()]
+
+
+def _present(content: Mapping[str, Any], one: Assignment) -> Any:
+    section = reduce(lambda table, part: table.get(part, {}), one.section, content)
+    return section.get(one.key)
+
+
+def _as_read(value: Any) -> Any:
+    """Give a value the types that it will be read with; what TOML cannot say is refused."""
+    return tomllib.loads(f"value = {toml_value(value)}")["value"]
+
+
+def _with_relative_files(path: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Name hierarchy files in the project's folder relative to it, as a loaded project no longer does."""
+    files = parameters.get("hierarchies")
+    if not isinstance(files, Mapping):
+        return dict(parameters)
+    folder = path.parent.absolute()
+    named = {
+        name: Path(file).relative_to(folder).as_posix()
+        if isinstance(file, str) and Path(file).is_relative_to(folder)
+        else file
+        for name, file in files.items()
+    }
+    return {**parameters, "hierarchies": named}
+
+
+@contextlib.contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Wait until no other process edits the file; where the system has no such locks nothing is waited for."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    while True:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):  # else another edit has replaced the file
+                yield
+                return
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    """Put a new content in the place of a file, which at every moment is whole, the old one or the new one."""
+    with explained_writing(path):
+        mode = path.stat().st_mode & 0o777
+    write_atomically(path, content, force=True, mode=mode)

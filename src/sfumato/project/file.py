@@ -1,0 +1,325 @@
+"""The project file: one TOML text that describes a table and a release, shared by command line, page and API.
+
+It holds column names, roles and settings, never a cell: the data is named by path and SHA-256.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
+
+from sfumato.errors import DataChangedError, InputError, SchemaError
+from sfumato.manifest import AnyTable
+from sfumato.rows.out_of_core import LargeTable, Told, open_large
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Source
+from sfumato.table.io.read import ReadOptions, check_covers, read_table
+
+DEFAULT_MECHANISM = "greedy-containment"
+"""What a project that names no mechanism is released with."""
+
+_Enum = TypeVar("_Enum", Role, Kind)
+
+
+class _FromSource(Protocol):
+    @property
+    def source(self) -> Source | None: ...
+
+
+Opened = TypeVar("Opened", bound=_FromSource)
+"""A table that was read, or opened to be read in parts."""
+
+_SECTIONS = ("data", "columns", "binarize", "release", "compare")
+_DATA_KEYS = {
+    "path": str,
+    "sha256": str,
+    "format": str,
+    "delimiter": str,
+    "encoding": str,
+    "sheet": str,
+    "skip_rows": int,
+    "header": bool,
+    "missing": list,
+    "missing_rows": str,
+    "default_role": str,
+}
+_COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list}
+_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict}
+_COMPARE_KEYS = {"weights": list, "classifiers": list, "grid": dict}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A loaded project file.
+
+    Parameters
+    ----------
+    data_path : Path
+        Resolved against the folder of the project file.
+    default_role : Role or None
+        Role of columns that are not listed; without it every column must be.
+    binarize : mapping or None
+        Plan for turning columns into binary features; None lets the mechanism choose.
+    parameters : mapping
+        Of the mechanism; hierarchy files among them are resolved as ``data_path`` is.
+    compare : mapping
+        ``weights`` (of utility, privacy and size), ``classifiers`` and ``grid`` (by mechanism its parameters, each a
+        value or a list of values) of a comparison, as far as they are given.
+    """
+
+    path: Path
+    sha256: str
+    data_path: Path
+    data_sha256: str | None
+    options: ReadOptions
+    columns: tuple[Column, ...]
+    default_role: Role | None = None
+    binarize: Mapping[str, Any] | None = None
+    mechanism: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    output: Path | None = None
+    compare: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Parameters that the mechanism is built with: those of the release, and the plan for binary features."""
+        plan = {"binarize": dict(self.binarize)} if self.binarize else {}
+        return {**self.parameters, **plan}
+
+    def read(self) -> AnyTable:
+        """Read the data as described, refusing a file that is not the one described."""
+        return self.opened_by(lambda schema: read_table(self.data_path, schema=schema, options=self.options))
+
+    def open(self, memory: int, *, told: Told | None = None) -> LargeTable:
+        """Open data that are larger than memory, as :meth:`read` reads them."""
+        return self.opened_by(
+            lambda schema: open_large(self.data_path, memory=memory, schema=schema, options=self.options, told=told)
+        )
+
+    def opened_by(self, opened: Callable[[Schema | None], Opened]) -> Opened:
+        """Let a function open the data with the schema described; columns that are not listed are seen first."""
+        with self._explained():
+            schema = Schema.of(self.columns, self.options.missing)
+            if self.default_role is not None:
+                seen = opened(None)
+                schema = self._fill_in(schema, cast("AnyTable", getattr(seen, "outline", seen)))
+            table = opened(schema)
+        self._check_source(table.source)
+        return table
+
+    def check_data(self, names: Sequence[str], sha256: Callable[[], str]) -> Schema | None:
+        """Refuse data that are not those described, by the names of their columns and their hash, before they are read.
+
+        Parameters
+        ----------
+        sha256 : callable
+            Gives the hash, if the project file states one.
+
+        Returns
+        -------
+        Schema or None
+            The description, if it lists all columns.
+        """
+        listed = Schema.of(self.columns, self.options.missing)
+        is_whole = self.default_role is None
+        with self._explained():
+            check_covers(listed, tuple(names) if is_whole else (), tuple(names), where=str(self.data_path))
+        if self.data_sha256:
+            self._check_source(Source(str(self.data_path), sha256()))
+        return listed if is_whole else None
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say of which project file a schema is that does not fit."""
+        try:
+            yield
+        except SchemaError as exc:
+            raise InputError(exc.message.removesuffix("."), path=self.path, hint=exc.hint, remedy=exc.remedy) from None
+
+    def _check_source(self, source: Source | None) -> None:
+        if self.data_sha256 and source and source.sha256 != self.data_sha256:
+            raise DataChangedError(
+                "is not the file that the project describes (its SHA-256 differs)",
+                path=self.data_path,
+                hint=f"if the change is meant, bring {self.path.name} up to date; roles that were reviewed stay",
+                remedy=("update",),
+            )
+
+    def _fill_in(self, listed: Schema, seen: AnyTable) -> Schema:
+        """Add the columns that are not listed, with the default role and the kind found in the data."""
+        described = seen.companions.schema if isinstance(seen, BinaryTable) else seen.schema
+        role = self.default_role or Role.QUASI_IDENTIFIER
+        unlisted = [Column(c.name, role, c.kind) for c in described if c.name not in listed]
+        return Schema.of([*listed, *unlisted], listed.missing)
+
+
+def load_project(path: str | Path) -> Project:
+    """Read a project file, naming what is wrong in it and what was probably meant."""
+    path = Path(path)
+    raw = project_bytes(path)
+    return project_of(path, raw, parse_toml(path, raw))
+
+
+def parse_toml(path: Path, raw: bytes) -> dict[str, Any]:
+    """Parse the bytes of a project file, saying where they are no TOML."""
+    try:
+        return tomllib.loads(raw.decode())
+    except UnicodeDecodeError:
+        problem = "is not UTF-8 text"
+        raise InputError(problem, path=path) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
+        position = str(exc).rpartition("(")[2].rstrip(")")  # the text before it may quote the file
+        line = re.match(r"at (line \d+)", position)
+        hint = f"mend {line[1] + ' of ' if line else ''}{path.name} in a text editor"
+        raise InputError(f"is not valid TOML ({position})", path=path, hint=hint) from None
+    except ValueError:
+        problem = "is not valid TOML: a number has too many digits"
+        raise InputError(problem, path=path, hint=f"mend {path.name} in a text editor") from None
+
+
+def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
+    """Take a project out of what stands, or is about to stand, in the file of this path."""
+    _check_keys(path, "the project file", content, dict.fromkeys(_SECTIONS, dict))
+    data, release = content.get("data", {}), content.get("release", {})
+    _check_keys(path, "[data]", data, _DATA_KEYS)
+    _check_keys(path, "[release]", release, _RELEASE_KEYS)
+    if "path" not in data:
+        problem = "[data] names no path"
+        raise InputError(problem, path=path, hint="describe a data file anew", remedy=("init",))
+    return Project(
+        path=path,
+        sha256=hashlib.sha256(raw).hexdigest(),
+        data_path=path.parent / data["path"],
+        data_sha256=data.get("sha256"),
+        options=_read_options(path, data),
+        columns=tuple(_column(path, name, entry) for name, entry in content.get("columns", {}).items()),
+        default_role=_choice(path, "default_role", data.get("default_role"), Role),
+        binarize=content.get("binarize"),
+        mechanism=release.get("mechanism"),
+        parameters=_parameters(path, release.get("parameters", {})),
+        output=path.parent / release["output"] if "output" in release else None,
+        compare=_comparison(path, content.get("compare", {})),
+    )
+
+
+def project_bytes(path: Path) -> bytes:
+    """Read a project file as it is."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        problem = "there is no such project file"
+        hint = "make one, or name the data file"
+        raise InputError(problem, path=path, hint=hint, remedy=("init",)) from None
+    except OSError as exc:
+        raise InputError(f"cannot be read ({exc.strerror})", path=path) from None
+
+
+def _check_keys(path: Path, where: str, entry: Mapping[str, Any], known: Mapping[str, type]) -> None:
+    for key, value in entry.items():
+        if key not in known:
+            nearest = difflib.get_close_matches(key, list(known), n=1)
+            hint = f"did you mean '{nearest[0]}'?" if nearest else f"known: {', '.join(known)}"
+            raise InputError(f"{where} has an unknown entry '{key}'", path=path, hint=hint)
+        if not isinstance(value, known[key]) or (known[key] is int and isinstance(value, bool)):
+            words = {
+                str: "text",
+                bool: "true or false",
+                int: "a whole number",
+                list: "a list of texts",
+                dict: "a table",
+            }
+            raise InputError(f"'{key}' in {where} must be {words[known[key]]}", path=path)
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            raise InputError(f"'{key}' in {where} must be a list of texts", path=path)
+
+
+def _choice(path: Path, key: str, value: str | None, choices: type[_Enum]) -> _Enum | None:
+    if value is None:
+        return None
+    try:
+        return choices(value)
+    except ValueError:
+        nearest = difflib.get_close_matches(value, list(choices), n=1)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else ""
+        raise InputError(f"'{key}' must be one of {', '.join(choices)}", path=path, hint=hint) from None
+
+
+def _read_options(path: Path, data: Mapping[str, Any]) -> ReadOptions:
+    rows = data.get("missing_rows", "keep")
+    if rows not in ("keep", "drop"):
+        problem = "'missing_rows' in [data] must be 'keep' or 'drop'"
+        raise InputError(problem, path=path)
+    return ReadOptions(
+        format=data.get("format"),
+        delimiter=data.get("delimiter"),
+        encoding=data.get("encoding"),
+        header=data.get("header", True),
+        sheet=data.get("sheet"),
+        skip_rows=_skipped(path, data.get("skip_rows", 0)),
+        missing=tuple(data.get("missing", DEFAULT_MISSING_TOKENS)),
+        complete_rows_only=rows == "drop",
+    )
+
+
+def _skipped(path: Path, n_rows: int) -> int:
+    if n_rows < 0:
+        problem = "'skip_rows' in [data] must be 0 or more"
+        raise InputError(problem, path=path)
+    return n_rows
+
+
+def _column(path: Path, name: str, entry: Any) -> Column:
+    if not isinstance(entry, dict):
+        problem = "must be written as { role = ..., kind = ... }"
+        raise InputError(problem, path=path, column=name)
+    _check_keys(path, f"column '{name}'", entry, _COLUMN_KEYS)
+    role = _choice(path, f"role of '{name}'", entry.get("role"), Role)
+    if role is None:
+        problem = "has no role"
+        raise SchemaError(problem, column=name, hint=f"give it one of {', '.join(Role)}")
+    return Column(
+        name,
+        role,
+        _choice(path, f"kind of '{name}'", entry.get("kind"), Kind) or Kind.CATEGORICAL,
+        domain=tuple(entry["domain"]) if "domain" in entry else None,
+        hierarchy=str(path.parent / entry["hierarchy"]) if "hierarchy" in entry else None,
+        missing=tuple(entry["missing"]) if "missing" in entry else None,
+    )
+
+
+def _parameters(path: Path, written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Resolve the hierarchy files among a mechanism's parameters against the folder of the project file."""
+    files = written.get("hierarchies")
+    if not isinstance(files, dict):
+        return written
+    resolved = {name: str(path.parent / file) if isinstance(file, str) else file for name, file in files.items()}
+    return {**written, "hierarchies": resolved}
+
+
+def _comparison(path: Path, written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Check the entries of a comparison as far as that needs no mechanism."""
+    weights = written.get("weights", [1, 1, 1])
+    _check_keys(path, "[compare]", {key: value for key, value in written.items() if key != "weights"}, _COMPARE_KEYS)
+    is_number = isinstance(weights, list) and all(type(weight) in (int, float) for weight in weights)
+    if not is_number or len(weights) != 3:
+        problem = "'weights' in [compare] must be three numbers: utility, privacy, size"
+        raise InputError(problem, path=path)
+    for name, parameters in written.get("grid", {}).items():
+        if not isinstance(parameters, dict):
+            raise InputError(f"[compare.grid.{name}] must be a table of parameters", path=path)
+    grid = {name: _parameters(path, parameters) for name, parameters in written.get("grid", {}).items()}
+    return {**written, **({"grid": grid} if grid else {})}
+
+
+def toml_text(text: str) -> str:
+    """Quote a text for TOML."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

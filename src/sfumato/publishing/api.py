@@ -1,0 +1,122 @@
+"""From a table in any form, with as much said about it as is known, to an audited release: the way of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sfumato.errors import InvalidParameterError
+from sfumato.manifest import AnyTable
+from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.baselines.features import described_publicly
+from sfumato.mechanisms.registry import build_mechanism, is_differentially_private
+from sfumato.progress import Progress
+from sfumato.project.file import DEFAULT_MECHANISM
+from sfumato.publishing.publish import make_release
+from sfumato.schema import Role, as_roles
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Table
+from sfumato.table.io.read import ReadOptions, read_table
+from sfumato.table.roles import ColumnGuess, with_guessed_roles
+
+
+def release(
+    data: Any,
+    mechanism: Mechanism | str | None = None,
+    *,
+    target: str | None = None,
+    roles: Mapping[str, Role | str] | None = None,
+    k: int | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Release:
+    """Make a release of a table and have it audited against the original; nothing is written.
+
+    The roles of columns that are not given are guessed as ``sfumato init`` does. ``guesses`` of the result says which,
+    and why; look at them before anything is published. For differential privacy nothing is guessed from the rows: the
+    target and the quasi-identifiers must be given, and no other column is released.
+
+    Parameters
+    ----------
+    data : frame, path, Table or BinaryTable
+        What :func:`sfumato.read_table` reads: a pandas, Polars or pyarrow frame, a path, …. A ``Table`` keeps the roles
+        that it has; nothing is guessed of it.
+    mechanism : Mechanism or str, optional
+        An object such as ``sfumato.Mondrian(k=5)``, or a name such as ``"mondrian"``; by default
+        ``"greedy-containment"``, as on the command line.
+    target : str, optional
+        Column that recipients predict.
+    roles : mapping of str to Role or str, optional
+        Roles that are known, such as ``{"age": "quasi-identifier", "diagnosis": "sensitive"}``.
+    k : int, optional
+        Size of the groups, for a mechanism that is given by name.
+    progress : callable, optional
+        Called as ``progress(done, total, what)``.
+    parameters
+        Further parameters of a mechanism that is given by name.
+
+    Returns
+    -------
+    Release
+        Give it to :func:`sfumato.publish`, with the same data as ``original``, to write it.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        If a role is given to a column that does not exist.
+    PrivacyNotAchievableError
+        If the mechanism cannot keep its promise on this table.
+    AuditFailedError
+        If the audit does not confirm the proposal.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = pa.table({"sex": list("fm") * 20, "smokes": list("yynn") * 10, "ill": list("ynnn") * 10})
+    >>> made = release(frame, target="ill", k=5)
+    >>> made.manifest.mechanism["name"], made.table.n_rows
+    ('greedy-containment', 40)
+    >>> [(guess.column.name, str(guess.column.role)) for guess in made.guesses]
+    [('sex', 'quasi-identifier'), ('smokes', 'quasi-identifier')]
+    """
+    built = _mechanism(mechanism, k, parameters)
+    given = _given_roles(target, roles)
+    if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
+        return make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)
+    table, description = _described(data, given)
+    return replace(make_release(table, built, progress=progress), description=description)
+
+
+def _mechanism(mechanism: Mechanism | str | None, k: int | None, parameters: Mapping[str, Any]) -> Mechanism:
+    settings = {**({} if k is None else {"k": k}), **parameters}
+    if mechanism is None or isinstance(mechanism, str):
+        return build_mechanism(DEFAULT_MECHANISM if mechanism is None else mechanism, settings)
+    if not callable(getattr(mechanism, "release", None)):
+        problem = f"got a {type(mechanism).__name__}"
+        hint = "give a mechanism such as sfumato.Mondrian(k=5), or the name of one"
+        raise InvalidParameterError("mechanism", problem, allowed="a mechanism or the name of one", hint=hint)
+    if settings:
+        problem = f"got {', '.join(settings)} and a {type(mechanism).__name__}, which has its own"
+        raise InvalidParameterError("the parameters", problem, allowed="given with a mechanism by name only")
+    return mechanism
+
+
+def _given_roles(target: str | None, roles: Mapping[str, Role | str] | None) -> dict[str, Role]:
+    given = as_roles(roles or {})
+    if target is None:
+        return given
+    named = [name for name, role in given.items() if role is Role.TARGET and name != target]
+    if named or given.get(target, Role.TARGET) is not Role.TARGET:
+        raise InvalidParameterError("target", "got another one among the roles", allowed="given once")
+    return {**given, target: Role.TARGET}
+
+
+def _described(data: Any, given: dict[str, Role]) -> tuple[AnyTable, tuple[ColumnGuess, ...]]:
+    """Read what is no table yet, with guessed roles; change the given roles of what is one."""
+    if isinstance(data, Table | BinaryTable):
+        plain = data.companions if isinstance(data, BinaryTable) else data
+        described = plain.with_schema(given) if given else plain
+        return (replace(data, companions=described) if isinstance(data, BinaryTable) else described), ()
+    table, guesses = with_guessed_roles(read_table(data, options=ReadOptions(mixed_as_text=True)), given)
+    return table, tuple(guesses)

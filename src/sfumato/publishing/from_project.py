@@ -1,0 +1,106 @@
+"""From a project file to a release: the one way that command line, page and Python take, so that the bytes agree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InvalidParameterError
+from sfumato.manifest import AnyTable, Manifest
+from sfumato.mechanisms.base import Release
+from sfumato.mechanisms.baselines.features import public_columns, public_options
+from sfumato.mechanisms.registry import build_mechanism, mechanism_info
+from sfumato.progress import Progress
+from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
+from sfumato.publishing.publish import Published, check_targets, make_release, manifest_path_for, publish
+from sfumato.schema import PROJECT_NAME
+from sfumato.table.coding import Source
+
+
+def mechanism_of_project(project: Project) -> tuple[str, dict[str, Any]]:
+    """Name a project's mechanism and what it is built with.
+
+    A project that names none gets ``greedy-containment``. The plan for binary features is for mechanisms that need
+    such features; others are built without it.
+    """
+    name = project.mechanism or DEFAULT_MECHANISM
+    takes_plan = "binarize" in {parameter.name for parameter in mechanism_info(name).parameters}
+    return name, project.settings if takes_plan else dict(project.parameters)
+
+
+def release_project(project: Project, *, progress: Progress | None = None) -> tuple[Release, AnyTable]:
+    """Make the release that a project asks for and have it audited; nothing is written.
+
+    Parameters
+    ----------
+    project : Project
+        As :func:`sfumato.project.file.load_project` gives it.
+    progress : callable, optional
+        Called as ``progress(done, total, what)``.
+
+    Returns
+    -------
+    tuple of Release and Table or BinaryTable
+        The release and the original, which :func:`sfumato.publishing.publish.publish` audits it against once more.
+    """
+    name, settings = mechanism_of_project(project)
+    mechanism = build_mechanism(name, settings)
+    if mechanism_info(name).is_differentially_private:
+        original = read_publicly(project)
+        return make_release(original, mechanism, progress=progress), original  # a project names the data by a hash
+    original = project.read()
+    release = make_release(original, mechanism, progress=progress)
+    return release.with_manifest(project_sha256=project.sha256), original
+
+
+def read_publicly(project: Project) -> AnyTable:
+    """Read the table of a project for differential privacy: no cell of it is an error, whatever was declared."""
+    options = public_options(project.data_path, project.options)
+    return replace(project, options=options, columns=public_columns(project.columns)).read()
+
+
+def read_project_of(path: str | Path, manifest: Manifest) -> tuple[Project, AnyTable]:
+    """Read the project of a release and its table, in the way in which the release was made from it."""
+    project = load_project(path)
+    return project, read_publicly(project) if manifest.is_differentially_private else project.read()
+
+
+def publish_project(
+    path: str | Path = PROJECT_NAME,
+    output: str | Path | None = None,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Published:
+    """Make the release that a project file asks for, audit it, and write it with its manifest.
+
+    The same as ``sfumato release --project PATH -o OUTPUT``, to the byte.
+
+    Parameters
+    ----------
+    path : path
+        Project file.
+    output : path or None
+        File to write; None takes the one that the project names.
+    force : bool
+        Replace files that exist.
+    progress : callable, optional
+        Called as ``progress(done, total, what)``.
+
+    Raises
+    ------
+    PrivacyNotAchievableError
+        If the mechanism cannot keep its promise on this table.
+    AuditFailedError
+        If the audit does not confirm the release.
+    """
+    project = load_project(path)
+    target = Path(output) if output is not None else project.output
+    if target is None:
+        hint = f"name a file such as release.csv here or in {project.path.name}"
+        raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
+    source = Source(str(project.data_path), project.data_sha256 or "")
+    check_targets(target, manifest_path_for(target), source, force=force)
+    release, original = release_project(project, progress=progress)
+    return publish(release, target, original=original, force=force)

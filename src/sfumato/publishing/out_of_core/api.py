@@ -1,0 +1,190 @@
+"""Releases and audits of tables larger than memory in one call: files, database tables and frames."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.audit.checks import AuditReport
+from sfumato.errors import InvalidParameterError
+from sfumato.progress import Progress
+from sfumato.publishing.out_of_core.release import audit_large_file, check_able, propose, publish_large
+from sfumato.publishing.publish import Published, check_targets, manifest_path_for
+from sfumato.publishing.reaudit import open_original
+from sfumato.rows.memory_limit import Memory
+from sfumato.rows.out_of_core import LargeTable, Told, open_large
+from sfumato.schema import Role, Schema
+from sfumato.table.coding import Source
+from sfumato.table.io.formats import check_format, writable_format_of
+from sfumato.table.io.frames import library_of, native_frame
+from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions
+from sfumato.table.io.write import BLOCK_FORMATS
+
+
+def release_large(
+    source: Any,
+    mechanism: object,
+    path: str | Path,
+    *,
+    schema: Schema | None = None,
+    roles: Mapping[str, Role | str] | None = None,
+    memory: str = "1GB",
+    options: ReadOptions = DEFAULT_OPTIONS,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Published:
+    """Release a table that may be larger than memory: counted, written and audited block by block.
+
+    The release has the bytes and the manifest that :func:`sfumato.release` and :func:`sfumato.publish` give of a table
+    in memory.
+
+    Parameters
+    ----------
+    source : path, frame or LargeTable
+        A CSV, TSV or Parquet file; or a DuckDB relation, an Ibis table, a lazy polars frame, a pyarrow dataset, or any
+        frame in memory. A query is run about six times and must give the same rows in the same order each time. The
+        rows of a Spark DataFrame stay on its cluster, which writes a folder of Parquet files, in an order of its own.
+    mechanism : object
+        One that needs no more than counts, such as :class:`sfumato.GlobalRecoder`.
+    path : path
+        Of the release, a CSV, TSV or Parquet file; its manifest stands beside it.
+    schema : Schema or None
+        Describes every column; ``None`` guesses kinds and makes every column a quasi-identifier.
+    roles : mapping of str to Role or None
+        Roles of some columns, in place of those of the schema.
+    memory : str
+        What may be kept at a time, such as ``"800MB"``; a database keeps to its own limit.
+    options : ReadOptions
+        How a file is read.
+    force : bool
+        Whether files that stand there are replaced. Do not name one that a frame reads from: only a path that is
+        given as the source is known to be the input.
+    progress : callable or None
+        Called as ``progress(done, total, what)``.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism needs all rows in memory, or the output cannot be written row by row.
+    InputError, SchemaError
+        If the table cannot be read, or changes meanwhile.
+    PrivacyNotAchievableError
+        If the mechanism cannot keep its promise.
+    AuditFailedError
+        If the audit does not confirm the release; nothing is written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from sfumato import GlobalRecoder
+    >>> people = pa.table({"sex": ["f", "m", "f", "m"], "ill": ["no", "no", "yes", "no"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = release_large(people, GlobalRecoder(k=2), f"{folder}/out.csv", roles={"ill": "sensitive"})
+    >>> done.audit.passed, done.release.manifest.guarantees[0]["audited"]
+    (True, 2)
+    """
+    if library_of(native_frame(source)) == "pyspark":
+        cluster = importlib.import_module("sfumato.publishing.spark")  # a later layer, which is loaded on demand
+        made: Published = cluster.release_frame(
+            native_frame(source),
+            mechanism,
+            path,
+            schema=schema,
+            roles=roles,
+            memory=memory,
+            options=options,
+            force=force,
+            progress=progress,
+        )
+        return made
+    allowed, target = Memory.of(memory), Path(path)
+    check_able(mechanism)
+    check_format(writable_format_of(target), BLOCK_FORMATS)
+    named = Source(os.fspath(source), "") if isinstance(source, str | os.PathLike) else None
+    check_targets(target, manifest_path_for(target), named, force=force)
+    original = _opened(source, schema, allowed, options, progress)
+    described = original.with_schema(with_roles(original.schema, roles))
+    proposal = propose(described, mechanism, allowed, progress=progress)
+    return publish_large(proposal, target, allowed, force=force, progress=progress)
+
+
+def audit_large(
+    path: str | Path,
+    *,
+    original: Any = None,
+    manifest_path: str | Path | None = None,
+    schema: Schema | None = None,
+    roles: Mapping[str, Role | str] | None = None,
+    memory: str = "1GB",
+    options: ReadOptions = DEFAULT_OPTIONS,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Audit a release on disk that may be larger than memory, beside its original if that is given.
+
+    Parameters
+    ----------
+    path : path
+        Of the release.
+    original : path, frame, LargeTable or None
+        Table that it came from, as :func:`release_large` takes it.
+    manifest_path : path or None
+        ``None``: beside the release.
+    schema, roles
+        Of the original, where the roles that the manifest states are to be checked too.
+    memory, options, progress
+        See :func:`release_large`; the options are those by which the original is read.
+    """
+    allowed = Memory.of(memory)
+    stated = Path(manifest_path) if manifest_path is not None else manifest_path_for(Path(path))
+    opened = None
+    if original is not None and schema is None and not isinstance(original, LargeTable):
+        opened = open_original(original, options, allowed.n_bytes, told=_told(progress))
+    elif original is not None:
+        opened = _opened(original, schema, allowed, options, progress)
+    return audit_large_file(
+        path,
+        stated,
+        allowed,
+        original=None if opened is None else opened.with_schema(with_roles(opened.schema, roles)),
+        check_roles=schema is not None or tuple(roles or ()),
+        progress=progress,
+    )
+
+
+def _opened(
+    source: Any, schema: Schema | None, memory: Memory, options: ReadOptions, progress: Progress | None
+) -> LargeTable:
+    if isinstance(source, LargeTable):
+        return source if schema is None else source.with_schema(schema.keep(source.schema.names()))
+    return open_large(source, memory=memory.n_bytes, schema=schema, options=options, told=_told(progress))
+
+
+def with_roles(schema: Schema, roles: Mapping[str, Role | str] | None) -> Schema:
+    """Give columns the roles named, also as texts.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no such role.
+    """
+    try:
+        known = {name: Role(role) for name, role in (roles or {}).items()}
+    except ValueError:
+        allowed = f"roles among {', '.join(Role)}"
+        raise InvalidParameterError("roles", "got another role", allowed=allowed) from None
+    return schema.with_roles(known)
+
+
+def _told(progress: Progress | None) -> Told | None:
+    """Tell progress while the number of rows is not known yet."""
+    if progress is None:
+        return None
+
+    def told(n_read: int) -> None:
+        progress(n_read, 0, f"{n_read:,} rows read")
+
+    return told

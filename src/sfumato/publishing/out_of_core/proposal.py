@@ -1,0 +1,389 @@
+"""What is to be released of a large file, whatever way it was found: rows in blocks, written in one pass."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.audit.verify import measured_level
+from sfumato.counting.blocks import count_blocks
+from sfumato.errors import InputError, SchemaError
+from sfumato.manifest import describe_column, with_audited
+from sfumato.mechanisms.base import Release
+from sfumato.progress import Progress
+from sfumato.rows.memory_limit import Memory, give_back
+from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.schema import Role, Schema
+from sfumato.table.binarize import Binarization
+from sfumato.table.binary import BinaryTable, Feature
+from sfumato.table.coding import Table
+from sfumato.table.io.write import BlockWriter
+from sfumato.table.weighted import CountedTable
+
+Block = Mapping[str, NDArray[np.int32] | pa.Array]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Proposal(ABC):
+    """What is to be released of a large file.
+
+    Parameters
+    ----------
+    original : LargeTable
+    release : Release
+        Its manifest describes all columns that are to be written; its table holds what the mechanism looked at.
+    """
+
+    original: LargeTable
+    release: Release
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.original!r}, {self.release.manifest.mechanism['name']})"
+
+    @property
+    def released(self) -> Table:
+        """Table of the release."""
+        if not isinstance(self.release.table, Table):
+            raise AssertionError
+        return self.release.table
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """Description of the columns that are written."""
+
+    @abstractmethod
+    def columns(self) -> dict[str, pa.Array]:
+        """Values that the codes of the blocks stand for, of every column that is written."""
+
+    @abstractmethod
+    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+        """Released rows, block by block: codes, or cells of columns that are open in the original."""
+
+    def write(self, file: BinaryIO, output_format: str, told: Told | None = None) -> None:
+        """Write the released rows in one pass over the original."""
+        with BlockWriter(file, output_format, self.schema, self.columns()) as writer:
+            for block in self.blocks(told):
+                writer.write(block)
+        self.original.ensure_unchanged()
+
+
+def kept_rows(cells: NDArray[np.int32] | pa.Array, kept: NDArray[np.bool_]) -> NDArray[np.int32] | pa.Array:
+    """Cells of some rows of a block."""
+    return cells.filter(pa.array(kept)) if isinstance(cells, pa.Array) else cells[kept]
+
+
+def names_but_identifiers(schema: Schema) -> list[str]:
+    """Columns that do not name people."""
+    return [column.name for column in schema if column.role is not Role.IDENTIFIER]
+
+
+def with_measured_levels(release: Release) -> Release:
+    """State what the guarantees reach, measured by the audit on the release's table of distinct rows or groups."""
+    levels = [measured_level(promised, release.table) for promised in release.manifest.promised()]
+    return release.with_manifest(guarantees=with_audited(release.manifest.guarantees, levels))
+
+
+def with_all_columns(release: Release, schema: Schema) -> Release:
+    """Describe the columns too that the mechanism did not look at: released as they are, or dropped."""
+    manifest = release.manifest
+    described = {entry["name"]: entry for entry in manifest.output["columns"]}
+    kept = names_but_identifiers(schema)
+    columns = [described.get(name) or describe_column(schema[name]) for name in kept]
+    own = {c.name: list(c.missing) for c in schema if c.missing is not None}
+    return release.with_manifest(
+        input={**(manifest.input or {}), "columns": len(schema)},
+        output={**manifest.output, "columns": columns},
+        missing={**manifest.missing, **({"columns": own} if own else {})},
+        dropped_columns=tuple(name for name in schema.names() if name not in kept),
+    )
+
+
+def telling(progress: Progress | None, n_rows: int, what: str) -> Told | None:
+    """Tell progress in rows."""
+    if progress is None:
+        return None
+
+    def told(n_read: int) -> None:
+        progress(n_read, n_rows, f"{n_read:,} of {n_rows:,} {what}")
+
+    return told
+
+
+# Places of rows among many distinct rows.
+
+
+Codes = NDArray[np.int32]
+Places = NDArray[np.intp]
+
+_LARGEST_KEY = 2**62
+
+
+class RowFinder:
+    """Finds rows of codes among distinct ones.
+
+    Columns are packed into one 64-bit key; before a key could pass 2**62 it is replaced by its place among those that
+    occur.
+
+    Parameters
+    ----------
+    columns : sequence of int arrays
+        Codes of the distinct rows, column by column.
+    n_values : sequence of int
+        Number of codes of each column.
+
+    Examples
+    --------
+    >>> finder = RowFinder([np.array([4, 1])], [5])
+    >>> finder.find([np.array([1, 4, 4])]).tolist()
+    [1, 0, 0]
+    """
+
+    def __init__(self, columns: Sequence[Codes], n_values: Sequence[int]) -> None:
+        self._n_values = tuple(n_values)
+        self._known: list[NDArray[np.int64] | None] = []
+        key, span = np.zeros(len(columns[0]), dtype=np.int64), 1
+        for codes, radix in zip(columns, self._n_values, strict=True):
+            is_full = span * radix > _LARGEST_KEY
+            self._known.append(np.unique(key) if is_full else None)
+            if is_full:
+                key, span = np.searchsorted(self._known[-1], key), len(self._known[-1])  # type: ignore[arg-type]
+            key = key * radix + codes
+            span *= radix
+        self._order = np.argsort(key)
+        self._keys = key[self._order]
+
+    def find(self, columns: Sequence[Codes]) -> Places:
+        """Place of each row.
+
+        Raises
+        ------
+        InputError
+            If a row is not among the distinct ones.
+        """
+        key = np.zeros(len(columns[0]), dtype=np.int64)
+        for codes, radix, known in zip(columns, self._n_values, self._known, strict=True):
+            if known is not None:
+                key = np.searchsorted(known, key)
+            key = key * radix + codes
+        order = np.argsort(key)  # looked up in their order, neighbours are found near each other
+        places = np.empty(len(key), dtype=np.intp)
+        found = np.minimum(np.searchsorted(self._keys, key[order]), len(self._keys) - 1)
+        if not np.array_equal(self._keys[found], key[order]):
+            problem = "the table changed while it was being read"
+            raise InputError(problem, hint="try again when nobody writes to it")
+        places[order] = self._order[found]
+        return places
+
+
+# Releases that follow from the distinct rows of a large file: searched on them, each row looked up among them.
+
+
+_MOST_FLAGS = 64
+_TIMES_HELD = 3  # flags of distinct rows, those of the released ones, and those of classes
+
+
+class CellMechanism(Protocol):
+    """A mechanism that treats equal rows alike and so needs only the distinct ones, with how often each occurs.
+
+    This is what ``needs = Needs.COUNTS`` asks of it.
+    """
+
+    def counted_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns that have to be counted together."""
+        ...
+
+    def counted_beside(self, schema: Schema) -> tuple[str, ...]:
+        """Columns that have to be counted with each of these by itself."""
+        ...
+
+    def occurring_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns of which it must be known which values occur in each distinct row, but not how often."""
+        ...
+
+    def release_cells(
+        self, cells: CountedTable, *, progress: Progress | None = None
+    ) -> tuple[Release, NDArray[np.bool_]]:
+        """Release distinct rows, and say which of them are released, in their order."""
+        ...
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CellProposal(Proposal):
+    """Rows that are released as the distinct rows they are equal to; the release's table holds those."""
+
+    _cells: CountedTable
+    _is_released: NDArray[np.bool_]
+
+    @property
+    def schema(self) -> Schema:
+        """Description of the columns that are written."""
+        return self.original.schema
+
+    def columns(self) -> dict[str, pa.Array]:
+        """Values that the codes of the blocks stand for."""
+        released, outline = self.released.columns, self.original.outline
+        return {n: (released[n] if n in released else outline[n]).values for n in names_but_identifiers(outline.schema)}
+
+    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+        """Released rows, block by block, in the order of the file."""
+        counted, released = self._cells.together, self.released
+        finder = finder_of(self._cells)
+        place_of_cell = np.cumsum(self._is_released) - 1
+        names = names_but_identifiers(self.original.schema)
+        recoded = {name: released[name].codes for name in names if name in released.columns}
+        as_they_are = [name for name in names if name not in recoded]
+        for block in self.original.blocks([*counted, *as_they_are], told=told):
+            cells = finder.find([np.asarray(block[name]) for name in counted])
+            kept = self._is_released[cells]
+            places = place_of_cell[cells[kept]]
+            yield {n: recoded[n][places] if n in recoded else kept_rows(block[n], kept) for n in names}
+
+
+def finder_of(cells: CountedTable) -> RowFinder:
+    """Give what finds rows among distinct ones by the columns that were counted together."""
+    columns = [cells[name] for name in cells.together]
+    return RowFinder([column.codes for column in columns], [column.n_distinct for column in columns])
+
+
+def propose_cells(
+    original: LargeTable, mechanism: CellMechanism, memory: Memory, progress: Progress | None
+) -> CellProposal:
+    """Count the distinct rows of a large file, let a mechanism release them, and measure what it promises on them.
+
+    A column that need only occur is not counted with the others if it has few values: combinations would be many more.
+    """
+    every, needed = columns_to_count(mechanism, original.schema), mechanism.counted_columns(original.schema)
+    few = [name for name in every if name not in needed and _has_few(original, name)]
+    names = [name for name in every if name not in few]
+    n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
+    cells = count_blocks(
+        original,
+        names,
+        beside=mechanism.counted_beside(original.schema),
+        most_cells=memory.most_cells(len(names), n_flags),
+        told=telling(progress, original.n_rows, "rows counted"),
+    )
+    if few:
+        cells = _with_occurring(original, cells, few, telling(progress, original.n_rows, "rows looked up"))
+    release, is_released = release_of_cells(mechanism, cells, original.schema, progress)
+    return CellProposal(original, release, cells, is_released)
+
+
+def columns_to_count(mechanism: CellMechanism, schema: Schema) -> tuple[str, ...]:
+    """Columns that have to be counted together; refuses a table without a quasi-identifier."""
+    schema.check_quasi_identifiers("to coarsen")
+    return tuple(dict.fromkeys([*mechanism.counted_columns(schema), *mechanism.occurring_columns(schema)]))
+
+
+def _has_few(original: LargeTable, name: str) -> bool:
+    return not original.is_open(name) and original.outline[name].n_distinct <= _MOST_FLAGS
+
+
+def _with_occurring(original: LargeTable, cells: CountedTable, names: Sequence[str], told: Told | None) -> CountedTable:
+    """Find in another pass which values of some columns occur in each distinct row."""
+    columns = {**cells.columns, **{name: original.outline[name] for name in names}}
+    counted, finder = cells.together, finder_of(cells)
+    occurring = {n: np.zeros((len(cells.row_counts), columns[n].n_distinct), dtype=np.bool_) for n in names}
+    for block in original.blocks([*counted, *names], told=told):
+        places = finder.find([np.asarray(block[name]) for name in counted])
+        for name, occurs in occurring.items():
+            occurs[places, np.asarray(block[name])] = True
+    return replace(cells, schema=original.schema.keep(columns), columns=columns, occurring=occurring)
+
+
+def release_of_cells(
+    mechanism: CellMechanism, cells: CountedTable, schema: Schema, progress: Progress | None
+) -> tuple[Release, NDArray[np.bool_]]:
+    """Let a mechanism release distinct rows, measure what it promises on them, and describe all columns."""
+    give_back()
+    release, is_released = mechanism.release_cells(cells, progress=progress)
+    give_back()
+    return with_all_columns(with_measured_levels(release), schema), is_released
+
+
+# Releases of binary features of a large file: searched on its distinct patterns, written column by column.
+
+
+_ZERO_ONE = pa.array([0, 1], type=pa.int8())
+
+
+class PatternMechanism(Protocol):
+    """A mechanism that chooses among binary features and treats rows alike that are equal in them and in the target.
+
+    This is what ``needs = Needs.FEATURE_COUNTS`` asks of it.
+    """
+
+    def binarization(self, outline: Table) -> Binarization:
+        """Find the features, given the columns each by itself."""
+        ...
+
+    def release_patterns(self, outline: Table, patterns: BinaryTable, *, progress: Progress | None = None) -> Release:
+        """Release distinct rows that stand for many."""
+        ...
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FeatureProposal(Proposal):
+    """Some features of every row, and the columns that travel along as they are.
+
+    ``_places`` is the original with places of features in its quasi-identifiers (see
+    :class:`~sfumato.table.binarize.Binarization`), so that each row's features follow from its own codes.
+    """
+
+    _places: LargeTable
+    _chosen: tuple[tuple[Feature, int], ...]
+
+    @property
+    def schema(self) -> Schema:
+        """Description of the columns that are written."""
+        return self.released.schema
+
+    def columns(self) -> dict[str, pa.Array]:
+        """Values that the codes of the blocks stand for."""
+        return {f.name: _ZERO_ONE for f, _ in self._chosen} | {n: self.released[n].values for n in self._beside()}
+
+    def _beside(self) -> list[str]:
+        features = {feature.name for feature, _ in self._chosen}
+        return [name for name in self.released.columns if name not in features]
+
+    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+        """All rows, block by block, in the order of the file."""
+        beside = self._beside()
+        used = list(dict.fromkeys(feature.column for feature, _ in self._chosen))
+        for block in self._places.blocks([*used, *beside], told=told):
+            features = {f.name: np.asarray(block[f.column] == place, dtype=np.int32) for f, place in self._chosen}
+            yield features | {name: block[name] for name in beside}
+
+
+def propose_features(
+    original: LargeTable, mechanism: PatternMechanism, memory: Memory, progress: Progress | None
+) -> FeatureProposal:
+    """Count the distinct patterns of a large file, let a mechanism choose features, and measure what it promises."""
+    outline = original.outline
+    target = outline.schema.target
+    if target is None:
+        problem = "no column has the role target"
+        raise SchemaError(problem, hint="name the target column", remedy=("target",))
+    outline.schema.check_quasi_identifiers("to make features of")
+    binarization = mechanism.binarization(outline)
+    places = replace(original, outline=binarization.places(outline))
+    names = (*binarization.columns, target)
+    counted = count_blocks(
+        places,
+        names,
+        most_cells=memory.most_cells(len(names)),
+        told=telling(progress, original.n_rows, "rows counted"),
+    )
+    give_back()
+    release = mechanism.release_patterns(outline, binarization.applied_to_places(counted, outline), progress=progress)
+    give_back()
+    by_name = {feature.name: (feature, binarization.place(feature)) for feature in binarization.features}
+    chosen = tuple(by_name[c["name"]] for c in release.manifest.output["columns"] if c["name"] in by_name)
+    return FeatureProposal(original, with_measured_levels(release), places, chosen)

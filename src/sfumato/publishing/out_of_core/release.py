@@ -1,0 +1,159 @@
+"""A release of a file that is larger than memory: found without all rows at hand, written in one pass over the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sfumato.audit.checks import AuditReport
+from sfumato.audit.out_of_core import audit_large
+from sfumato.audit.reading.columns import Declared
+from sfumato.errors import InvalidParameterError
+from sfumato.manifest import Manifest
+from sfumato.mechanisms.base import Needs, needs_of
+from sfumato.mechanisms.registry import registered_mechanisms
+from sfumato.progress import Progress
+from sfumato.publishing.out_of_core.proposal import Proposal, propose_cells, propose_features, telling
+from sfumato.publishing.out_of_core.sampled import propose_fitted, propose_sampled
+from sfumato.publishing.publish import Published, staged_files
+from sfumato.publishing.reaudit import open_released, read_manifest
+from sfumato.rows.memory_limit import Memory, give_back
+from sfumato.rows.out_of_core import LargeTable
+from sfumato.table.coding import Table
+from sfumato.table.io.formats import writable_format_of
+from sfumato.table.io.write import BLOCK_FORMATS
+
+Propose = Callable[[LargeTable, Any, Memory, Progress | None], Proposal]
+_WAYS: Mapping[Needs, Propose] = {
+    Needs.COUNTS: propose_cells,
+    Needs.COUNTS_OR_SAMPLE: propose_fitted,
+    Needs.SAMPLE: propose_sampled,
+    Needs.FEATURE_COUNTS: propose_features,
+}
+"""How a release comes of what a mechanism needs, where that is less than all rows."""
+
+
+def able_mechanisms() -> list[str]:
+    """Names of the mechanisms that can release files larger than memory."""
+    return [name for name, info in registered_mechanisms().items() if info.needs in _WAYS]
+
+
+def check_able(mechanism: object) -> Propose:
+    """Refuse a mechanism that needs all rows in memory, and name those that do not; gives the way to a release."""
+    way = _WAYS.get(needs_of(mechanism))
+    if way is not None:
+        return way
+    hint = "choose another one, or hold the table in memory"
+    allowed = f"one that needs no more than counts ({', '.join(able_mechanisms())})"
+    name, remedy = "a mechanism for a table that is read in blocks", ("mechanism",)
+    raise InvalidParameterError(name, "got another", allowed=allowed, hint=hint, remedy=remedy)
+
+
+def propose(original: LargeTable, mechanism: object, memory: Memory, *, progress: Progress | None = None) -> Proposal:
+    """Find out what a mechanism releases of a large file.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism needs all rows in memory.
+    SchemaError
+        If there is no quasi-identifier.
+    InputError
+        If what the mechanism needs does not fit.
+    PrivacyNotAchievableError
+        If the mechanism cannot keep its promise.
+    """
+    way = check_able(mechanism)
+    give_back()
+    return way(original, mechanism, memory, progress)
+
+
+def publish_large(
+    proposal: Proposal, path: str | Path, memory: Memory, *, force: bool = False, progress: Progress | None = None
+) -> Published:
+    """Write a release in one pass over the original, audit the very bytes, and let the files appear.
+
+    As :func:`sfumato.publishing.publish.publish`, with the rows never held in memory: the table of the release that is
+    returned describes each column by itself, with its distinct values and their counts.
+    """
+    with staged_large(proposal, path, memory, force=force, progress=progress) as appear:
+        return appear()
+
+
+@contextmanager
+def staged_large(
+    proposal: Proposal, path: str | Path, memory: Memory, *, force: bool = False, progress: Progress | None = None
+) -> Iterator[Callable[[], Published]]:
+    """:func:`publish_large` in two steps, as :func:`sfumato.publishing.publish.staged`, for those who wait in between."""
+    original = proposal.original
+    check_output_format(path)
+
+    def write(file: BinaryIO, output_format: str) -> None:
+        proposal.write(file, output_format, telling(progress, original.n_rows, "rows written"))
+
+    outlines: list[Table] = []
+
+    def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
+        give_back()
+        told = telling(progress, int(manifest.output["rows"]), "rows audited")
+        released = open_released(written, manifest, memory.n_bytes, told=told)
+        outlines.append(released.outline)
+        return audit_large(
+            released,
+            manifest.to_dict(),
+            memory=memory.n_bytes,
+            original=original,
+            released_sha256=digest,
+            file=written,
+            check_roles=True,
+            told=told,
+        )
+
+    with staged_files(proposal.release, path, original.source, write, audit, force=force) as appear:
+
+        def appear_described() -> Published:
+            published = appear()
+            return replace(published, release=replace(published.release, table=outlines[0]))
+
+        yield appear_described
+
+
+def check_output_format(path: str | Path) -> None:
+    """Refuse an output of a format that is not written row by row."""
+    if writable_format_of(path) not in BLOCK_FORMATS:
+        allowed = f"a file of one of the formats that are written row by row ({', '.join(BLOCK_FORMATS)})"
+        raise InvalidParameterError("output of a table that is read in blocks", "got another", allowed=allowed)
+
+
+def audit_large_file(
+    path: str | Path,
+    manifest_path: str | Path,
+    memory: Memory,
+    *,
+    original: LargeTable | None = None,
+    check_roles: Declared = False,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Audit a release that stands on disk, as ``publishing.reaudit.audit_published``, with no table in memory."""
+    manifest, entries = read_manifest(Path(manifest_path))
+    told = telling(progress, _stated_rows(manifest), "rows audited")
+    released = open_released(path, manifest, memory.n_bytes, told=told)
+    return audit_large(
+        released,
+        entries,
+        memory=memory.n_bytes,
+        original=original,
+        released_sha256=released.source.sha256,
+        file=path,
+        original_sha256=original.source.sha256 if original is not None else None,
+        check_roles=check_roles,
+        told=told,
+    )
+
+
+def _stated_rows(manifest: Manifest) -> int:
+    rows = manifest.output.get("rows") if isinstance(manifest.output, Mapping) else None
+    return rows if isinstance(rows, int) else 0

@@ -1,0 +1,211 @@
+"""The one place where a mechanism's proposal is audited and becomes a file, or is refused."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
+from sfumato.audit.verify import AuditReport, audit_release
+from sfumato.errors import InvalidParameterError, OutputError
+from sfumato.manifest import AnyTable, Manifest, with_audited
+from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.progress import Progress
+from sfumato.publishing.reaudit import read_released
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Source, Table
+from sfumato.table.io.formats import writable_format_of
+from sfumato.table.io.read import ReadOptions, read_table
+from sfumato.table.io.write import write_table
+from sfumato.table.roles import redescribed
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release that stands on disk, with the audit that confirmed it."""
+
+    release: Release
+    audit: AuditReport
+    table_path: Path
+    manifest_path: Path
+
+
+def manifest_path_for(table_path: Path) -> Path:
+    """Where a release's manifest stands: beside the table, under its full name.
+
+    Examples
+    --------
+    >>> manifest_path_for(Path("out/release.csv")).as_posix()
+    'out/release.csv.manifest.json'
+    """
+    return table_path.parent / (table_path.name + ".manifest.json")
+
+
+def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | None = None) -> Release:
+    """Let a mechanism propose a release and have it audited against the original; nothing is written.
+
+    Raises
+    ------
+    PrivacyNotAchievableError
+        If the mechanism cannot keep its promise on this table.
+    AuditFailedError
+        If the audit does not confirm the proposal.
+    """
+    if not isinstance(table, Table | BinaryTable):
+        raise _no_table("table", table)
+    proposed = mechanism.release(table, progress=progress)
+    entries = proposed.manifest.to_dict()
+    beside = _original_for_audit(proposed, table)
+    report = audit_release(proposed.table, entries, original=beside, check_audited_values=False, check_roles=True)
+    report.raise_if_failed()
+    return proposed.with_manifest(guarantees=with_audited(proposed.manifest.guarantees, report.levels))
+
+
+def publish(
+    release: Release,
+    path: str | Path,
+    *,
+    original: AnyTable | Any,
+    force: bool = False,
+    manifest_path: str | Path | None = None,
+) -> Published:
+    """Write a release and its manifest, after auditing the very bytes that will stand on disk.
+
+    ``original`` is what the release was made of: a table, or the frame or path that :func:`sfumato.release` was given.
+
+    The files appear only when the audit has confirmed them, the manifest first, so that a table never stands without
+    its manifest. A kill at any moment leaves no table or a complete, auditable release. With ``force`` it leaves the
+    old release, the new one, or in the instant between the two names the old table with the new manifest, which the
+    audit refuses; publish once more then.
+    """
+    with staged(release, path, original=original, force=force, manifest_path=manifest_path) as appear:
+        return appear()
+
+
+@contextmanager
+def staged(
+    release: Release,
+    path: str | Path,
+    *,
+    original: AnyTable,
+    force: bool = False,
+    manifest_path: str | Path | None = None,
+) -> Iterator[Callable[[], Published]]:
+    """Write a release into files without a name, audit these very bytes, and hand out what names them.
+
+    :func:`publish` in two steps, for those who wait for others in between. Leaving without calling what was handed out
+    leaves no trace, and neither does a kill where the system has files without a name.
+    """
+    original = _as_described(original, release)
+
+    def write(file: BinaryIO, output_format: str) -> None:
+        write_table(release.table, file, output_format)
+
+    def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
+        reread = read_released(written, manifest)
+        beside = _original_for_audit(release, original)
+        return audit_release(
+            reread, manifest.to_dict(), original=beside, released_sha256=digest, file=written, check_roles=True
+        )
+
+    with staged_files(release, path, original.source, write, audit, force=force, manifest_path=manifest_path) as appear:
+        yield appear
+
+
+@contextmanager
+def staged_files(
+    release: Release,
+    path: str | Path,
+    source: Source | None,
+    write: Callable[[BinaryIO, str], None],
+    audit: Callable[[Path, Manifest, str], AuditReport],
+    *,
+    force: bool = False,
+    manifest_path: str | Path | None = None,
+) -> Iterator[Callable[[], Published]]:
+    """Stage a release that ``write`` writes in a format, and ``audit`` judges by its path, manifest and SHA-256."""
+    target = Path(path)
+    manifest_target = Path(manifest_path) if manifest_path else manifest_path_for(target)
+    check_targets(target, manifest_target, source, force=force)
+    with PendingFile(target) as table_file, PendingFile(manifest_target) as manifest_file:
+        output_format = writable_format_of(target)
+        with explained_writing(target):
+            write(table_file.file, output_format)
+        table_file.complete()
+        digest = _sha256(table_file.file)
+        output = {**release.manifest.output, "name": target.name, "sha256": digest, "format": output_format}
+        written = release.with_manifest(output=output)
+        report = audit(table_file.readable_path, written.manifest, digest)
+        report.raise_if_failed()
+        with explained_writing(manifest_target):
+            manifest_file.file.write(written.manifest.to_json().encode())
+        manifest_file.complete()
+
+        def appear() -> Published:
+            with alone_in(target.parent, manifest_target.parent):
+                check_targets(target, manifest_target, source, force=force)
+                replaced = [target, manifest_target] if force else []
+                if is_left_alone(manifest_target, target):
+                    replaced.append(manifest_target)
+                appear_together([manifest_file, table_file], replaced)
+            return Published(written, report, target, manifest_target)
+
+        yield appear
+
+
+def _as_described(original: Any, release: Release) -> AnyTable:
+    """Read a frame that is no table yet with the roles by which the release was made of it."""
+    if isinstance(original, Table | BinaryTable):
+        return original
+    is_private = release.manifest.is_differentially_private  # its roles were given, and nothing was guessed
+    if not release.description and not is_private:
+        raise _no_table("original", original)
+    table = read_table(original, options=ReadOptions(mixed_as_text=True))
+    if is_private:
+        return table
+    return redescribed(table, [guess.column for guess in release.description])
+
+
+def check_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:
+    """Refuse output paths that exist (without ``force``), are the input, are each other, or name no format."""
+    if str(target) == "-":
+        hint = "a release is two files, a table and its manifest: name one such as release.csv"
+        raise InvalidParameterError("output", "got '-'", allowed="a file", hint=hint, remedy=("output",))
+    writable_format_of(target)
+    for path in (target, manifest_target):
+        if source and path.exists() and Path(source.name).exists() and path.samefile(source.name):
+            problem = "is the input, which is never written to"
+            raise OutputError(problem, path=path, hint="choose another output path", remedy=("output",))
+    if target.absolute() == manifest_target.absolute() or target.resolve() == manifest_target.resolve():
+        problem = "is named as the table and as the manifest"
+        raise OutputError(problem, path=target, hint="choose two paths")
+    check_writable(target, force=force)
+    # A manifest without its table is what a kill between the two names leaves: it is no release and may be replaced.
+    check_writable(manifest_target, force=force or is_left_alone(manifest_target, target))
+
+
+def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
+    """Whether a manifest stands there without its table."""
+    try:
+        return not table_path.exists() and b'"sfumato_manifest"' in manifest_path.read_bytes()[:200]
+    except (OSError, ValueError):
+        return False
+
+
+def _original_for_audit(release: Release, original: AnyTable) -> AnyTable | None:
+    """Withhold the original of a differentially private release: what appears must not depend on a look at the rows."""
+    return None if release.manifest.is_differentially_private else original
+
+
+def _no_table(name: str, given: object) -> InvalidParameterError:
+    hint = "read it with sfumato.read_table and describe it with table.with_schema"
+    return InvalidParameterError(name, f"got a {type(given).__name__}", allowed="a Table or BinaryTable", hint=hint)
+
+
+def _sha256(file: BinaryIO) -> str:
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # opened for reading as well

@@ -1,0 +1,176 @@
+"""Read a release from disk again, exactly as its manifest describes it, and audit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from sfumato.audit.manifest_form import parsed_manifest
+from sfumato.audit.reading.columns import Declared
+from sfumato.audit.verify import AuditReport, audit_release
+from sfumato.errors import InputError, ManifestError, ManifestRefusedError, SchemaError
+from sfumato.manifest import AnyTable, Manifest
+from sfumato.rows.out_of_core import LargeTable, Told, open_large
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.binary import BinaryTable, Feature
+from sfumato.table.io.formats import WRITABLE
+from sfumato.table.io.parquet import refuse_more_than_parts
+from sfumato.table.io.read import ReadOptions, read_table
+
+
+class _Described(Protocol):
+    @property
+    def schema(self) -> Schema: ...
+
+
+Opened = TypeVar("Opened", bound=_Described)
+"""A table that was opened to be read in parts."""
+
+
+def audit_published(
+    table_path: str | Path,
+    manifest_path: str | Path,
+    *,
+    original: AnyTable | None = None,
+    check_roles: Declared = False,
+) -> AuditReport:
+    """Audit a release that stands on disk, with all hashes; the roles of the original only where it was described."""
+    manifest, entries = read_manifest(Path(manifest_path))
+    released = read_released(table_path, manifest)
+    return audit_release(
+        released,
+        entries,
+        original=original,
+        released_sha256=released.source.sha256 if released.source else None,
+        original_sha256=original.source.sha256 if original is not None and original.source else None,
+        file=table_path,
+        check_roles=check_roles,
+    )
+
+
+def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:
+    """Read a manifest, as an object and as the plain entries that the audit judges."""
+    try:
+        text = path.read_bytes().decode("utf-8")  # line ends are part of what is accounted for
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else "not a path of UTF-8 text"
+        raise ManifestError(f"cannot be read ({reason})", path=path) from None
+    return Manifest.from_json(text, path=str(path)), parsed_manifest(text)
+
+
+def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
+    """Read a released file the way its manifest describes it: no column and no value is guessed.
+
+    A missing cell has one spelling in a release, see :func:`_spelled`: every other text is a value, so that rows are
+    told apart by what is written there, whatever texts the manifest lists as missing.
+    """
+    refuse_more_than_parts(path)
+    columns = _released_columns(manifest)
+    options = _released_options(manifest)
+    tokens = options.missing
+    try:
+        if options.format == "libsvm":
+            return _named(read_table(path, options=options), columns, tokens)
+        return read_table(path, schema=Schema.of(columns, tokens), options=options)
+    except (SchemaError, InputError):
+        return read_table(path, options=options)  # not the table described: the audit says in which way
+
+
+def open_released(path: str | Path, manifest: Manifest, memory: int, *, told: Told | None = None) -> LargeTable:
+    """Open a released file that is larger than memory, the way its manifest describes it."""
+    refuse_more_than_parts(path)
+    return released_by(
+        manifest, lambda schema, options: open_large(path, memory=memory, schema=schema, options=options, told=told)
+    )
+
+
+def released_by(manifest: Manifest, opened: Callable[[Schema | None, ReadOptions], Opened]) -> Opened:
+    """Let a function open a release as its manifest describes it, or, if it is not that, as it is."""
+    options = _released_options(manifest)
+    try:
+        return opened(Schema.of(_released_columns(manifest), options.missing), options)
+    except (SchemaError, InputError):
+        return opened(None, options)  # the audit says in which way it differs
+
+
+def open_original(path: str | Path, options: ReadOptions, memory: int, *, told: Told | None = None) -> LargeTable:
+    """Open the table that a release came from; what means missing there the reader says, never the manifest."""
+    return open_large(path, memory=memory, options=original_options(options), told=told)
+
+
+def _released_options(manifest: Manifest) -> ReadOptions:
+    if not isinstance(manifest.output, Mapping):
+        problem = "does not describe the released file"
+        raise ManifestRefusedError(problem)
+    output_format = manifest.output.get("format")
+    if output_format not in WRITABLE:
+        problem = "names a format of the released file that this program does not know"
+        raise ManifestRefusedError(problem, hint=f"known: {', '.join(WRITABLE)}")
+    content_format = str(output_format).removesuffix(".gz")
+    delimiter = {"csv": ",", "tsv": "\t"}.get(content_format)
+    spelled = _spelled(manifest, manifest.missing_tokens)
+    return ReadOptions(format=content_format, encoding="utf-8", delimiter=delimiter, missing=spelled)
+
+
+def _spelled(manifest: Manifest, tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the one text by which a release spells a missing cell; a Parquet file has nulls and needs none."""
+    if manifest.output.get("format") == "parquet":
+        return ()
+    if manifest.output.get("format") == "excel" and len(manifest.output["columns"]) == 1:
+        return ("", next((token for token in tokens if token), ""))  # where a row of nothing would be no row
+    return ("",) if "" in tokens or not tokens else tokens[:1]
+
+
+def _released_columns(manifest: Manifest) -> list[Column]:
+    try:
+        columns = [_column(entry) for entry in manifest.output["columns"]]
+        return [c if c.missing is None else replace(c, missing=_spelled(manifest, c.missing)) for c in columns]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        problem = "does not describe the released columns"
+        raise ManifestRefusedError(problem) from None
+
+
+def _column(entry: Mapping[str, Any]) -> Column:
+    name, domain, missing = entry["name"], entry.get("domain"), entry.get("missing")
+    texts = [name, *(domain or ()), *(missing or ())]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    "".join(texts).encode()  # refuses half characters
+    return Column(
+        name,
+        Role(entry["role"]),
+        Kind(entry["kind"]),
+        domain=tuple(domain) if domain else None,
+        missing=None if missing is None else tuple(missing),
+    )
+
+
+def _named(table: AnyTable, columns: Sequence[Column], tokens: tuple[str, ...]) -> AnyTable:
+    """Give back the names that a libsvm file cannot hold: features are numbered there in the manifest's order."""
+    if not isinstance(table, BinaryTable):
+        raise AssertionError
+    names = [c.name for c in columns if c.role is Role.QUASI_IDENTIFIER]
+    beside = [c for c in columns if c.role is not Role.QUASI_IDENTIFIER]
+    numbered = {f"f{i}": name for i, name in enumerate(names, start=1)}
+    if set(table.feature_names) != set(names) and set(table.feature_names) <= set(numbered):
+        features = tuple(Feature(numbered[f.name], numbered[f.name]) for f in table.features)
+        table = replace(table, features=features)
+    held = table.companions
+    if len(beside) == 1 == len(held.columns):
+        (coded,) = held.columns.values()
+        kind = next(iter(held.schema)).kind
+        schema = Schema.of([replace(beside[0], kind=kind)], tokens)
+        table = replace(table, companions=replace(held, schema=schema, columns={beside[0].name: coded}))
+    return table
+
+
+def read_original(path: str | Path, options: ReadOptions) -> AnyTable:
+    """Read the table that a release came from; what means missing there the reader says, never the manifest."""
+    return read_table(path, options=original_options(options))
+
+
+def original_options(options: ReadOptions) -> ReadOptions:
+    """Give the options by which an original is read to be compared: all its rows, mixed cells as text."""
+    return replace(options, complete_rows_only=False, mixed_as_text=True)

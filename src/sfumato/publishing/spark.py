@@ -1,0 +1,484 @@
+"""A release that a cluster writes and audits: part files in a folder that appears when the audit has confirmed it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, exchange, explained_writing
+from sfumato.audit.checks import AuditReport
+from sfumato.audit.reading.columns import Declared
+from sfumato.audit.spark import audit_cluster
+from sfumato.counting.spark import count_on_cluster
+from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
+from sfumato.manifest import Manifest
+from sfumato.mechanisms.base import Needs, Release, needs_of
+from sfumato.mechanisms.registry import mechanisms_in_need_of
+from sfumato.progress import Progress
+from sfumato.publishing.out_of_core.api import with_roles
+from sfumato.publishing.out_of_core.proposal import (
+    CellMechanism,
+    columns_to_count,
+    names_but_identifiers,
+    release_of_cells,
+)
+from sfumato.publishing.publish import Published, is_left_alone, manifest_path_for
+from sfumato.publishing.reaudit import read_manifest, released_by
+from sfumato.rows.memory_limit import Memory, give_back
+from sfumato.rows.spark.errors import explained, watching
+from sfumato.rows.spark.frames import Frame, Session, exact_settings, type_name, url_of
+from sfumato.rows.spark.table import ClusterTable, open_cluster
+from sfumato.schema import Role, Schema
+from sfumato.table.coding import CodedColumn
+from sfumato.table.io.formats import writable_format_of
+from sfumato.table.io.parquet import part_files
+from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions
+from sfumato.table.weighted import CountedTable
+
+# What is to be released of a table on a cluster: searched on the driver over distinct rows, written by the cluster.
+
+
+MOST_BYTES_BESIDE = 2**24
+"""Labels that take more beside the distinct rows, such as long sets, are sent to the workers once each."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClusterProposal:
+    """Rows that are released as the distinct rows they are equal to.
+
+    Parameters
+    ----------
+    original : ClusterTable
+    release : Release
+        Its manifest describes all columns that are to be written; its table holds the distinct rows that are released.
+    """
+
+    original: ClusterTable
+    release: Release
+    _cells: CountedTable
+    _is_released: NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.original!r}, {self.release.manifest.mechanism['name']})"
+
+    def frame(self) -> Frame:
+        """Released rows as a frame of Spark; nothing is computed before it is written."""
+        from pyspark.sql import functions as sf
+
+        counted, released = self._cells.together, self.release.table.columns  # type: ignore[union-attr]
+        names = names_but_identifiers(self.original.schema)
+        as_they_are = [name for name in names if name not in released]
+        codes = [(n, pa.array(np.arange(self._cells[n].n_distinct, dtype=np.int32))) for n in counted]
+        rows = self.original.rows([*codes, *((name, None) for name in as_they_are)])
+        keys = [f"c{i}" for i in range(len(counted))]
+        recoded = {name: f"l{i}" for i, name in enumerate(names) if name in released}
+        far = {label for name, label in recoded.items() if _bytes_beside(released[name]) > MOST_BYTES_BESIDE}
+        frame = rows.join(sf.broadcast(self._released_cells(recoded, far)), keys, "inner")
+        for name, label in recoded.items():
+            frame = self._labelled(frame, label, released[name]) if label in far else frame
+        cells = recoded | {name: f"c{len(counted) + i}" for i, name in enumerate(as_they_are)}
+        return frame.select(*(sf.col(cells[name]).alias(name, metadata={}) for name in names))
+
+    def _released_cells(self, recoded: dict[str, str], far: set[str]) -> Frame:
+        """Codes of the distinct rows that are released, beside their labels, or the codes of those that are far."""
+        released = self.release.table.columns  # type: ignore[union-attr]
+        columns = {
+            f"c{i}": pa.array(self._cells[n].codes[self._is_released], pa.int32())
+            for i, n in enumerate(self._cells.together)
+        }
+        for name, label in recoded.items():
+            codes = pa.array(released[name].codes, pa.int32())
+            columns |= {f"{label}_code": codes} if label in far else {label: released[name].values.take(codes)}
+        schema = ", ".join(f"{name} {type_name(column.type)}" for name, column in columns.items())
+        return self.original.session.createDataFrame(pa.table(columns), schema=schema)
+
+    def _labelled(self, frame: Frame, label: str, column: CodedColumn) -> Frame:
+        from pyspark.sql import functions as sf
+
+        labels = pa.table({f"{label}_code": pa.array(np.arange(column.n_distinct), pa.int32()), label: column.values})
+        schema = f"{label}_code int, {label} {type_name(column.values.type)}"
+        return frame.join(sf.broadcast(self.original.session.createDataFrame(labels, schema=schema)), f"{label}_code")
+
+
+def _bytes_beside(column: CodedColumn) -> int:
+    """Bytes of a column's labels if each stands beside all of its distinct rows."""
+    if not pa.types.is_string(column.values.type):
+        return 0
+    lengths = pc.binary_length(column.values).fill_null(0).to_numpy()
+    return int(lengths @ np.bincount(column.codes, minlength=len(lengths)))
+
+
+def check_able_on_cluster(mechanism: object) -> CellMechanism:
+    """Refuse a mechanism that cannot do with counts of distinct rows."""
+    if needs_of(mechanism) is not Needs.COUNTS:
+        allowed = f"{' or '.join(mechanisms_in_need_of(Needs.COUNTS))}, which need no more than counts"
+        raise InvalidParameterError("a mechanism on a cluster", "got another", allowed=allowed)
+    return cast("CellMechanism", mechanism)
+
+
+def propose_on_cluster(
+    table: ClusterTable, mechanism: object, memory: Memory, *, progress: Progress | None = None
+) -> ClusterProposal:
+    """Let a cluster count the distinct rows of a table, and find out on the driver what a mechanism releases of them.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism cannot do with counts of distinct rows.
+    SchemaError
+        If there is no quasi-identifier, or one has too many values.
+    InputError
+        If there are more distinct rows than fit in the memory.
+    PrivacyNotAchievableError
+        If the mechanism cannot keep its promise.
+    ClusterError
+        If the cluster cannot do it.
+    """
+    recoder = check_able_on_cluster(mechanism)
+    names = columns_to_count(recoder, table.schema)
+    if progress is not None:
+        progress(0, table.n_rows, f"{table.n_rows:,} rows are counted by the cluster")
+    beside, most = recoder.counted_beside(table.schema), memory.most_cells(len(names))
+    cells = count_on_cluster(table, names, beside=beside, most_cells=most)
+    release, is_released = release_of_cells(recoder, cells, table.schema, progress)
+    return ClusterProposal(table, release, cells, is_released)
+
+
+# Folders of part files that appear whole or not at all, each with its manifest beside it.
+
+
+_ROWS = "rows"
+_PRIVATE = 0o700
+_BESIDE_PARTS = {"_SUCCESS", "_metadata", "_common_metadata"}
+_GLANCES, _GLANCE_SECONDS = 10, 0.1
+
+
+@dataclass(frozen=True)
+class PendingFolder:
+    """A complete-to-be folder beside ``target``, in a hidden one; ``appear`` gives it its name."""
+
+    target: Path
+    _hidden: Path
+
+    @property
+    def rows(self) -> Path:
+        """Where part files are written; it does not exist before."""
+        return self._hidden / _ROWS
+
+    def complete(self) -> None:
+        """Keep part files only, named by their number, and push them to the disk.
+
+        What a cluster calls its files differs from run to run.
+        """
+        with explained_writing(self.target):
+            kept = part_files(self.rows)
+            for path in set(self.rows.iterdir()) - set(kept):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            for i, path in enumerate(kept):
+                _flush(path.rename(self.rows / f"part-{i:05d}.parquet"))
+            _flush(self.rows)
+
+    def appear(self, *, replace: bool = False) -> None:
+        """Give the folder its name, which must be free unless ``replace`` says that it may be exchanged.
+
+        Where the system cannot exchange names in one step, the old folder is moved away first.
+        """
+        with explained_writing(self.target):
+            if not (replace and os.path.lexists(self.target) and exchange(self.rows, self.target)):
+                if replace and os.path.lexists(self.target):
+                    self.target.rename(self._former)
+                self.rows.rename(self.target)
+            _flush(self.target.parent)
+
+    def withdraw(self, rows: os.stat_result) -> None:
+        """Take the name away again from the folder that these rows are, if it has it, and give it back."""
+        with contextlib.suppress(OSError):
+            is_ours = os.path.lexists(self.target) and os.path.samestat(self.target.lstat(), rows)
+            if is_ours and not (os.path.lexists(self.rows) and exchange(self.rows, self.target)):
+                self.target.rename(self.rows)
+            if os.path.lexists(self._former) and not os.path.lexists(self.target):
+                self._former.rename(self.target)
+
+    @property
+    def _former(self) -> Path:
+        return self._hidden / self.target.name
+
+
+@contextmanager
+def pending_folder(target: Path) -> Iterator[PendingFolder]:
+    """Make a hidden folder beside the target, and remove it at the end with all that is left in it."""
+    hidden = target.parent / f".{target.name}.{secrets.token_hex(6)}.part"
+    with explained_writing(target):
+        hidden.mkdir(_PRIVATE)
+        hidden.chmod(_PRIVATE)  # a umask may have taken more
+    try:
+        yield PendingFolder(target, hidden)
+        shutil.rmtree(hidden, ignore_errors=True)
+    except BaseException:
+        _remove_for_good(hidden)
+        raise
+
+
+def _remove_for_good(hidden: Path) -> None:
+    """Remove a folder again if tasks that are just being cancelled make it anew."""
+    for _ in range(_GLANCES):
+        shutil.rmtree(hidden, ignore_errors=True)
+        time.sleep(_GLANCE_SECONDS)
+    shutil.rmtree(hidden, ignore_errors=True)
+
+
+def name_both(folder: PendingFolder, manifest: PendingFile, inputs: Sequence[Path], *, force: bool) -> None:
+    """Let manifest and folder appear, the manifest first, while no other process of this program names files there.
+
+    If that fails or is interrupted, what stood there before stands there again.
+    """
+    with alone_in(folder.target.parent):
+        check_folder_targets(folder.target, manifest.target, inputs, force=force)
+        is_replaced = force or is_left_alone(manifest.target, folder.target)
+        with explained_writing(folder.target):
+            rows = folder.rows.stat()
+        try:
+            appear_together([manifest], [manifest.target] if is_replaced else [])
+            folder.appear(replace=force)
+        except BaseException:
+            folder.withdraw(rows)
+            manifest.withdraw()
+            raise
+
+
+def check_folder_targets(target: Path, manifest_target: Path, inputs: Sequence[Path], *, force: bool) -> None:
+    """Refuse an output that exists (without ``force``), has to do with an input, or is not named as Parquet."""
+    if str(target) == "-" or writable_format_of(target) != "parquet":
+        allowed = "a folder whose name ends in .parquet, which the cluster can write to"
+        raise InvalidParameterError("output of a cluster", "got another", allowed=allowed)
+    if _is_about(target, inputs):
+        problem = "is the input, in it, or around it; the input is never written to"
+        raise OutputError(problem, path=target, hint="choose another output path")
+    if target.is_dir() and not target.is_symlink():
+        _check_replaceable(target, force=force)
+    else:
+        check_writable(target, force=force)
+    check_writable(manifest_target, force=force or is_left_alone(manifest_target, target))
+
+
+def _is_about(target: Path, inputs: Sequence[Path]) -> bool:
+    output = target.resolve()
+    given = [path.resolve() for path in inputs]
+    return any(output == path or output in path.parents or path in output.parents for path in given)
+
+
+def _check_replaceable(folder: Path, *, force: bool) -> None:
+    if not force:
+        problem = "exists already"
+        raise OutputError(
+            problem, path=folder, hint="move it away, or say that it is to be replaced", remedy=("force",)
+        )
+    with explained_writing(folder):
+        is_known = all(path.is_file() and _is_of_spark(path.name) for path in folder.iterdir())
+    if not is_known:
+        problem = "is a folder that holds more than Parquet files, and is not replaced"
+        raise OutputError(problem, path=folder, hint="name another output, or remove it yourself")
+
+
+def _is_of_spark(name: str) -> bool:
+    """Whether a file in a folder of Parquet is a part, or one that Spark puts beside parts."""
+    is_part = name.endswith(".parquet") and not name.startswith(("_", "."))
+    return is_part or name in _BESIDE_PARTS or (name.startswith(".") and name.endswith(".crc"))
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# Files that a frame of Spark reads its rows from: nothing is ever written over them.
+
+
+def files_of(frame: Frame) -> list[Path]:
+    """Local files that a frame reads, as far as Spark knows them; also of one that is kept in memory.
+
+    Spark does not know them for a frame that was made of an RDD or of a checkpoint.
+    """
+    with explained():
+        urls = {*frame.inputFiles(), *_files_behind_caches(frame)}
+    parts = [urlsplit(url) for url in sorted(urls)]
+    return [Path(unquote(part.path)) for part in parts if part.scheme in ("", "file")]
+
+
+def _files_behind_caches(frame: Frame) -> list[str]:
+    """Files of the query as the user wrote it, before parts of it are replaced by what is in memory already."""
+    plan = getattr(frame, "_jdf", None)  # a frame of Spark Connect has none
+    found: list[str] = []
+    if plan is not None:
+        leaves = plan.queryExecution().analyzed().collectLeaves()
+        for i in range(leaves.size()):
+            with suppress(Exception):  # a leaf that is no file
+                found.extend(leaves.apply(i).relation().location().inputFiles())
+    return found
+
+
+def publish_on_cluster(
+    proposal: ClusterProposal,
+    path: str | Path,
+    memory: Memory,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Published:
+    """Have a cluster write a release as Parquet files, audit these very files, and let the folder appear.
+
+    The folder and its manifest appear only when the audit has confirmed them, the manifest first. A failure or an
+    interruption leaves neither, and with ``force`` what stood there before; only a killed driver can leave a hidden
+    folder, which then holds it. The order of the rows is not promised.
+
+    Parameters
+    ----------
+    path : path
+        A folder to be made, whose name ends in ``.parquet``; driver and workers must see it under the same path.
+
+    Raises
+    ------
+    OutputError
+        If the path exists (without ``force``), cannot be written, or has to do with the input.
+    AuditFailedError
+        If the audit does not confirm the release.
+    InputError
+        If the input changed meanwhile.
+    ClusterError
+        If the cluster cannot do it.
+    """
+    original, target = proposal.original, Path(path)
+    manifest_target, inputs = manifest_path_for(target), _inputs(original)
+    check_folder_targets(target, manifest_target, inputs, force=force)
+    with pending_folder(target) as folder, PendingFile(manifest_target) as manifest_file:
+        _tell(progress, proposal, "written")
+        _write(proposal, folder)
+        give_back()
+        _tell(progress, proposal, "audited")
+        output = {**proposal.release.manifest.output, "name": target.name, "format": "parquet"}
+        manifest = proposal.release.with_manifest(output=output).manifest
+        released = _open_released(original.session, folder.rows, manifest, memory)
+        written = proposal.release.with_manifest(output=output | {"sha256": _sha256(released)})
+        report = _audited(released, written.manifest, folder.rows, memory, original)
+        report.raise_if_failed()
+        with explained_writing(manifest_target):
+            manifest_file.file.write(written.manifest.to_json().encode())
+        manifest_file.complete()
+        name_both(folder, manifest_file, inputs, force=force)
+    return Published(replace(written, table=released.outline), report, target, manifest_target)
+
+
+def release_frame(
+    frame: Any,
+    mechanism: object,
+    path: str | Path,
+    *,
+    schema: Schema | None = None,
+    roles: Mapping[str, Role | str] | None = None,
+    memory: str = "1GB",
+    options: ReadOptions = DEFAULT_OPTIONS,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Published:
+    """Release a Spark DataFrame on the cluster of its session: :func:`sfumato.release_large` for such a frame."""
+    allowed, target = Memory.of(memory), Path(path)
+    check_able_on_cluster(mechanism)
+    check_folder_targets(target, manifest_path_for(target), files_of(frame), force=force)
+    table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=options)
+    described = table.with_schema(with_roles(table.schema, roles))
+    proposal = propose_on_cluster(described, mechanism, allowed, progress=progress)
+    return publish_on_cluster(proposal, target, allowed, force=force, progress=progress)
+
+
+def audit_cluster_file(
+    session: Session,
+    path: str | Path,
+    manifest_path: str | Path,
+    memory: Memory,
+    *,
+    original: ClusterTable | None = None,
+    check_roles: Declared = False,
+) -> AuditReport:
+    """Have a cluster audit a release that stands on disk, as ``publishing.reaudit.audit_published`` does in memory."""
+    manifest, entries = read_manifest(Path(manifest_path))
+    released = _open_released(session, path, manifest, memory)
+    with watching(session), exact_settings(session):
+        return audit_cluster(
+            released,
+            entries,
+            most_cells=memory.most_cells(len(released.schema)),
+            original=original,
+            released_sha256=_sha256(released),
+            file=path,
+            original_sha256=_sha256(original),
+            check_roles=check_roles,
+        )
+
+
+def _inputs(original: ClusterTable) -> list[Path]:
+    """Files or folders that hold the rows."""
+    return files_of(original.rows([])) if original.source is None else [Path(original.source.name)]
+
+
+def _write(proposal: ClusterProposal, folder: PendingFolder) -> None:
+    original = proposal.original
+    try:
+        with watching(original.session), exact_settings(original.session):
+            proposal.frame().write.parquet(url_of(folder.rows), mode="error")
+    except (ClusterError, InputError):
+        original.ensure_unchanged()  # says more than what the cluster stumbled over
+        raise
+    folder.complete()
+
+
+def _audited(
+    released: ClusterTable, manifest: Manifest, folder: Path, memory: Memory, original: ClusterTable
+) -> AuditReport:
+    with watching(original.session), exact_settings(original.session):
+        return audit_cluster(
+            released,
+            manifest.to_dict(),
+            most_cells=memory.most_cells(len(released.schema)),
+            original=original,
+            released_sha256=manifest.output["sha256"],
+            file=folder,
+            check_roles=True,
+        )
+
+
+def _open_released(session: Session, path: str | Path, manifest: Manifest, memory: Memory) -> ClusterTable:
+    """Open a released folder or file the way its manifest describes it."""
+    return released_by(
+        manifest,
+        lambda schema, options: open_cluster(session, path, memory=memory.n_bytes, schema=schema, options=options),
+    )
+
+
+def _sha256(table: ClusterTable | None) -> str | None:
+    return table.source.sha256 if table is not None and table.source is not None else None
+
+
+def _tell(progress: Progress | None, proposal: ClusterProposal, what: str) -> None:
+    if progress is not None:
+        n_rows = int(proposal.release.manifest.output["rows"])
+        progress(0, n_rows, f"{n_rows:,} rows are {what} by the cluster")
+
+
+__all__ = ["ClusterProposal", "audit_cluster_file", "propose_on_cluster", "publish_on_cluster", "release_frame"]

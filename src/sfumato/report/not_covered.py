@@ -1,0 +1,98 @@
+"""What the guarantees of one release leave open, in sentences for the command line, the page and the report.
+
+All is taken from the released table and its manifest, so that whoever has the release may read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import on_one_line
+from sfumato.guarantees import Guarantee
+from sfumato.guarantees.base import ReleaseFacts
+from sfumato.manifest import Manifest
+from sfumato.mechanisms.base import Release
+from sfumato.schema import Role
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Table
+
+MOST_NAMED = 20
+"""Columns under no guarantee that are named, those with most unique values first."""
+
+
+def not_promised(release: Release) -> list[str]:
+    """Say in plain words what the guarantees of a release leave open, and which columns stand under none.
+
+    Examples
+    --------
+    >>> from sfumato import Mondrian, release
+    >>> from sfumato.datasets.admissions import admissions
+    >>> table = admissions(n_rows=50).keep(["age", "discharge_diagnosis", "readmitted"])
+    >>> not_promised(release(table, Mondrian(k=5)))[-1].partition(" (")[0]
+    "released as it is, under no guarantee: 'discharge_diagnosis'"
+    """
+    manifest = release.manifest
+    promised = manifest.promised()
+    said = [*_about_patterns(manifest, promised), *_left_open(manifest, promised)]
+    return [on_one_line(sentence) for sentence in (*said, *_taken_as_binary(manifest), *_uncovered(release))]
+
+
+def _risk(manifest: Manifest) -> Mapping[str, Any]:
+    found = manifest.evidence.get("risk") if isinstance(manifest.evidence, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _about_patterns(manifest: Manifest, promised: Sequence[Guarantee]) -> Iterator[str]:
+    unique, k = _risk(manifest).get("unique_pattern_fraction"), _risk(manifest).get("anonymity_level")
+    if not isinstance(unique, int | float) or not isinstance(k, int):
+        return
+    values = next((guarantee.open_values for guarantee in promised if guarantee.open_values), "")
+    yield (
+        f"not promised: {f'anything about {values}. ' if values else ''}{unique:.2%} of the rows have a 0/1 pattern "
+        f"that no other row has; the ordinary k is {k}"
+    )
+
+
+def _left_open(manifest: Manifest, promised: Sequence[Guarantee]) -> Iterator[str]:
+    """Say what each guarantee leaves open; two of a family may say the same, which is said once."""
+    k = _risk(manifest).get("anonymity_level")
+    facts = ReleaseFacts(
+        smallest_class=k if isinstance(k, int) else None,
+        has_generalized_cells=any(recoding.get("rule") == "generalized" for recoding in manifest.recodings),
+    )
+    yield from dict.fromkeys(sentence for guarantee in promised for sentence in guarantee.left_open(facts))
+
+
+def _taken_as_binary(manifest: Manifest) -> Iterator[str]:
+    """Say what was made of cells without a rule, where no look at the rows was allowed."""
+    if not manifest.is_differentially_private:
+        return
+    plan = manifest.mechanism["parameters"].get("binarize")
+    rules = plan.get("columns") if isinstance(plan, Mapping) else None
+    taken = [name for name, rule in rules.items() if rule == "as-is"] if isinstance(rules, Mapping) else []
+    if taken:
+        more = f" and {len(taken) - MOST_NAMED:,} more" if len(taken) > MOST_NAMED else ""
+        named = ", ".join(f"'{name}'" for name in taken[:MOST_NAMED]) + more
+        yield f"taken as 0/1 without a look at the rows: {named} (1, yes and true are 1, every other cell is 0)"
+
+
+def _uncovered(release: Release) -> Iterator[str]:
+    """Name released columns that no guarantee is about, the most telling ones first."""
+    done = release.manifest.perturbation or {}
+    covered = {done.get("bucket"), *(name for names in done.get("slices", ()) for name in names)}
+    covered |= {entry.get("sensitive") for entry in release.manifest.guarantees}
+    beside = release.table.companions if isinstance(release.table, BinaryTable) else release.table
+    names = [name for name in beside.schema.names(Role.SENSITIVE, Role.OTHER) if name not in covered]
+    shares = {name: _unique_share(beside, name) for name in names}
+    for name in sorted(names, key=lambda one: -shares[one])[:MOST_NAMED]:
+        unique = f"its value is unique in {shares[name]:.1%} of the rows"
+        yield f"released as it is, under no guarantee: '{name}' ({unique})"
+    if len(names) > MOST_NAMED:
+        yield f"released as they are, under no guarantee: {len(names) - MOST_NAMED:,} further columns"
+
+
+def _unique_share(table: Table, name: str) -> float:
+    return float(np.count_nonzero(table[name].counts == 1) / max(table.n_rows, 1))

@@ -1,0 +1,414 @@
+"""Tables larger than memory: what their columns hold, found in one pass, and their rows in blocks as often as asked.
+
+Cells are understood exactly as :func:`sfumato.table.io.read.read_table` does: the same blanks, missing tokens, kinds
+and order of values, so that a block's codes are those that the whole table would have.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.cells import (
+    CellRules,
+    ColumnCoder,
+    are_midnights,
+    check_names,
+    clean_values,
+    plain_array,
+    without_tokens,
+)
+from sfumato.table.coding import Codes, Source, Table, parse_numbers
+from sfumato.table.io.bytes import STANDARD_INPUT, StoredBytes, open_stored, with_head
+from sfumato.table.io.csv import DelimitedBlocks, layout_of
+from sfumato.table.io.frames import ContentDigest, FrameBlocks, native_frame, source_name
+from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet, is_folder
+from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers, checked_text, format_to_read
+from sfumato.table.io.write import BlockWriter
+from sfumato.table.kinds import guess_kind
+from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, WeightedColumn
+
+# Distinct values of a column that comes block by block, with how often each occurs, as long as they are not too many.
+#
+# Of a column with too many only what can be said of the blocks one by one is kept: type, kind and missing values.
+
+
+_FEWEST_PENDING_VALUES = 1 << 16
+
+
+def coded_block(cells: pa.Array, name: str, place: str) -> tuple[Codes, pa.Array]:
+    """Codes of a block of cells, and the plain values that they stand for, of which some may not occur."""
+    if not pa.types.is_dictionary(cells.type):
+        encoded = plain_array(cells, name, place).dictionary_encode(null_encoding="encode")
+        return encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary
+    values, indices = plain_array(cells.dictionary, name, place), cells.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices, len(values))
+        values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+    return indices.to_numpy(zero_copy_only=False), values
+
+
+class DistinctValues:
+    """Distinct values of one column so far.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        Texts that mean "missing".
+    most : int
+        Number of values from which they are no longer listed.
+    most_bytes : int
+        The same for their size.
+    """
+
+    def __init__(self, tokens: Sequence[str], most: int, most_bytes: int) -> None:
+        self._tokens, self._most, self._most_bytes = tokens, most, most_bytes
+        self._values: list[pa.Array] = []
+        self._counts: list[Counts] = []
+        self._n_known = self._n_pending = 0
+        self.is_open = False
+        self._kinds: set[Kind] = set()
+        self._are_numbers = True
+        self._are_midnights: set[bool] = set()
+        self._n_rows = self._n_missing = 0
+
+    def take(self, codes: Codes, values: pa.Array) -> None:
+        """Count a block."""
+        counts = np.bincount(codes, minlength=len(values))
+        occurs = counts > 0
+        self._n_rows += len(codes)
+        self._values.append(values.filter(pa.array(occurs)))
+        self._counts.append(counts[occurs])
+        self._n_pending += len(self._values[-1])
+        if self.is_open:
+            self._say_less()
+        elif self._n_pending > max(self._n_known, _FEWEST_PENDING_VALUES):
+            self._merge()
+            self.is_open = self._n_known > self._most or self._values[0].nbytes > self._most_bytes
+            if self.is_open:
+                self._say_less()
+
+    def _merge(self) -> None:
+        encoded = pa.concat_arrays(self._values).dictionary_encode(null_encoding="encode")
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        summed = np.bincount(codes, weights=np.concatenate(self._counts), minlength=len(encoded.dictionary))
+        self._values, self._counts = [encoded.dictionary], [summed.astype(np.int64)]
+        self._n_known, self._n_pending = len(encoded.dictionary), 0
+
+    def _say_less(self) -> None:
+        """Keep of the values that wait only what can be said of all of them."""
+        for values, counts in zip(self._values, self._counts, strict=True):
+            cleaned = clean_values(values, self._tokens)
+            self._n_missing += int(counts[cleaned.is_null().to_numpy(zero_copy_only=False)].sum())
+            if cleaned.null_count < len(cleaned):
+                kind = guess_kind(cleaned)
+                self._kinds.add(kind)
+                self._are_numbers &= kind is Kind.NUMERIC or _are_numbers(cleaned)
+            if values.null_count < len(values):
+                self._are_midnights.add(are_midnights(values))
+        self._values, self._counts = [self._values[0].slice(0, 0)], [np.zeros(0, dtype=np.int64)]
+
+    def finished(self, name: str, coder: ColumnCoder) -> tuple[pa.Array, WeightedColumn | OpenColumn, Kind]:
+        """Values as they are stored, the column that they make, and its kind.
+
+        The entries of the column are the stored values in their order, so its codes say what each is read as.
+        """
+        if self.is_open:
+            kind = next(iter(self._kinds)) if len(self._kinds) == 1 else Kind.CATEGORICAL
+            schema = coder.rules.schema
+            if self._are_numbers and schema is not None and name in schema and schema[name].kind is Kind.NUMERIC:
+                kind = Kind.NUMERIC  # declared so, and not guessed: an infinite number, or one with leading zeros
+            stored = self._values[0]
+            read = pc.cast(stored, pa.date32()) if self._are_midnights == {True} else stored
+            return stored, OpenColumn(np.zeros(0, dtype=np.int32), read, self._n_rows, self._n_missing, kind), kind
+        self._merge()
+        (stored,), (counts,) = self._values, self._counts
+        coded, kind = coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored)
+        return stored, WeightedColumn(coded.codes, coded.values, counts), kind
+
+
+def _are_numbers(values: pa.Array) -> bool:
+    try:
+        parse_numbers(values)
+    except ValueError:
+        return False
+    return True
+
+
+def open_cells(codes: Codes, values: pa.Array, column: OpenColumn, tokens: Sequence[str]) -> pa.Array:
+    """Cells of a block of an open column as they are read: trimmed, dates where all are, null where missing."""
+    if pa.types.is_date(column.values.type) and pa.types.is_timestamp(values.type):
+        cleaned = without_tokens(pc.cast(values, pa.date32()), tokens)
+    elif pa.types.is_timestamp(values.type):
+        cleaned = without_tokens(values, tokens)
+    else:
+        cleaned = clean_values(values, tokens)
+    if pa.types.is_floating(cleaned.type):
+        cleaned = pc.add(cleaned, pa.scalar(0.0, cleaned.type))  # -0.0 becomes 0.0, as in a coded column
+    return cleaned.take(pa.array(codes))
+
+
+FORMATS = ("csv", "tsv", "parquet")
+"""Formats of files that can be read in blocks."""
+_PARQUET_MAGIC = b"PAR1"
+_BYTES_A_VALUE = 4000
+_SHARE_OF_VALUES = 16
+_HINT_FOR_FRAMES = "it must give the same rows in the same order every time: sort the query, or write it to a file"
+
+Block = Mapping[str, NDArray[np.int32] | pa.Array]
+Told = Callable[[int], None]
+"""Called with the number of rows that were read so far."""
+Found = dict[str, tuple[pa.Array, Any, Kind]]
+"""Of each column the values as they are stored, the column that they make, and its kind."""
+
+
+class RawBlocks(Protocol):
+    """Cells of a file or frame as they are stored."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns as they are stored."""
+        ...
+
+    def __call__(self, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Cells of some columns, block by block."""
+        ...
+
+
+@dataclass(frozen=True, repr=False)
+class LargeTable(OutlinedTable):
+    """A file or frame whose rows are read in blocks.
+
+    Parameters
+    ----------
+    outline : Table
+        See :class:`OutlinedTable`.
+    source : Source
+        Name, hash and format of the file; of a frame, library and hash of its content.
+    """
+
+    source: Source
+    _stored: Mapping[str, pa.Array]
+    _blocks: RawBlocks
+    _refuse_if_changed: Callable[[], None]
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        return self.source.name
+
+    def blocks(
+        self, names: Sequence[str], *, as_cells: Collection[str] = (), told: Told | None = None
+    ) -> Iterator[Block]:
+        """Rows of some columns, block by block: codes, or cells of open columns and of those in ``as_cells``."""
+        places = {name: i for i, name in enumerate(self.schema.names())}
+        for name in names:
+            if name not in places:
+                raise ColumnNotFoundError(name, places)
+        n_read = 0
+        for raw in self._blocks([places[name] for name in names]):
+            block = {name: self._read(name, cells, name in as_cells) for name, cells in zip(names, raw, strict=True)}
+            yield block
+            n_read += len(raw[0]) if raw else 0
+            if told is not None:
+                told(n_read)
+
+    def _read(self, name: str, raw: pa.Array, as_cells: bool) -> NDArray[np.int32] | pa.Array:
+        codes, values = coded_block(raw, name, self.source.name)
+        column = self.outline[name]
+        if isinstance(column, OpenColumn):
+            return open_cells(codes, values, column, self.schema.missing_tokens(name))
+        places = pc.index_in(values, value_set=self._stored[name])
+        occurs = np.bincount(codes, minlength=len(values)) > 0
+        known = places.is_valid().to_numpy(zero_copy_only=False)
+        if (occurs & ~known).any():
+            raise _changed(self.source.name)
+        read = column.codes[pc.fill_null(places, 0).to_numpy(zero_copy_only=False)][codes]
+        return column.values.take(pa.array(read)) if as_cells else read
+
+    def ensure_unchanged(self) -> None:
+        """Refuse a file whose bytes, or a frame whose content, are others than when it was opened."""
+        self._refuse_if_changed()
+
+
+def open_large(
+    source: Any,
+    *,
+    memory: int,
+    schema: Schema | None = None,
+    options: ReadOptions = DEFAULT_OPTIONS,
+    told: Told | None = None,
+) -> LargeTable:
+    """Pass over a file or frame once, and find out what its columns hold.
+
+    Parameters
+    ----------
+    source : path or frame
+        A CSV (TSV) file, also gzipped, or a Parquet file; or a DuckDB relation, an Ibis table, a lazy polars frame, a
+        pyarrow dataset, or any frame that is in memory already.
+    memory : int
+        Bytes that may be used; a column whose distinct values take more than a share of it is not listed.
+    schema, options
+        See :func:`sfumato.table.io.read.read_table`.
+
+    Raises
+    ------
+    InputError, SchemaError
+        As reading the whole table does.
+    InvalidParameterError
+        If the file is of another format, or incomplete rows are to be left out.
+    """
+    if isinstance(source, str | os.PathLike):
+        return _open_file(source, memory, schema, options, told)
+    return _open_frame(native_frame(source), memory, schema, options, told)
+
+
+def _open_file(
+    path: str | os.PathLike[str], memory: int, schema: Schema | None, options: ReadOptions, told: Told | None
+) -> LargeTable:
+    name = _checked_format(path, options)
+    if name == "parquet" and is_folder(path):
+        folder = StoredParquet.of(path)
+        parts = FolderBlocks.of(folder)
+        found = _distinct(parts, _coder(str(path), schema, options), memory, told)
+        folder.ensure_unchanged()
+        source = Source(str(path), folder.sha256, name)
+        return _described(found, source, parts, folder.ensure_unchanged, schema, options)
+    with open_stored(path, most_held=0, in_blocks=True) as stored:
+        blocks = _raw_blocks(stored, Path(path), name, options)
+        found = _distinct(blocks, _coder(stored.name, schema, options), memory, told)
+        stored.ensure_unchanged()
+    source = Source(stored.name, stored.sha256, name)
+    return _described(found, source, blocks, stored.ensure_unchanged, schema, options)
+
+
+def _open_frame(frame: Any, memory: int, schema: Schema | None, options: ReadOptions, told: Told | None) -> LargeTable:
+    """Open a frame, whose hash is that of the table written as CSV, as when it is read at once."""
+    _refuse_dropping(options)
+    coder = _coder(source_name(frame), schema, options)
+    blocks = FrameBlocks.of(frame, coder)
+    found = _distinct(blocks, coder, memory, told)
+
+    def refuse_if_changed() -> None:
+        if _content_hash(opened) != sha256:
+            raise _changed(opened.source.name, _HINT_FOR_FRAMES)
+
+    opened = _described(found, Source(blocks.place, ""), blocks, refuse_if_changed, schema, options)
+    sha256 = _content_hash(opened, told)
+    source = replace(opened.source, sha256=sha256)
+    return replace(opened, source=source, outline=replace(opened.outline, source=source))
+
+
+def _content_hash(large: LargeTable, told: Told | None = None) -> str:
+    """SHA-256 of a table written as CSV, by a pass over its rows, which must be those that were counted."""
+    digest = ContentDigest()
+    columns = large.outline.columns
+    counts = {name: np.zeros(len(column.values), dtype=np.int64) for name, column in columns.items()}
+    n_rows = 0
+    values = {name: column.values for name, column in columns.items()}
+    with BlockWriter(digest, "csv", large.schema, values) as writer:  # type: ignore[arg-type]
+        for block in large.blocks(tuple(columns), told=told):
+            writer.write(block)
+            n_rows += len(block[next(iter(columns))])
+            for name, codes in block.items():
+                if not large.is_open(name):
+                    counts[name] += np.bincount(codes, minlength=len(counts[name]))
+    is_same = all(large.is_open(name) or np.array_equal(counts[name], columns[name].counts) for name in columns)
+    if n_rows != large.n_rows or not is_same:
+        raise _changed(large.source.name, _HINT_FOR_FRAMES)
+    return digest.hexdigest()
+
+
+def _coder(place: str, schema: Schema | None, options: ReadOptions) -> ColumnCoder:
+    return ColumnCoder(CellRules(schema, options.missing, options.mixed_as_text), place)
+
+
+def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, told: Told | None) -> Found:
+    most, most_bytes = memory // _BYTES_A_VALUE, memory // _SHARE_OF_VALUES
+    place = str(coder.place)
+    names = check_names(blocks.names, place=place)
+    found = {name: DistinctValues(coder.rules.tokens(name), most, most_bytes) for name in names}
+    n_read = 0
+    for raw in blocks(range(len(names))):
+        for name, cells in zip(names, raw, strict=True):
+            found[name].take(*coded_block(cells, name, place))
+        n_read += len(raw[0])
+        if told is not None:
+            told(n_read)
+    return {name: values.finished(name, coder) for name, values in found.items()}
+
+
+def _described(
+    found: Found,
+    source: Source,
+    blocks: RawBlocks,
+    refuse_if_changed: Callable[[], None],
+    schema: Schema | None,
+    options: ReadOptions,
+) -> LargeTable:
+    """Put the columns that were found together, and describe them as the schema does."""
+    names = tuple(found)
+    outline = Table(
+        Schema.of(
+            (Column(n, Role.QUASI_IDENTIFIER, kind) for n, (_, _, kind) in found.items()),
+            options.missing if schema is None else schema.missing,
+        ),
+        {n: column for n, (_, column, _) in found.items()},
+        found[names[0]][1].n_rows,
+        source,
+    )
+    large = LargeTable(outline, source, {n: own for n, (own, _, _) in found.items()}, blocks, refuse_if_changed)
+    if schema is None:
+        return large
+    check_covers(schema, names, names, where=source.name)
+    return large.with_schema(schema.keep(names))
+
+
+def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
+    allowed = "a CSV or Parquet file that can be read several times"
+    if str(path) == STANDARD_INPUT:
+        raise InvalidParameterError("DATA read in blocks", "got standard input", allowed=allowed)
+    name = format_to_read(path, options)
+    if name not in FORMATS:
+        hint = "convert the file, or hold it in memory: set no limit"
+        raise InvalidParameterError(
+            "DATA read in blocks", "got another format", allowed=allowed, hint=hint, remedy=("memory",)
+        )
+    _refuse_dropping(options)
+    return name
+
+
+def _refuse_dropping(options: ReadOptions) -> None:
+    if options.complete_rows_only:
+        hint = "leave incomplete rows out of the file beforehand, or hold it in memory: set no limit"
+        allowed, problem = "left out for a table that is read in blocks", "got it"
+        raise InvalidParameterError("complete_rows_only", problem, allowed=allowed, hint=hint, remedy=("memory",))
+
+
+def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions) -> RawBlocks:
+    """Read the bytes once, for their hash and, in text, for what cannot be text."""
+    if name != "parquet":
+        text = checked_text(stored, options)
+        delimiter = "\t" if name == "tsv" and options.delimiter is None else options.delimiter
+        return DelimitedBlocks(text, layout_of(text, delimiter=delimiter, header=options.header))
+    head, chunks = with_head(stored.first_pass(), len(_PARQUET_MAGIC))
+    deque(chunks, maxlen=0)
+    if head != _PARQUET_MAGIC:
+        problem = "is empty" if not head else "is not a Parquet file"
+        raise InputError(problem, path=stored.name, hint="name its format" if head else "", remedy=("format",))
+    return ParquetBlocks.of(path, stored.name)
+
+
+def _changed(place: str, hint: str = "read it again when nobody writes to it") -> InputError:
+    return InputError("changed while it was being read", path=place, hint=hint)

@@ -1,0 +1,324 @@
+"""Guess what the columns of an undescribed table are, and say why.
+
+A guess leans to the safe side: what is not known to be anything else is a quasi-identifier. Names are compared word by
+word (``paid`` is not ``id``; ``patientID`` and ``patient-id`` are), and a reason holds counts and column names, never a
+cell value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.errors import ColumnNotFoundError, SchemaError
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.kinds import mixed_columns
+
+# What a column's name says about it: patterns over the words of the name.
+
+
+_WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+_NOT_A_WORD = re.compile(r"[\W_]+")
+
+
+def split_name(name: str) -> str:
+    """Write a column name as lower-case words with blanks around.
+
+    Examples
+    --------
+    >>> split_name("patientID_2")
+    ' patient id 2 '
+    """
+    return f" {' '.join(_NOT_A_WORD.split(_WORD_BREAK.sub(' ', name))).strip().lower()} "
+
+
+def _words(phrases: str) -> re.Pattern[str]:
+    """Match one of the comma-separated phrases as whole words, or the plural of its last word."""
+    return re.compile(f" ({'|'.join(phrases.split(', '))})s? ")
+
+
+IDENTIFIER_NAMES = _words(
+    "e ?mail, (?:tele|cell |mobile )?phone, mobile, fax, ssn, social security(?: number| no)?, mrn, "
+    "medical record(?: number| no)?, nhs(?: number| no)?, passport, iban, driv\\w+ licen[cs]e, licen[cs]e plate, "
+    "number plate, ip(?: address)?, mac address, imei, url, user ?name, login, uuid, guid, sur ?name, fore ?name, "
+    "(?:first|last|full|family|given|middle|maiden|nick) ?name, street, address, credit card, "
+    "(?:account|card|policy|insurance|tax|national|identity)(?: number| no| nbr| nr| id), "
+    "(?:patient|person|customer|client|employee|student|subject|respondent|participant|member|user|citizen|donor) ?"
+    "(?:id|name|nbr|number|num|no|nr|key|code)"
+)
+"""Names people, whatever else the column's name says."""
+
+KEY_NAMES = _words("id, identifier, key, nbr, pid, uid")
+"""May be a person's key or a code of something else: how many values it has decides."""
+
+TARGET_NAMES = (
+    re.compile(r"^ (target|class|label|outcome|y|response|readmitted|(?:salary|income|target) ?class|class ?label) $"),
+    _words("target, label, outcome, readmitted, readmission, churn(?:ed)?, defaulted, survived, fraud"),
+    re.compile(r"(?<! work)(?<! social)(?<! passenger)(?<! ticket)(?<! travel)(?<! p) (class) $"),
+    re.compile(r"^ (?:annual |yearly )?(income|salary|wage|earning)s? $"),
+)
+"""Targets, from the plainest name to the most doubtful."""
+
+SENSITIVE_NAMES = _words(
+    "diagnos[ie]s, diag, icd(?: \\d+)?(?: code)?, disease, illness, hiv, aids, cancer, abortion, mental, psychiatric, "
+    "addiction, genetic, religion, religious, faith, politic\\w*, sexual orientation, salary, income, wage, earning, "
+    "debt, credit score, criminal\\w*, conviction, crime"
+)
+
+QUASI_IDENTIFIER_NAMES = _words(
+    "age, sex, gender, zip(?: ?code)?, post ?code, postal(?: code)?, birth ?(?:date|day|year|place)?, "
+    "(?:date|year|place) of birth, dob, yob, born, race, ethnic\\w*, marital(?: status)?, marriage, education, "
+    "school\\w*, degree, occupation, job, profession, employ\\w*, work ?class, (?:native )?country, nationality, "
+    "citizenship, city, town, state, county, region, province, district, municipality, language, household, children, "
+    "height, weight, insurance, relationship, admission, discharge, date, year, month, weekday"
+)
+
+
+AnyTable = Table | BinaryTable
+
+UNIQUE_FRACTION = 0.95
+"""A column whose value is unique in this share of the rows names people."""
+_FEWEST_ROWS = 20  # below this, unique values say nothing
+_KEY_FRACTION = 0.05  # an "id" with fewer distinct values than this share of the rows is a code, not a key
+_MOST_CLASSES = 20
+_MOST_CLASSES_IN_WORDS = 100
+
+
+@dataclass(frozen=True)
+class ColumnGuess:
+    """A column with its guessed role.
+
+    Parameters
+    ----------
+    column : Column
+    reason : str
+        One short phrase for people.
+    n_distinct : int
+        Distinct values, not counting a missing one.
+    n_missing : int
+    is_given : bool
+        Whether the role was given and not guessed.
+    """
+
+    column: Column
+    reason: str
+    n_distinct: int
+    n_missing: int
+    is_given: bool = False
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the rules look at: the name as `` word word ``, the cells as counts."""
+
+    column: Column
+    coded: CodedColumn
+    words: str
+    n_distinct: int
+    n_missing: int
+
+    @classmethod
+    def of(cls, column: Column, coded: CodedColumn) -> _Seen:
+        missing = coded.values.null_count
+        return cls(
+            column, coded, split_name(column.name), coded.n_distinct - missing, coded.n_missing if missing else 0
+        )
+
+    @property
+    def most_classes_by_convention(self) -> int:
+        """Values up to which a column that stands where the class stands is one: of words more than of numbers."""
+        return _MOST_CLASSES_IN_WORDS if self.column.kind is Kind.CATEGORICAL else _MOST_CLASSES
+
+    @property
+    def n_present(self) -> int:
+        return self.coded.n_rows - self.n_missing
+
+    def guess(self, role: Role, why: str) -> ColumnGuess:
+        column = replace(self.column, role=role)
+        return ColumnGuess(column, f"{why} → {role}", self.n_distinct, self.n_missing)
+
+
+def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role] | None = None) -> list[ColumnGuess]:
+    """Guess a role for every column, in table order.
+
+    The rules, first match wins: what ``overrides`` says; a name of an identifier; a value unique in 95 % of the rows
+    that is not a decimal measurement; the name of a target with 2 to 20 values (one column at most: the plainest name,
+    then two values before more, then the rightmost); the name of something sensitive; the name of something others
+    know; one value only; and else quasi-identifier. When no target was found, a last column with two values and no
+    telling name is taken; of an ARFF file also one with more values, since the last attribute is the class there.
+
+    Features of a :class:`BinaryTable` are quasi-identifiers; only its companions are guessed. The reason of a column
+    that is categorical although almost all its rows are numbers (see :func:`mixed_columns`) says so.
+
+    Parameters
+    ----------
+    table : Table or BinaryTable
+    overrides : mapping of str to Role, optional
+        Roles that are already known.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        If ``overrides`` names a column that does not exist.
+    SchemaError
+        If ``overrides`` gives two columns the role target, or a binary feature another role than quasi-identifier.
+    """
+    known = dict(overrides or {})
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    features = _describe_features(table, known) if isinstance(table, BinaryTable) else []
+    taken = {guess.column.name for guess in features}
+    for name in known:
+        if name not in plain.schema and name not in taken:
+            raise ColumnNotFoundError(name, (*taken, *plain.schema.names()))
+    seen = [_Seen.of(column, plain[column.name]) for column in plain.schema]
+    guesses = {s.column.name: _override(s, known) or _identifier(s) for s in seen}
+    open_to_target = [s for s in seen if guesses[s.column.name] is None]
+    target = None if Role.TARGET in known.values() else _target(open_to_target)
+    rest = [
+        guesses[s.column.name] or (target if target and target.column.name == s.column.name else _other(s))
+        for s in seen
+    ]
+    if target is None and Role.TARGET not in known.values():
+        is_arff = plain.source is not None and plain.source.format == "arff"
+        rest = _last_as_target(seen, rest, known, by_convention=is_arff)
+    Schema.of(guess.column for guess in rest)
+    return features + _with_mixtures(plain, rest)
+
+
+def with_guessed_roles(
+    table: AnyTable, roles: Mapping[str, Role], *, quasi_identifiers_as_given: bool = False
+) -> tuple[AnyTable, list[ColumnGuess]]:
+    """Give the named columns their roles and the others guessed ones; returned with what is said of every column.
+
+    Features of a binary table have no guess. With ``quasi_identifiers_as_given`` a list of quasi-identifiers is
+    complete: no other column is guessed to be one.
+    """
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    guesses = [g for g in describe_columns(table, overrides=roles) if g.column.name in plain.schema]
+    if quasi_identifiers_as_given and Role.QUASI_IDENTIFIER in roles.values():
+        guesses = [_not_quasi(g) if g.column.name not in roles else g for g in guesses]
+    return redescribed(table, [guess.column for guess in guesses]), guesses
+
+
+def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
+    """Describe the columns of a table anew; of a binary table those beside its features."""
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    described = plain.with_schema(Schema.of(columns, plain.schema.missing))
+    return replace(table, companions=described) if isinstance(table, BinaryTable) else described
+
+
+def _not_quasi(guess: ColumnGuess) -> ColumnGuess:
+    if guess.column.role is not Role.QUASI_IDENTIFIER:
+        return guess
+    column = replace(guess.column, role=Role.OTHER)
+    return replace(guess, column=column, reason="not among the quasi-identifiers given → other")
+
+
+def _with_mixtures(table: Table, guesses: list[ColumnGuess]) -> list[ColumnGuess]:
+    n_others = {column.name: column.n_rows_not_numbers for column in mixed_columns(table)}
+    return [_with_mixture(g, table.n_rows, n_others.get(g.column.name, 0)) for g in guesses]
+
+
+def _with_mixture(guess: ColumnGuess, n_rows: int, n_others: int) -> ColumnGuess:
+    """Say how many rows of a categorical column are numbers when almost all are."""
+    if not n_others:
+        return guess
+    present = n_rows - guess.n_missing
+    shown = f"{present - n_others:,} of {present:,} rows are numbers, kind categorical because of the others"
+    return replace(guess, reason=f"{guess.reason}; {shown}")
+
+
+def _describe_features(table: BinaryTable, known: Mapping[str, Role]) -> list[ColumnGuess]:
+    ones = np.diff(table.matrix.indptr)
+    guesses = []
+    for feature, n_ones in zip(table.features, ones.tolist(), strict=True):
+        if known.get(feature.name, Role.QUASI_IDENTIFIER) is not Role.QUASI_IDENTIFIER:
+            problem = f"is a binary feature and cannot have the role {known[feature.name]}"
+            raise SchemaError(problem, column=feature.name, hint="features are quasi-identifiers")
+        column = Column(feature.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL)
+        n_distinct = len({0, n_ones, table.n_rows}) - 1
+        reason = f"binary feature with {n_ones:,} ones → {Role.QUASI_IDENTIFIER}"
+        guesses.append(ColumnGuess(column, reason, n_distinct, 0))
+    return guesses
+
+
+def _override(seen: _Seen, known: Mapping[str, Role]) -> ColumnGuess | None:
+    role = known.get(seen.column.name)
+    return None if role is None else replace(seen.guess(role, "as given"), is_given=True)
+
+
+def _identifier(seen: _Seen) -> ColumnGuess | None:
+    """Name rules need some variety (a yes/no column named phone is no phone number), a key needs many values."""
+    varied = seen.n_distinct > 2 or seen.n_distinct == seen.n_present > 0
+    many = seen.n_distinct >= _KEY_FRACTION * seen.n_present
+    found = IDENTIFIER_NAMES.search(seen.words)
+    if varied and (many or seen.n_distinct > _MOST_CLASSES) and (found or seen.words in (" name ", " names ")):
+        return seen.guess(Role.IDENTIFIER, f"name says {found.group(1) if found else 'name'}")
+    key = KEY_NAMES.search(seen.words)
+    if varied and many and key:
+        return seen.guess(Role.IDENTIFIER, f"name says {key.group(1)}, {seen.n_distinct:,} values")
+    n_rows = seen.coded.n_rows
+    if n_rows < _FEWEST_ROWS or seen.n_distinct < UNIQUE_FRACTION * n_rows:
+        return None
+    n_unique = int(np.count_nonzero(seen.coded.counts == 1)) - (seen.n_missing == 1)
+    if n_unique < UNIQUE_FRACTION * n_rows or _is_measurement(seen):
+        return None
+    return seen.guess(Role.IDENTIFIER, f"unique in {100 * n_unique / n_rows:.1f} % of rows")
+
+
+def _is_measurement(seen: _Seen) -> bool:
+    """Whether a numeric column has decimals."""
+    if seen.column.kind is not Kind.NUMERIC:
+        return False
+    numbers = seen.coded.numbers()
+    present = numbers[np.isfinite(numbers)]
+    return bool(np.any(present != np.floor(present)))
+
+
+def _target(candidates: list[_Seen]) -> ColumnGuess | None:
+    ranked = []
+    for position, seen in enumerate(candidates):
+        if 2 <= seen.n_distinct <= _MOST_CLASSES:
+            tier = next((i for i, pattern in enumerate(TARGET_NAMES) if pattern.search(seen.words)), None)
+            if tier is not None:
+                ranked.append((tier, seen.n_distinct != 2, -position, seen))
+    if not ranked:
+        return None
+    best = min(ranked, key=lambda entry: entry[:3])[3]
+    return best.guess(Role.TARGET, f"{best.n_distinct} values and the name '{best.column.name}'")
+
+
+def _other(seen: _Seen) -> ColumnGuess:
+    for role, pattern in ((Role.SENSITIVE, SENSITIVE_NAMES), (Role.QUASI_IDENTIFIER, QUASI_IDENTIFIER_NAMES)):
+        found = pattern.search(seen.words)
+        if found:
+            return seen.guess(role, f"name says {found.group(1)}")
+    if seen.n_distinct + (seen.n_missing > 0) <= 1:
+        return seen.guess(Role.OTHER, "one value only" if seen.n_distinct else "no value at all")
+    return ColumnGuess(replace(seen.column, role=Role.QUASI_IDENTIFIER), _UNKNOWN, seen.n_distinct, seen.n_missing)
+
+
+_UNKNOWN = "nothing known about it: treated as a quasi-identifier to be on the safe side"
+
+
+def _last_as_target(
+    seen: list[_Seen], guesses: list[ColumnGuess], known: Mapping[str, Role], *, by_convention: bool
+) -> list[ColumnGuess]:
+    """Take a two-valued last column as the target, but never one whose name says that others know or want it.
+
+    In ARFF the last attribute is the class by convention, so that one of more values is taken as well.
+    """
+    if not guesses or guesses[-1].reason != _UNKNOWN or seen[-1].column.name in known:
+        return guesses
+    last = seen[-1]
+    if last.n_distinct >= 2 and by_convention and last.n_distinct <= last.most_classes_by_convention:
+        why = "no column is named like a target; the last attribute of an ARFF file is the class by convention"
+        return [*guesses[:-1], last.guess(Role.TARGET, why)]
+    if last.n_distinct == 2:
+        return [*guesses[:-1], last.guess(Role.TARGET, "no column is named like a target; the last one has 2 values")]
+    return guesses

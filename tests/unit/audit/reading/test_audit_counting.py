@@ -1,0 +1,113 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from sfumato.audit.levels.anonymity import anonymity_level, rows_below, sample_uniques, share_below
+from sfumato.audit.reading.columns import Columns, group_rows, joint_counts
+from sfumato.errors import ColumnNotFoundError
+from sfumato.guarantees import KAnonymity
+from sfumato.schema import Kind, Role, Schema
+from sfumato.table.coding import Table
+from unit.audit.audit_oracles import (
+    binary_table,
+    oracle_class_sizes,
+    small_binary_rows,
+    small_rows,
+    table_from_rows,
+    table_of,
+)
+
+
+@settings(deadline=None)
+@given(small_rows())
+def test_classes_are_the_sets_of_equal_rows(rows):
+    """Every row's class has as many rows as are equal to it, missing values included."""
+    columns = Columns(table_from_rows(rows))
+
+    classes = group_rows(columns, columns.names)
+
+    assert classes.sizes[classes.ids].tolist() == oracle_class_sizes(rows)
+    assert int(classes.sizes.sum()) == len(rows)
+
+
+@settings(deadline=None)
+@given(small_binary_rows())
+def test_sparse_features_are_grouped_like_coded_columns(width_and_rows):
+    width, rows = width_and_rows
+    table = binary_table(rows, width)
+
+    classes = group_rows(Columns(table), table.feature_names)
+
+    assert classes.sizes[classes.ids].tolist() == oracle_class_sizes(rows)
+
+
+def test_features_and_companions_are_grouped_together():
+    companions = table_of({"age": ["1", "1", "2", "2"]})
+    columns = Columns(binary_table([[1], [1], [1], [0]], 1, companions))
+
+    assert group_rows(columns, ["f0", "age"]).sizes.tolist() == [2, 1, 1]
+    assert group_rows(columns, ["age"]).sizes.tolist() == [2, 2]
+
+
+def test_many_columns_of_many_values_do_not_overflow():
+    """30 columns of 1,000 values have 1000**30 combinations, far past 64 bits."""
+    rng = np.random.default_rng(0)
+    cells = {f"c{i}": pa.array(rng.integers(0, 1000, 50).tolist() * 2) for i in range(30)}
+    columns = Columns(table_of(cells))
+
+    classes = group_rows(columns, columns.names)
+
+    assert classes.sizes.tolist() == [2] * 50
+
+
+def test_rows_that_differ_in_the_last_of_many_columns_are_told_apart():
+    """A key that wrapped around would forget the first or the last columns."""
+    cells = {f"c{i}": list(range(64)) for i in range(12)}
+    cells["first"], cells["last"] = [0, 1] * 32, [0] * 63 + [1]
+    columns = Columns(table_of({name: cells[name] * 2 for name in ("first", *(f"c{i}" for i in range(12)), "last")}))
+
+    assert len(group_rows(columns, columns.names).sizes) == 64
+    assert group_rows(columns, ["last"]).sizes.tolist() == [126, 2]
+
+
+def test_no_columns_give_one_class_of_all_rows():
+    columns = Columns(table_of({"a": ["x", "y", "y"]}))
+
+    assert group_rows(columns, []).sizes.tolist() == [3]
+    assert anonymity_level(group_rows(columns, [])) == 3
+
+
+def test_an_empty_table_has_no_class_and_level_zero():
+    classes = group_rows(Columns(Table(Schema.of([]), {}, 0)), [])
+
+    assert (len(classes.sizes), anonymity_level(classes), share_below(classes, 5)) == (0, 0, 0.0)
+    assert not KAnonymity(2, ()).is_met_by(anonymity_level(classes))
+
+
+def test_rows_at_risk_are_those_in_small_classes():
+    columns = Columns(table_of({"a": ["x", "y", "y", "z", "z", "z"]}))
+    classes = group_rows(columns, ["a"])
+
+    assert (sample_uniques(classes), rows_below(classes, 2), rows_below(classes, 3), rows_below(classes, 4)) == (
+        1,
+        1,
+        3,
+        6,
+    )
+    assert share_below(classes, 3) == 0.5
+
+
+def test_an_unknown_column_is_named():
+    with pytest.raises(ColumnNotFoundError, match="'agee': not found"):
+        group_rows(Columns(table_of({"age": ["1"]})), ["agee"])
+
+
+def test_two_spellings_of_a_number_are_one_sensitive_value():
+    """Otherwise 1 and 1.0 would pass for diversity."""
+    table = table_of({"a": ["x", "x", "x"], "s": ["1", "1.0", None]}, {"s": Role.SENSITIVE}, {"s": Kind.NUMERIC})
+    columns = Columns(table)
+
+    joint = joint_counts(columns, group_rows(columns, ["a"]), "s")
+
+    assert joint.counts.tolist() == [2, 1]

@@ -1,0 +1,50 @@
+"""Tools of the tests of tables larger than memory: files, small blocks, and what comes of an order."""
+
+import csv
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import pyarrow.parquet
+
+from sfumato.audit.bytes import files as file_bytes
+from sfumato.audit.bytes import parquet as parquet_bytes
+from sfumato.counting import blocks
+from sfumato.errors import PrivacyNotAchievableError
+from sfumato.rows import out_of_core as distinct
+from sfumato.table.io import csv as delimited_blocks
+from sfumato.table.io import parquet, write
+
+
+def small_blocks():
+    """Make everything come in several blocks, however few rows there are."""
+    stack = ExitStack()
+    for module, name, value in (
+        (delimited_blocks, "BLOCK_BYTES", 97),
+        (parquet, "BLOCK_ROWS", 5),
+        (distinct, "_FEWEST_PENDING", 3),
+        (blocks, "_FEWEST_PENDING", 3),
+        (write, "ROWS_OF_A_GROUP", 7),
+        (parquet, "ROWS_OF_A_GROUP", 7),
+        (parquet_bytes, "ROWS_OF_A_GROUP", 7),
+        (file_bytes, "BLOCK_BYTES", 97),
+    ):
+        stack.enter_context(patch.object(module, name, value))
+    return stack
+
+
+def write_file(cells, path, row_group_size=11):
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(cells, path, row_group_size=row_group_size)
+        return
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(cells.column_names)
+        writer.writerows(["" if cell is None else cell for cell in row.values()] for row in cells.to_pylist())
+
+
+def outcome(make, *arguments):
+    """Give the release, or why there is none."""
+    try:
+        return make(*arguments)
+    except PrivacyNotAchievableError as error:
+        return str(error)
