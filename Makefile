@@ -19,6 +19,7 @@ test: lint types tests
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 
 types: $(DEV)
 	$(BIN)/mypy

@@ -1,94 +1,64 @@
-"""The flow has one direction: a module imports from its own layer or an earlier one, and the audit stands apart."""
+"""What the contracts in pyproject.toml cannot see: imports by name in a string, and what the audit takes of guarantees.
+
+The order of the folders and the audit's independence are import-linter's contracts, checked by ``make lint``.
+"""
 
 import ast
+import re
+import tomllib
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "src" / "sfumato"
-
-LAYERS = [
-    "errors",
-    "atomic",
-    "private_folders",
-    "child_processes",
-    "schema",
-    "guarantees",
-    "table",
-    "counting",
-    "measures",
-    "manifest_schema",
-    "manifest",
-    "contract",
-    "datasets",
-    "project",
-    "toml_edit",
-    "project_edit",
-    "describing_project",
-    "learning",
-    "selection",
-    "recoding",
-    "perturbation",
-    "mechanisms",
-    "audit",
-    "reaudit",
-    "publishing",
-    "releasing",
-    "large",
-    "cluster",
-    "project_release",
-    "attack",
-    "evaluation",
-    "displays",
-    "report",
-    "collaboration",
-    "web",
-    "cli",
-]
-AUDIT_MAY_USE = {
-    "errors",
-    "private_folders",
-    "schema",
-    "guarantees",
-    "table",
-    "audit",
-}
+REPOSITORY = Path(__file__).parents[1]
+PACKAGE = REPOSITORY / "src" / "sfumato"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+AUDIT = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] == "audit"]
+A_MODULE = re.compile(r"sfumato(\.[a-z_0-9]+)+(:\w+)?")
+LOADED_ON_DEMAND = {
+    ("mechanisms/base.py", "displays"): "Release.plot",
+    ("mechanisms/base.py", "report"): "Release.report",
+    ("web/jobs/preload.py", "cli"): "imported once before tasks are forked, which run commands",
+}
 
 
-def imported_layers(path):
+def layers():
+    """Folders and modules below ``sfumato``, the lowest first, as the contract lists them."""
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = next(one for one in settings["tool"]["importlinter"]["contracts"] if one["type"] == "layers")
+    return contract["layers"][::-1]
+
+
+def named_in_strings(path):
+    """Modules of sfumato that a string of a module names, which it may import by name."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "sfumato":
-                yield parts[1] if len(parts) > 1 else "sfumato"
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and A_MODULE.fullmatch(node.value)
+            and node.value != "sfumato.toml"
+        ):
+            yield node.value.partition(":")[0]
 
 
-def layer_of(path):
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-def test_imports_point_upward():
-    """Every layer that a module imports is in the list, and none comes after its own."""
-    wrong = []
+def test_modules_named_in_strings_are_there_and_point_the_same_way():
+    order, wrong = layers(), []
     for path in MODULES:
-        allowed = LAYERS[: LAYERS.index(layer_of(path)) + 1]
-        wrong += [
-            f"{path.relative_to(PACKAGE)} imports {layer}" for layer in imported_layers(path) if layer not in allowed
-        ]
+        relative = path.relative_to(PACKAGE)
+        own = relative.parts[0].removesuffix(".py")
+        for name in named_in_strings(path):
+            target = PACKAGE.joinpath(*name.split(".")[1:])
+            layer = name.split(".")[1]
+            if not (target.with_suffix(".py").exists() or target.is_dir()):
+                wrong.append(f"{relative} names {name}, which is not there")
+            elif order.index(layer) > order.index(own) and (relative.as_posix(), layer) not in LOADED_ON_DEMAND:
+                wrong.append(f"{relative} names {name}, which is above it")
 
     assert wrong == []
 
 
-AUDIT = [path for path in MODULES if layer_of(path) == "audit"]
-
-
-def test_audit_shares_no_code_with_what_it_judges():
-    wrong = {path.name: others for path in AUDIT if (others := set(imported_layers(path)) - AUDIT_MAY_USE)}
+def test_the_audit_imports_nothing_by_name_but_its_own():
+    wrong = {
+        path.name: found for path in AUDIT if (found := {n.split(".")[1] for n in named_in_strings(path)} - {"audit"})
+    }
 
     assert AUDIT
     assert wrong == {}

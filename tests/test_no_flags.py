@@ -25,7 +25,7 @@ WRITE_COMMAND_LINES = {
     "collaborate/mpyc_channel.py": "arguments of another library",
     "collaborate/simulate/simulation.py": "arguments of a process",
 }
-WRITE_PROJECT_FILES = {"describing_project.py": "remarks in the project file, which the command line reads"}
+WRITE_PROJECT_FILES = {"project/describe.py": "remarks in the project file, which the command line reads"}
 
 
 def modules() -> list[str]:

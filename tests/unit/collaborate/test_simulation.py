@@ -309,16 +309,16 @@ class TestStart:
         os.close(reading)
         assert ended.returncode == 1
         assert "shutil" in ended.stderr
-        assert "simulated_parties" not in ended.stderr
+        assert "simulate.parties" not in ended.stderr
         assert not folder.exists()
 
     def test_a_sign_does_not_end_it_and_the_end_of_the_simulation_does(self, folder):
         program = """
 import select, signal, sys
 from pathlib import Path
-from sfumato.collaboration import simulated_start
+from sfumato.collaborate.simulate import start
 
-with simulated_start._leaving_when_alone(Path(sys.argv[1])):
+with start._leaving_when_alone(Path(sys.argv[1])):
     print("imports", flush=True)
     select.select([0], [], [])
     print("has the sign", flush=True)

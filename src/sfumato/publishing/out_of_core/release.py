@@ -87,7 +87,7 @@ def publish_large(
 def staged_large(
     proposal: Proposal, path: str | Path, memory: Memory, *, force: bool = False, progress: Progress | None = None
 ) -> Iterator[Callable[[], Published]]:
-    """:func:`publish_large` in two steps, as :func:`sfumato.publishing.publish.staged`, for those who wait in between."""
+    """:func:`publish_large` in two steps, as ``publishing.publish.staged``, for those who wait in between."""
     original = proposal.original
     check_output_format(path)
 

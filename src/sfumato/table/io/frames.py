@@ -305,7 +305,10 @@ def _refuse_unsteady(frame: Any) -> None:
     if isinstance(frame, pa.RecordBatchReader):
         problem, hint = "got a reader", "write its rows to a Parquet file first"
     elif library_of(frame) == "pyspark":
-        problem, hint = "got a frame of Spark", "release it on its cluster (sfumato.cluster), or write it to Parquet"
+        problem, hint = (
+            "got a frame of Spark",
+            "release it on its cluster (sfumato.release_large), or write it to Parquet",
+        )
     if problem:
         allowed = "something that gives its rows several times in one order"
         raise InvalidParameterError("source read in blocks", problem, allowed=allowed, hint=hint)

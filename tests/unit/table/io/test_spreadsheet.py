@@ -277,8 +277,8 @@ class TestParserThatTakesItsProcessDown:
         assert found[0] not in (ROWS, workbook_child.DAMAGED)
 
 
-READS = "import sys; from sfumato.table import spreadsheet; spreadsheet._command = lambda: {command!r}; "
-READS += "spreadsheet._parsed_apart(b'PK', None)"
+READS = "import sys; from sfumato.table.io import excel; excel._command = lambda: {command!r}; "
+READS += "excel._parsed_apart(b'PK', None)"
 
 
 class TestEnds:
