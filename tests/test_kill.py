@@ -23,7 +23,7 @@ from sfumato.table.io.write import write_table
 NURSERY = """
 import os, signal, sys
 import sfumato.cli.release, sfumato.cli.summary, sfumato.publishing.publish, sfumato.table.roles
-import sfumato.mechanisms
+import sfumato.mechanisms.registry
 from sfumato.cli.main import run
 
 sfumato.mechanisms.registry.registered_mechanisms()

@@ -44,7 +44,7 @@ from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, WeightedCo
 # Of a column with too many only what can be said of the blocks one by one is kept: type, kind and missing values.
 
 
-_FEWEST_PENDING_VALUES = 1 << 16
+_FEWEST_PENDING = 1 << 16
 
 
 def coded_block(cells: pa.Array, name: str, place: str) -> tuple[Codes, pa.Array]:
@@ -93,7 +93,7 @@ class DistinctValues:
         self._n_pending += len(self._values[-1])
         if self.is_open:
             self._say_less()
-        elif self._n_pending > max(self._n_known, _FEWEST_PENDING_VALUES):
+        elif self._n_pending > max(self._n_known, _FEWEST_PENDING):
             self._merge()
             self.is_open = self._n_known > self._most or self._values[0].nbytes > self._most_bytes
             if self.is_open:

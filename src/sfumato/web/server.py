@@ -38,7 +38,6 @@ from sfumato.web.security import PageSecurity
 from sfumato.web.settings import PageSettings, bracketed
 from sfumato.web.state import Page
 from sfumato.web.views import collaborate, columns, explore, goal, measured, opening, release, run
-from sfumato.web.views import measured as pictures
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _BACKLOG = 512
@@ -262,7 +261,7 @@ def _until_stopped() -> Iterator[Stop]:
 
 
 _STATIC = Path(__file__).parent / "static"
-_VIEWS = (opening, columns, goal, run, explore, measured, release, collaborate, pictures)
+_VIEWS = (opening, columns, goal, run, explore, measured, release, collaborate)
 _WORDS = {
     404: "There is no such page here.",
     405: "This address does not take that kind of request.",

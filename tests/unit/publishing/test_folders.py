@@ -98,7 +98,7 @@ def test_an_interruption_at_any_line_leaves_the_old_or_the_new(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OutputError("the disk is full", path="x"), MemoryError])
-@pytest.mark.parametrize("step", ["atomic.PendingFile.appear", "cluster.folders.PendingFolder.appear"])
+@pytest.mark.parametrize("step", ["atomic.PendingFile.appear", "publishing.spark.PendingFolder.appear"])
 def test_a_failure_at_a_step_brings_the_old_back(tmp_path, monkeypatch, step, error, system):
     monkeypatch.setattr("sfumato.publishing.spark._GLANCE_SECONDS", 0.0)
     write_old(tmp_path)

@@ -308,7 +308,7 @@ def test_an_attacker_who_is_never_right_shows_nothing(source, tmp_path, sample_o
     make = made_in_memory if way == "in memory" else made_out_of_core
     said = "breach-bound cannot be measured: .*is right in no row"
     with (
-        patch("sfumato.audit.levels.breach.Attack.scores", lambda *_: np.zeros(5)),
+        patch("sfumato.audit.attackers.Attack.scores", lambda *_: np.zeros(5)),
         pytest.raises(AuditFailedError, match=said),
     ):
         make(source, tmp_path / "out.csv")

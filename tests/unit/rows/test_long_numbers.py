@@ -31,7 +31,7 @@ def few_values():
     stack.enter_context(patch.object(large, "_BYTES_A_VALUE", MEMORY.n_bytes // 4))
     stack.enter_context(patch.object(delimited_blocks, "BLOCK_BYTES", 97))
     stack.enter_context(patch.object(parquet, "BLOCK_ROWS", 5))
-    stack.enter_context(patch.object(distinct, "_FEWEST_PENDING_VALUES", 2))
+    stack.enter_context(patch.object(distinct, "_FEWEST_PENDING", 2))
     return stack
 
 

@@ -298,7 +298,7 @@ async def _target_chosen(page: Page, path: Path, typed: Typed) -> dict[str, str]
 
 async def _checked(page: Page, project: str, typed: Typed, purpose: str) -> dict[str, Any]:
     found: dict[str, Any] = await page.jobs.call(
-        "goal_form.check", project=project, mechanism=typed.mechanism, values=typed.usable_values(), purpose=purpose
+        "goal.check", project=project, mechanism=typed.mechanism, values=typed.usable_values(), purpose=purpose
     )
     return found
 

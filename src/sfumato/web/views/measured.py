@@ -179,14 +179,6 @@ def _group(record: Record) -> dict[str, Any]:
     }
 
 
-ROUTES = [
-    Route("/utility", utility),
-    Route("/utility/names", column_names),
-    Route("/utility/roc.json", roc_chart),
-    Route("/risk", risk),
-]
-
-
 # Pictures that a job has left in its folder.
 
 
@@ -206,4 +198,10 @@ async def picture(request: Request) -> Response:
     return FileResponse(path, media_type="image/svg+xml")
 
 
-PICTURE_ROUTES = [Route("/pictures/{purpose}/{name}.svg", picture)]
+ROUTES = [
+    Route("/utility", utility),
+    Route("/utility/names", column_names),
+    Route("/utility/roc.json", roc_chart),
+    Route("/risk", risk),
+    Route("/pictures/{purpose}/{name}.svg", picture),
+]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from sfumato.audit.levels import breach as attackers
-from sfumato.audit.levels.breach import Attack, log_odds
+from sfumato.audit import attackers
+from sfumato.audit.attackers import Attack, log_odds
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.estimated import BREACH_ATTACKERS, BreachBound, attackers_in
 from sfumato.schema import Kind

@@ -12,8 +12,9 @@ from scipy import stats
 
 import sfumato
 from sfumato.audit import audit_release
+from sfumato.audit.attackers import Attack, codes_of_values, numbers_of
 from sfumato.audit.claims import read_claims
-from sfumato.audit.levels.breach import Attack, codes_of_values, lower_end, measure, numbers_of, tells
+from sfumato.audit.levels.breach import lower_end, measure, tells
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import InvalidParameterError, ManifestError, SchemaError

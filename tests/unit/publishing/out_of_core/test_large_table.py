@@ -32,7 +32,7 @@ def small_blocks(n_bytes=40, n_rows=3):
     stack = ExitStack()
     stack.enter_context(patch.object(delimited_blocks, "BLOCK_BYTES", n_bytes))
     stack.enter_context(patch.object(parquet, "BLOCK_ROWS", n_rows))
-    stack.enter_context(patch.object(distinct, "_FEWEST_PENDING_VALUES", 2))
+    stack.enter_context(patch.object(distinct, "_FEWEST_PENDING", 2))
     return stack
 
 
