@@ -20,8 +20,8 @@ _PROGRAM = """
 import contextlib, json, os, resource, sys
 import sfumato.cli.release, sfumato.cli.summary, sfumato.cli.report, sfumato.cli.hierarchy, sfumato.cli.init
 import sfumato.cli.plot, sfumato.cli.audit, sfumato.cli.compare, sfumato.publishing.publish, sfumato.table.roles
-import sfumato.mechanisms.registry, sfumato.report.render, sfumato.counting.engine, sfumato.publishing.out_of_core.release
-import sfumato.cli.out_of_core
+import sfumato.mechanisms.registry, sfumato.report.render, sfumato.counting.engine
+import sfumato.publishing.out_of_core.release, sfumato.cli.out_of_core
 from sfumato.cli.main import main
 
 for name in sfumato.mechanisms.registry.registered_mechanisms():
