@@ -58,6 +58,7 @@ def test_cells_are_the_distinct_rows(make, drawn):
     assert [values.to_pylist() for values in cells.values] == [in_order(drawn.column(name)) for name in drawn.columns]
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows(), k=st.integers(1, 4))
 def test_class_sizes_and_their_measures_agree_with_the_definitions(make, drawn, k):
@@ -74,6 +75,7 @@ def test_class_sizes_and_their_measures_agree_with_the_definitions(make, drawn, 
     assert average_class_size(sizes, k) == pytest.approx(float(oracles.average_class_size(drawn.rows, k)))
 
 
+@pytest.mark.slow
 @on_every_source
 @given(
     drawn=categorical_rows(min_columns=2, max_values=5),
@@ -116,6 +118,7 @@ def test_information_agrees_with_the_definitions(make, drawn):
     assert mutual_information_bits(counted.T) == pytest.approx(mutual, abs=1e-12)
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows(), data=st.data())
 def test_row_order_does_not_matter(make, drawn, data):
@@ -126,6 +129,7 @@ def test_row_order_does_not_matter(make, drawn, data):
     assert one.counts.tolist() == other.counts.tolist()
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows(max_columns=4), data=st.data())
 def test_roll_up_equals_counting_the_fewer_columns(make, drawn, data):

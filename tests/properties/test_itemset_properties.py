@@ -214,6 +214,7 @@ def test_rows_with_the_same_code_are_told_apart(monkeypatch):
     assert inverse.tolist() == [0, 1, 0, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("way_of_dividing")
 @pytest.mark.parametrize("density", [0.2, 0.5, 0.7])
 @pytest.mark.parametrize("k", [2, 5])

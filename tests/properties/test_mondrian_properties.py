@@ -168,6 +168,7 @@ def test_strict_groups_do_not_overlap(rule, table):
         assert of_row[is_inside].tolist() == [group] * len(own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @given(table=tables(), data=st.data())
 def test_row_order_does_not_matter(rule, table, data):

@@ -196,6 +196,7 @@ def test_who_knows_all_rows_but_one_cannot_tell_the_candidates_apart(capfd):
     assert all(files == found[0] for files in found)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(pair=neighbours(), data=st.data())
 def test_one_row_changes_no_feature_of_another_row_whatever_the_format(pair, data):
@@ -252,6 +253,7 @@ def in_frame(rows):
     return described(read_table(frame, options=ReadOptions(mixed_as_text=True)))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(pair=neighbours(), mechanism=st.sampled_from(["laplace-dp", ExponentialReleaser(n_features=2)]))
 def test_a_frame_is_released_without_a_guess(pair, mechanism):

@@ -169,6 +169,7 @@ def test_scaling_keeps_shares_within_one_row_and_gives_the_class_sizes(data, n_f
             assert abs(found.get(key, 0) - n * sizes[c] / sum(mine.values())) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("releaser", [LaplaceReleaser, ExponentialReleaser])
 @given(
     drawn=binary_tables(min_rows=2, max_rows=10, min_columns=1, n_classes=3, both_classes=True),

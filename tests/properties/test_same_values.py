@@ -216,6 +216,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(data=st.data())
 def test_no_mechanism_proposes_what_the_audit_refuses(name, data):

@@ -97,6 +97,7 @@ def test_a_forked_child_does_not_remove_it(parent):
     assert done.stdout.split() == ["True", "False"]
 
 
+@pytest.mark.slow
 def test_counting_leaves_no_folder_for_long_when_it_is_killed(parent):
     environment = os.environ | {"TMPDIR": str(parent)}
     done = subprocess.run([sys.executable, "-c", COUNT], env=environment, check=False)

@@ -44,6 +44,7 @@ def files(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", WAYS)
 def test_all_ways_give_the_same_bytes(mechanism, project, tmp_path, monkeypatch, capsys):
     edit_project(project, ProjectChanges(mechanism=mechanism, parameters=WAYS[mechanism]))
@@ -75,6 +76,7 @@ def test_flags_of_the_command_go_before_the_project(project, tmp_path, capsys):
     assert (mechanism["name"], mechanism["parameters"]["k"]) == ("mondrian", 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", registered_mechanisms())
 def test_parameters_of_the_project_s_mechanism_do_not_break_another_one(chosen, project, capsys):
     """Whatever mechanism the project is about, with all its parameters written down, any other can be chosen."""

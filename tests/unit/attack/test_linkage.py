@@ -207,6 +207,7 @@ def test_unchanged_release_gives_away_exactly_the_unique_rows():
     assert found.summary()["truth"]["n_own_row_among_candidates"] == 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generalization", ["tiered", "uniform"])
 @pytest.mark.parametrize("k", [3, 7])
 def test_release_of_promised_crowds_never_exceeds_one_over_k(generalization, k):

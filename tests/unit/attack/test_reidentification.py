@@ -190,6 +190,7 @@ def test_changed_cells_hide_their_people():
 bits = st.tuples(*[st.integers(0, 1)] * 4)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(bits, bits), min_size=1, max_size=12))
 def test_changed_cells_are_matched_with_the_rows_that_differ_least(pairs):
     columns = [Column(name) for name in "abcd"]

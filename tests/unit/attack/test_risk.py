@@ -81,6 +81,7 @@ def check_plain(found, n_people):
         assert all(entry["expected"] <= n_people * headline["marketer"] + 1e-6 for entry in found["linkage"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_mechanism_leaves_a_risk_that_is_told(tmp_path, flags, name):
     release = sfumato.release(flags, small(name))
@@ -93,6 +94,7 @@ def test_every_mechanism_leaves_a_risk_that_is_told(tmp_path, flags, name):
     assert risk_of(flags, reread, done.release.manifest) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if "-dp" not in name])  # these take rules for each column
 def test_releases_of_ranges_and_labels_are_attacked_by_meaning_and_no_cell_is_told(stays, before, name):
     extra = {"on_infeasible": "skip"} if "on_infeasible" in _parameters(name) else {}

@@ -143,6 +143,7 @@ def test_nothing_to_search():
     assert minimal_uniques(table([("1",) * 4]), []).summary()["n_sets"] == 0
 
 
+@pytest.mark.slow
 def test_adult_agrees_with_a_count(shared_data):
     names = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]
     adult = load_adult(complete=True).keep(names)

@@ -77,6 +77,7 @@ def first_words(n_holders, n_runs):
     return words
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("n_holders", [1, 3])
 def test_a_slot_looks_the_same_however_many_hold_its_value(n_holders):

@@ -131,6 +131,7 @@ def overlap(one, other, slack=1.0):
     return across > slack and min(one.y1, other.y1) - max(one.y0, other.y0) > slack
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(planes(max_sets=60))
 def test_labels_lie_on_no_other_label_and_inside_the_axes(plane):
@@ -157,6 +158,7 @@ def test_the_papers_candidates_are_numbered_by_their_columns():
     assert sorted(texts) == sorted(["8", "7", "6", "2, 5", "3, 4", "1, 2", "3", "6", "4, 5", "7", "chosen:\nplas"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "n_columns", "shown"),
     [

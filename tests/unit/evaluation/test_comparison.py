@@ -405,6 +405,7 @@ def test_measuring_refuses_what_every_point_would_fail_on(wrong):
 GRID = Grid((Point("mondrian", {"k": 3}), Point("mondrian", {"k": 1000}), Point("anatomy", {"l": 2})))
 
 
+@pytest.mark.slow
 def test_a_run_measures_all_points_and_the_next_run_none(table, tmp_path, monkeypatch):
     calls = []
     run = partial(compare, table, GRID, measuring=QUICK, run_folder=tmp_path / "runs", workers=2)
@@ -450,6 +451,7 @@ def sleeps_after_saving(folder, point, result):
     time.sleep(600)  # until it is killed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ["done", "timed out"])
 def test_a_result_that_was_saved_at_the_deadline_is_kept_and_an_earlier_one_is_not(tmp_path, status):
     folder, point = RunFolder(tmp_path, "f", QUICK), Point("mondrian", {"k": 3})
@@ -466,6 +468,7 @@ def test_a_result_that_was_saved_at_the_deadline_is_kept_and_an_earlier_one_is_n
     assert not process.is_alive()
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_costs_its_own_point_only(table, tmp_path, monkeypatch):
     real = processes._started
 

@@ -85,6 +85,7 @@ def test_a_result_without_one_of_its_fields_is_no_result(folder, name):
     assert not folder.is_finished(POINT, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "odd",
     [

@@ -89,6 +89,7 @@ def naive_scores(table, n_folds, seed):
     return found, labels[np.argsort([-(y == label).sum() for label in labels], kind="stable")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", [0, 5])
 def test_without_a_mechanism_it_is_plain_cross_validation(n_classes, seed):
@@ -106,6 +107,7 @@ def test_without_a_mechanism_it_is_plain_cross_validation(n_classes, seed):
     assert (found.roc is None) == (n_classes == 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registered_mechanisms())
 @pytest.mark.parametrize("fitted_on", ["training fold", "all rows"])
 def test_every_mechanism_runs(name, fitted_on):

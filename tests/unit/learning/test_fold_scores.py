@@ -99,6 +99,7 @@ def tables(draw):
     return np.where(is_missing, np.nan, X), target, folds(target, n_folds)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(tables())
 def test_trees_are_those_of_the_classifier_trained_on_each_fold(table):
@@ -131,6 +132,7 @@ def test_pima_is_predicted_as_well_as_by_weka(pima):
     assert abs(np.mean(found) - 0.7383) < standard_error < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy", "auc"])
 def test_the_number_of_workers_makes_no_difference(pima, metric):
     X, target = pima
@@ -145,6 +147,7 @@ def test_the_number_of_workers_makes_no_difference(pima, metric):
     assert len(np.unique(alone)) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_scores_can_be_asked_for_again_after_an_interruption(pima, n_workers):
     X, target = pima
@@ -226,6 +229,7 @@ def running(session):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes where Linux lists them")
 def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path, hears_ctrl_c):
     program = tmp_path / "program.py"

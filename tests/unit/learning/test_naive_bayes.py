@@ -77,6 +77,7 @@ def test_every_set_of_categories_agrees_with_training_scikit_learns(table):
         np.testing.assert_allclose(bayes.scores(chosen), accuracies(expected, target, fold_of_row))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.integers(2, 4))
 def test_every_set_of_numbers_agrees_with_training_scikit_learns(seed, n_classes, n_folds):
     rng = np.random.default_rng(seed)

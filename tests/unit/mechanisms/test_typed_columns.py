@@ -104,6 +104,7 @@ RELEASED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recoder", RECODERS)
 @pytest.mark.parametrize("name", RELEASED)
 def test_columns_that_are_released_published_and_confirmed(name, recoder, tmp_path):

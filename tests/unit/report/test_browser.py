@@ -45,6 +45,7 @@ def pages(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", ["usual", "pictures", "hostile"])
 def test_nothing_sticks_out_and_nothing_is_fetched(browser, pages, name, width):

@@ -77,6 +77,7 @@ def test_very_many_columns_are_counted_and_the_most_telling_ones_named():
     assert said[-1] == "released as they are, under no guarantee: 5 further columns"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", list(registered_mechanisms()))
 def test_command_summary_and_report_say_the_same(mechanism, capsys):
     release, summary = made(mechanism), summary_of(mechanism)

@@ -102,6 +102,7 @@ def page_of(mechanism, *, quick=True, external=False):
     return report_html(for_others(summary) if external else summary, made(mechanism).manifest)
 
 
+@pytest.mark.slow
 def test_structure():
     page = Page(page_of("mondrian", quick=False))
 
@@ -122,6 +123,7 @@ def test_the_structure_for_others_has_no_pictures_of_groups_and_no_checks():
     assert "Recall" not in " ".join(page.words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", list(registered_mechanisms()))
 @pytest.mark.parametrize("external", [False, True], ids=["internal", "external"])
 def test_a_page_stands_alone_and_is_small(mechanism, external):
@@ -162,6 +164,7 @@ def test_pictures_and_tables_can_be_read_without_seeing_them(mechanism):
     assert page.of("html") == [{"lang": "en"}]
 
 
+@pytest.mark.slow
 def test_the_same_release_gives_the_same_page():
     summary = summarize(made("mondrian"), stays(), quick=True)
 
@@ -244,6 +247,7 @@ def test_a_release_plots_what_its_manifest_has_evidence_for():
     assert axes.get_title(loc="left").startswith("Information gain")
 
 
+@pytest.mark.slow
 def test_a_release_writes_its_own_report(tmp_path):
     written = made("mondrian").report(tmp_path / "report.html", original=stays(), quick=True)
 

@@ -67,6 +67,7 @@ def described(path="stays.csv"):
     return apply_roles(read_table(path), {name: stays().schema[name].role for name in NAMES})[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "parameters"),
     [
@@ -105,6 +106,7 @@ def test_awkward_names_survive_the_shell(tmp_path, monkeypatch):
     assert run_in_shell(line, tmp_path) == published.release.manifest.output["sha256"]
 
 
+@pytest.mark.slow
 def test_with_a_project_only_what_differs_from_it_is_given(folder):
     (folder / "sfumato.toml").write_text(PROJECT, encoding="utf-8")
     assert run(["release", "-k", "5"]) == 0

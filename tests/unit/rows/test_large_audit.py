@@ -160,6 +160,7 @@ def with_other_dose(cells):
     return cells.set_column(3, "dose", other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", [PLENTY, LITTLE])
 @pytest.mark.parametrize("change", [swapped, with_other_illness, with_other_town, with_other_dose])
 def test_a_changed_release_is_refused_by_both(files, change, memory):

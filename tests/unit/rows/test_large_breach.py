@@ -117,6 +117,7 @@ def outcome(make, *arguments, **parameters):
         return str(error)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     st.integers(40, 120),
@@ -435,6 +436,7 @@ def changed_manifest(path, change):
     path.write_text(text_of(data), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -136,6 +136,7 @@ def searching(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.integers(8, 80),
@@ -329,6 +330,7 @@ def other_rule(entries):
     recodings[0]["upto"] += 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "entries"),
     [

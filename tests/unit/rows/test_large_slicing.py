@@ -87,6 +87,7 @@ def least_different(rows, over, name):
     return min(map(len, found.values()))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(40, 120), st.integers(0, 2**32), st.sampled_from([0, 3, 64]), st.sampled_from(["csv", "parquet"]))
 def test_the_same_bytes_manifest_and_risk_as_in_memory(n_rows, seed, most_flags, form):

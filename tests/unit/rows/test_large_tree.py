@@ -101,6 +101,7 @@ def trees(draw):
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     st.integers(8, 120),
@@ -163,6 +164,7 @@ def check_promise(source, released, k):
         assert [new[name] for name in ("illness", "ill")] == [old[name] for name in ("illness", "ill")]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(10, 150), st.integers(0, 2**32), trees(), st.integers(1, 160), st.sampled_from([1 << 26, 1]))
 def test_a_tree_of_a_sample_keeps_its_promise_on_all_rows(n_rows, seed, parameters, n_sampled, most_flags):
@@ -192,6 +194,7 @@ def source(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["lowest", "literal"])
 def test_a_sample_of_all_rows_gives_the_tree_of_all_rows(source, tmp_path, rule):
     """Then the sample is the table, and pruning sees what it sees in memory."""

@@ -142,6 +142,7 @@ def check(path: Path, rng: random.Random) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", sorted(seeds()))
 def test_mutated_files(tmp_path: Path, suffix: str) -> None:
     rng = random.Random(zlib.crc32(suffix.encode()))

@@ -52,6 +52,7 @@ def cells_of(counts, released):
     return _of_class(before, after, n_features)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(3, 2), (5, 0), (1, 1), (2, 0, 1, 1), (0, 0, 4, 0)])
 @pytest.mark.parametrize("scale", [0.4, 1.0, 2.0])
 @pytest.mark.parametrize("threshold", [1, 2, 3, 5])

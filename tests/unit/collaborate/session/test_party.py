@@ -96,6 +96,7 @@ def naive_choice(group, thresholds):
     return order[:n_removed], {name: found[:n_removed] for name, found in gains.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plan",
     [Plan(THETA), Plan(THETA, sharing="shares"), Plan(THETA, mode="selection-only", max_rows=90)],

@@ -57,6 +57,7 @@ def releases(stays):
 NAMES = ["flipped", "laplace", "exponential", "paper"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "xlsx"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_release_on_disk_passes_its_audit(tmp_path, stays, releases, name, suffix):

@@ -91,6 +91,7 @@ def test_the_gains_of_the_paper_are_about_sex_and_those_of_its_task_differ(targe
     assert {name: round(gain, 3) for name, gain in found.items()} == gains
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("goal", [{}, {"l": 2}, {"l": 2, "variant": "entropy"}, {"t": 0.6}], ids=str)
 def test_releases_hold_what_they_promise(loss, goal, tmp_path):

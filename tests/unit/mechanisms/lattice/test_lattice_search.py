@@ -332,6 +332,7 @@ TIMED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TIMED)
 def test_time_that_runs_out_at_any_moment_leaves_a_valid_answer(case):
     """The clock jumps after 1, 2, 3, … readings: each a search that stops somewhere else."""
@@ -366,6 +367,7 @@ def test_a_goal_out_of_reach_is_said_however_little_time_there_is(most_nodes):
                 search_lattice(problem, max_seconds=60.0, clock=out_after(n_calls))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_columns", [30, 100, 300])
 def test_the_clock_is_asked_before_every_step_at_any_width(n_columns):
     """Between two readings no more than one node is looked at, and few are considered; after time is up none."""
@@ -411,6 +413,7 @@ def checks_clock(n_checks):
     return patch.object(NodeChecker, "_measure", measure), lambda: float(now[0]), 1000.0 * n_checks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["creditcard", "mach2019"])
 def test_a_looser_limit_gives_no_worse_answer_on_wide_tables(shared_data, name):
     problem, losses = wide_table(shared_data / "arx-wide", name), []

@@ -249,6 +249,7 @@ def made_in_memory(frame, mechanism, output):
     return publish(make_release(table, mechanism), output, original=table)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     st.integers(0, 2**32),

@@ -66,6 +66,7 @@ def make_inputs():
     metadata.write_metadata_file("bomb.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -360,6 +360,7 @@ def bad_files() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(bad_files()))
 @pytest.mark.parametrize("is_described", [False, True])
 def test_no_message_shows_a_cell(tmp_path: Path, name: str, is_described: bool) -> None:

@@ -170,6 +170,7 @@ class TestWhatComesBack:
 
         assert spreadsheet._parsed_apart(pickle.dumps(rows), None) == (ROWS, rows)
 
+    @pytest.mark.slow
     @settings(max_examples=30, deadline=None)
     @given(st.lists(st.lists(ANY_CELL)))
     def test_has_the_same_types(self, unpickling: list[str], rows: list[list[object]]) -> None:

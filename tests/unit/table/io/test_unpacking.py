@@ -58,6 +58,7 @@ def write_gzip(path, member, n_members):
     return path
 
 
+@pytest.mark.slow
 def test_ten_gigabytes_in_ten_megabytes_are_refused_after_two_hundred(tmp_path, member, inflated):
     bomb = write_gzip(tmp_path / "bomb.csv.gz", member, 100)
     assert bomb.stat().st_size < 20 * MB
@@ -155,6 +156,7 @@ def unpacked_of_workbook(monkeypatch):
     return counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stated", "most"), [(100 * 100 * MB, 0), (1000, FREE // 2)], ids=["honest", "lying"])
 def test_a_workbook_of_ten_gigabytes_of_zeros_is_refused(tmp_path, unpacked_of_workbook, stated, most):
     """By what it says of itself, and else by what comes out."""
@@ -226,6 +228,7 @@ DOORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gzip", "workbook", "parquet"])
 @pytest.mark.parametrize("door", DOORS)
 def test_every_command_that_reads_a_table_refuses_it(tmp_path, capsys, monkeypatch, member, door, kind):

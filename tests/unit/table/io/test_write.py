@@ -101,6 +101,7 @@ def text_tables(draw: st.DrawFn) -> Table:
     return plain({name: pa.array(draw(cells), pa.string()) for name in columns})  # type: ignore[misc]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_name", ["csv", "tsv", "csv.gz", "tsv.gz", "parquet", "excel"])
 @given(table=text_tables())
 def test_texts_survive(tmp_path_factory: pytest.TempPathFactory, format_name: str, table: Table) -> None:
