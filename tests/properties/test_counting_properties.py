@@ -47,6 +47,7 @@ def split(drawn):
     return drawn.keep(drawn.columns[:-1]), drawn.columns[-1]
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows())
 def test_cells_are_the_distinct_rows(make, drawn):
@@ -101,6 +102,7 @@ def test_diversity_and_closeness_agree_with_the_definitions(make, drawn, c):
     assert t_closeness(counts, "ordered") == pytest.approx(float(ordered), abs=1e-12)
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows(min_columns=2, max_columns=2))
 def test_information_agrees_with_the_definitions(make, drawn):
@@ -141,6 +143,7 @@ def test_roll_up_equals_counting_the_fewer_columns(make, drawn, data):
     assert rolled.counts.tolist() == direct.counts.tolist()
 
 
+@pytest.mark.slow
 @given(drawn=categorical_rows())
 def test_a_relation_of_the_callers_own_database_is_counted_there(drawn):
     names = [f"column {i}" for i in range(len(drawn.columns))]
@@ -150,6 +153,7 @@ def test_a_relation_of_the_callers_own_database_is_counted_there(drawn):
         assert class_size_counts(relation, names) == class_size_counts(drawn.table(), drawn.columns)
 
 
+@pytest.mark.slow
 @given(drawn=categorical_rows(min_rows=1), data=st.data())
 def test_dropping_columns_never_lowers_the_anonymity_level(drawn, data):
     kept = data.draw(st.lists(st.sampled_from(drawn.columns), unique=True))
@@ -160,6 +164,7 @@ def test_dropping_columns_never_lowers_the_anonymity_level(drawn, data):
     assert fewer >= anonymity_level(equivalence_classes(table, drawn.columns).sizes)
 
 
+@pytest.mark.slow
 @given(drawn=categorical_rows(min_rows=1, min_columns=2, max_values=5))
 def test_diversity_levels_are_ordered(drawn):
     """Entropy diversity never exceeds distinct diversity, which never exceeds the anonymity level."""

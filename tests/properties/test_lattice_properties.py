@@ -304,6 +304,7 @@ def test_a_looser_limit_never_raises_the_loss_however_little_work_is_allowed(
     assert found == sorted(found, reverse=True)
 
 
+@pytest.mark.slow
 @given(table=tables(), models=st.sampled_from(MODELS), data=st.data())
 def test_rolled_up_classes_equal_those_counted_from_the_rows(table, models, data):
     problem = table.problem(models=models)
@@ -335,6 +336,7 @@ def pairs(nodes):
     return [(x, y) for x in nodes for y in nodes if all(a <= b for a, b in zip(x, y, strict=True))]
 
 
+@pytest.mark.slow
 @given(table=tables(), models=st.sampled_from(MODELS))
 def test_rows_that_miss_a_condition_declared_monotone_never_grow_going_up(table, models):
     found = verdicts(table.problem(models=models))
@@ -346,6 +348,7 @@ def test_rows_that_miss_a_condition_declared_monotone_never_grow_going_up(table,
             assert found[below].n_suppressed == found[below].n_surely_suppressed
 
 
+@pytest.mark.slow
 @given(table=tables(), models=st.sampled_from(MODELS))
 def test_without_suppression_every_condition_that_holds_holds_above(table, models):
     found = verdicts(table.problem(models=models))
@@ -376,6 +379,7 @@ def test_bounds_hold_for_the_node_and_all_above_or_below(loss, table, models):
         assert of_columns(below, verdict[above].n_surely_suppressed) <= low_value + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["loss", "height", "discernibility"])
 @given(table=tables(), models=st.sampled_from([m for m in MODELS if not any(x.depends_on_kept for x in m)]))
 def test_regrouped_classes_satisfy_the_goal_and_nothing_more_can_be_released(loss, table, models):

@@ -112,6 +112,7 @@ def test_rows_that_are_k_anonymous_need_no_flipping(drawn, k):
     assert (flip_to_clusters(matrix, k, np.random.default_rng(0), keep_frequent=True) != matrix).nnz == 0
 
 
+@pytest.mark.slow
 @given(drawn=binary_tables(**shapes), k=st.integers(2, 3))
 def test_every_flipped_release_passes_its_audit(drawn, k):
     if k > len(drawn.rows):

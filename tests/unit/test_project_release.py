@@ -112,6 +112,7 @@ def test_a_parameter_on_the_command_line_must_be_the_mechanism_s(project, tmp_pa
     assert "a parameter of anatomy must be one of l, sensitive, random_state, got 'k'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["1", "1.0"])
 @pytest.mark.parametrize("mechanism", ["gain-recoding", "global-recoding"])
 def test_a_limit_of_all_rows_goes_from_project_and_flag_to_an_audited_release(

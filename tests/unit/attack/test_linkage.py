@@ -153,6 +153,7 @@ def by_double_loop(known, shown):
     return result
 
 
+@pytest.mark.slow
 @given(
     known=st.lists(st.tuples(st.none() | ages, st.none() | jobs), min_size=1, max_size=8),
     shown=st.lists(st.tuples(age_cells(), job_cells(), st.sampled_from(["x", "y", "z"])), min_size=1, max_size=10),

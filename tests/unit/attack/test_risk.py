@@ -139,6 +139,7 @@ def test_rows_drawn_anew_are_nobodys(flags):
 values = st.sampled_from("pqr")
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(values, values, values, values), min_size=1, max_size=15))
 def test_linkage_names_the_worst_columns_of_a_count_over_all_sets(rows):
     people = table(*(Column(name) for name in "abcd"), **{name: [r[i] for r in rows] for i, name in enumerate("abcd")})
@@ -208,6 +209,7 @@ def test_a_release_without_quasi_identifiers_names_nobody_in_particular():
     assert found["inference"][0]["with_release"] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers_and_progress_is_told(flags):
     told = []
 

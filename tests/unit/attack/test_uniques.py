@@ -64,6 +64,7 @@ def test_sets_and_scores_are_those_of_a_count_over_all_subsets(rows, largest):
     assert found.scores.tolist() == scores
 
 
+@pytest.mark.slow
 @given(tables)
 def test_blame_is_the_share_of_minimal_uniques_with_the_column(rows):
     _, minimal = naive(rows, 3)

@@ -84,6 +84,7 @@ def test_parties_agree_on_a_schema_and_then_on_features(nursery, tmp_path):
         assert "all 2 others together can work out your counts" in text
 
 
+@pytest.mark.slow
 def test_columns_outside_the_schema_are_released_only_if_so_said(nursery, tmp_path):
     group = Group(tmp_path)
     for name in NAMES:
@@ -598,6 +599,7 @@ def test_a_missing_extra_is_named_with_the_way_to_install_it(folder, capsys, mon
     assert run(["collaborate", "simulate", "--help"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [(), ("keys",), ("schema",), ("party",), ("simulate",)])
 def test_help_has_examples(capsys, name):
     assert run(["collaborate", *name, "--help"]) == 0

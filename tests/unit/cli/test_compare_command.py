@@ -202,6 +202,7 @@ def test_an_interrupt_says_that_points_are_kept(folder, monkeypatch, capsys):
     assert "nothing was left behind" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

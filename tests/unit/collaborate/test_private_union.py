@@ -29,6 +29,7 @@ def together(parties, meeting=None, **options):
     return (meeting or Meeting(len(parties))).run([program(held) for held in parties])
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(SETS, st.sampled_from([1, 4, 100]))
 def test_everybody_gets_the_union_of_the_sets(sets, expected):

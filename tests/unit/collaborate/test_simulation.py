@@ -309,6 +309,7 @@ class TestStart:
         (folder / "some.key").write_text("secret")
         return folder
 
+    @pytest.mark.slow
     def test_nothing_is_imported_for_a_simulation_that_has_gone(self, folder):
         reading, writing = os.pipe()
         os.close(writing)
@@ -322,6 +323,7 @@ class TestStart:
         assert "simulate.parties" not in ended.stderr
         assert not folder.exists()
 
+    @pytest.mark.slow
     def test_a_sign_does_not_end_it_and_the_end_of_the_simulation_does(self, folder):
         program = """
 import select, signal, sys
@@ -350,6 +352,7 @@ with start._leaving_when_alone(Path(sys.argv[1])):
         process.stdout.close()
         assert not folder.exists()
 
+    @pytest.mark.slow
     def test_a_folder_of_somebody_else_is_not_removed(self, tmp_path):
         leave = "import pathlib, sys; from sfumato.collaborate.simulate.start import leave_nothing as leave"
         command = [sys.executable, "-c", f"{leave}; leave(pathlib.Path(sys.argv[1]), ())", str(tmp_path)]

@@ -30,6 +30,7 @@ def questions(draw):
     return {name: draw(numbers) for name in names}, modulus
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(questions(), st.sampled_from(MODES), st.integers(1, 3))
 def test_every_party_gets_the_plain_sum(question, mode, n_sums):

@@ -114,6 +114,7 @@ def check_lines_stand_where_they_belong_and_one_out_of_view_says_so(plane, ax):
             assert ("out of view" in drawn[0].get_label()) == (not bottom <= height <= top)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(planes())
 def test_what_is_drawn_is_what_the_plane_holds(plane):

@@ -39,6 +39,7 @@ def test_a_curve_counts_the_people_in_classes_that_are_small_enough(counts, one_
     assert max(at_least, default=0.0) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(sizes, st.none() | sizes, st.none() | st.integers(2, 200))
 def test_steps_of_a_risk_curve_are_its_numbers(after, before, k):

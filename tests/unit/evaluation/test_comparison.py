@@ -333,6 +333,7 @@ def test_partial_promises_are_marked():
     assert short_guarantees([entry]) == ["k-anonymity k=5 (some columns only)"]
 
 
+@pytest.mark.slow
 def test_a_point_is_released_audited_attacked_and_cross_validated(table):
     found = measure_point(table, Point("mondrian", {"k": 4}), QUICK)
 
@@ -347,6 +348,7 @@ def test_a_point_is_released_audited_attacked_and_cross_validated(table):
     assert not [value for value in ("female", "private", "public") if value in text]
 
 
+@pytest.mark.slow
 def test_columns_kept_are_columns_of_the_original(table):
     found = measure_point(table, Point("greedy-containment", {"k": 3, "on_infeasible": "skip"}), QUICK)
 

@@ -64,6 +64,7 @@ def evidence_of_rows(draw):
     return target, np.arange(n_rows) % n_folds, weights / weights.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @given(evidence_of_rows())
 def test_measures_are_scikit_learns(drawn):
     target, fold_of_row, shares = drawn
@@ -122,6 +123,7 @@ def pima(shared_data):
     return rows[:, :-1], rows[:, -1].astype(np.intp)
 
 
+@pytest.mark.slow
 def test_pima_is_predicted_as_well_as_by_weka(pima):
     """73.83 % in the data's README and the paper, within one standard error over the folds; the mean of five seeds."""
     X, target = pima
@@ -260,6 +262,7 @@ def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path, hears_ctrl_c):
     assert list(shared.rglob("*")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("classifier", "metric", "scoring"),
     [
@@ -296,6 +299,7 @@ def test_workers_train_classifiers_alike_and_every_training_is_reported(pima):
     assert len(seen) == 9
 
 
+@pytest.mark.slow
 def test_a_class_that_training_lacks_is_never_predicted_and_one_class_needs_no_training():
     target, fold_of_row = np.array([0, 0, 1, 1, 0, 2]), np.array([0, 0, 0, 1, 1, 1])
     X = np.array([[0.0], [0.1], [1.0], [1.1], [0.2], [2.0]])

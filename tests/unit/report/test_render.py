@@ -114,6 +114,7 @@ def test_structure():
     ]
 
 
+@pytest.mark.slow
 def test_the_structure_for_others_has_no_pictures_of_groups_and_no_checks():
     page = Page(page_of("mondrian", quick=False, external=True))
 
@@ -140,6 +141,7 @@ def test_a_page_stands_alone_and_is_small(mechanism, external):
     assert all(place.startswith("#") for place in re.findall(r"url\(([^)]*)\)", text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["mondrian", "gain-recoding", "greedy-containment"])
 def test_ids_are_unique_and_everything_referred_to_is_there(mechanism):
     text = page_of(mechanism)
@@ -153,6 +155,7 @@ def test_ids_are_unique_and_everything_referred_to_is_there(mechanism):
     assert len(referred) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["mondrian", "gain-recoding"])
 def test_pictures_and_tables_can_be_read_without_seeing_them(mechanism):
     page = Page(page_of(mechanism, quick=mechanism != "mondrian"))
@@ -171,6 +174,7 @@ def test_the_same_release_gives_the_same_page():
     assert report_html(summary, made("mondrian").manifest) == page_of("mondrian")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("external", [False, True], ids=["internal", "external"])
 def test_hostile_names_stay_text(external):
     table = hostile_table()
@@ -203,6 +207,7 @@ def test_a_name_without_end_is_cut():
     assert "y" * 200 not in text
 
 
+@pytest.mark.slow
 def test_pictures_beyond_the_limit_are_left_out_and_said_to_be(monkeypatch):
     monkeypatch.setattr("sfumato.report.pictures.MOST_BYTES", 30_000)
 

@@ -90,6 +90,7 @@ def test_the_line_makes_the_same_file(folder, mechanism, parameters):
     assert run_in_shell(line, folder) == first == manifest.output["sha256"]
 
 
+@pytest.mark.slow
 def test_awkward_names_survive_the_shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = Path("stays.csv")
@@ -125,6 +126,7 @@ def test_with_a_project_only_what_differs_from_it_is_given(folder):
     assert "not the one" in changed[1][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", list(registered_mechanisms()))
 def test_every_mechanism_is_built_again_from_its_manifest(mechanism):
     again = mechanism_of(made(mechanism).manifest, PARAMETERS.get(mechanism, {}))

@@ -17,6 +17,7 @@ from unit.report.releases import made, stays, summary_of
 EVERY = list(registered_mechanisms())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", EVERY)
 def test_every_mechanism_has_a_summary_that_json_holds(mechanism):
     found = summary_of(mechanism)

@@ -161,6 +161,7 @@ def test_mutated_files(tmp_path: Path, suffix: str) -> None:
     assert n_tables < N_MUTANTS
 
 
+@pytest.mark.slow
 def test_seeds_are_tables(tmp_path: Path) -> None:
     for suffix, data in seeds().items():
         if data:

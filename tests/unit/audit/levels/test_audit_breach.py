@@ -364,6 +364,7 @@ def with_ages(kind):
     return table_of(columns, ROLES, {"age": kind})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numeric", [("age",), ()])
 def test_the_level_does_not_depend_on_declared_kinds(numeric):
     """An original may be audited without its description, and then has guessed kinds."""

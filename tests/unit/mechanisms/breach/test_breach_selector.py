@@ -109,6 +109,7 @@ def test_every_kind_of_learner_finds_what_is_useful_and_what_tells(kind, metric)
 SEVERAL = ["naive-bayes", "c45", "logistic-regression"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [SEVERAL, "+".join(SEVERAL)])
 def test_of_several_attackers_the_strongest_counts_and_all_are_named(given):
     release = sfumato.release(table(people(120)), BreachAwareSelector(attacker=given, n_folds=3))

@@ -274,6 +274,7 @@ def test_seeds_change_folds_and_not_the_promise(small_data):
         assert selector.containment_level_ >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", BOTH)
 def test_works_in_a_pipeline(small_data, selector):
     pipeline = make_pipeline(selector(k=4), LogisticRegression())
@@ -350,6 +351,7 @@ def test_progress_is_reported(sparse_data):
     assert told[-1][0] == told[-1][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "n_features", "n_maximal"), [(5, 16, 248), (8, 15, 243), (11, 15, 220)])
 def test_adult_has_a_proven_optimum_and_few_maximal_sets(shared_data, k, n_features, n_maximal):
     table = binarize(load_adult(), BinarizePlan.from_dict({"recipe": "adult-19"}))

@@ -29,6 +29,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract_holds_on_binary_data(estimator, check, monkeypatch):
     """Its data cut at zero first: real values are refused by all selectors alike, which is tested with the greedy."""
@@ -257,6 +258,7 @@ def test_chess_best_is_not_among_the_largest(shared_data):
     assert best.search_["bound"] == pytest.approx(9.5225, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "size"), [(5, 694), (8, 617), (11, 577)])
 def test_largest_itemset_of_the_email_corpus(shared_data, k, size):
     """Where no complete miner comes to an end."""
@@ -284,6 +286,7 @@ def test_sizes_on_adult_are_those_of_a_complete_listing(shared_data):
     assert largest_itemsets(table.matrix, ones, 5, 20).worths == [8] * 5 + [7] * 15
 
 
+@pytest.mark.slow
 def test_sizes_on_retail_are_those_of_a_complete_listing(shared_data):
     """Wide and sparse: divided by the rarest item."""
     with gzip.open(shared_data / "sparse" / "retail.dat.gz", "rt") as lines:

@@ -65,6 +65,7 @@ def two_columns(cells, counts, **goal):
     return LatticeProblem(np.array(cells, dtype=np.int32), np.array(counts), maps, shares, **goal)
 
 
+@pytest.mark.slow
 def test_eight_columns_of_adult_give_arx_optimum(shared_data):
     problem = adult(shared_data, EIGHT, k=5, max_suppressed_fraction=0.015)
     result = search_lattice(problem)
@@ -79,6 +80,7 @@ def test_eight_columns_of_adult_give_arx_optimum(shared_data):
     assert sizes[sizes > 0].min() >= 5
 
 
+@pytest.mark.slow
 def test_nine_columns_of_adult_give_arx_optimum(shared_data):
     result = search_lattice(adult(shared_data, (*EIGHT, "salary-class"), k=5, max_suppressed_fraction=0.015))
 
@@ -87,6 +89,7 @@ def test_nine_columns_of_adult_give_arx_optimum(shared_data):
     assert result.proven
 
 
+@pytest.mark.slow
 def test_distinct_diversity_of_occupation_gives_arx_optimum(shared_data):
     goal = {"k": 5, "max_suppressed_fraction": 0.015, "models": (DiverseClasses(3),)}
     result = search_lattice(adult(shared_data, EIGHT[:-1], sensitive=("occupation",), **goal))
@@ -95,6 +98,7 @@ def test_distinct_diversity_of_occupation_gives_arx_optimum(shared_data):
     assert result.proven
 
 
+@pytest.mark.slow
 def test_regrouping_releases_most_of_what_adult_loses(shared_data):
     problem = adult(shared_data, EIGHT, k=5, max_suppressed_fraction=0.015)
     result = regroup(problem, search_lattice(problem))
@@ -166,6 +170,7 @@ def test_a_search_out_of_time_gives_a_bound_below_the_optimum(shared_data):
     assert result.n_checked < 100
 
 
+@pytest.mark.slow
 def test_a_search_of_a_large_lattice_keeps_its_bound_below_the_optimum(shared_data):
     problem = adult(shared_data, EIGHT[:-1], k=5, max_suppressed_fraction=0.015)
     exact = search_lattice(problem)

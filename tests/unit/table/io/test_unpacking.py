@@ -69,6 +69,7 @@ def test_ten_gigabytes_in_ten_megabytes_are_refused_after_two_hundred(tmp_path, 
     assert inflated[0] <= FREE // 2 + 2 * MB
 
 
+@pytest.mark.slow
 def test_in_blocks_what_unpacks_to_hundreds_of_times_its_size_is_refused(tmp_path, member, inflated):
     """There memory is no limit: the ratio is, beyond what fits comfortably."""
     bomb = write_gzip(tmp_path / "bomb.csv.gz", member, 10)
@@ -80,6 +81,7 @@ def test_in_blocks_what_unpacks_to_hundreds_of_times_its_size_is_refused(tmp_pat
     assert inflated[0] <= most + 2 * MB
 
 
+@pytest.mark.slow
 def test_what_fits_comfortably_is_read_whatever_its_ratio(tmp_path, member):
     """A constant table of a million rows shrinks a thousandfold."""
     path = write_gzip(tmp_path / "constant.csv.gz", gzip.compress(ROWS[: 8 * MB], 9), 1)
@@ -195,6 +197,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_parquet_file_that_claims_billions_of_rows_is_refused(tmp_path, no_rows_are_read, way):
     folder = tmp_path / "bomb.parquet"
