@@ -7,7 +7,7 @@ that are *consistent* with a reference row - every released cell may stand for i
   is not in the release, or one of the two tables is wrong about it;
 - ICR :math:`= \log_2` of the number of candidates, Definition 2 of [ERP19]_;
 - BIG :math:`= -\sum_j \log_2 P_j` over the background columns, Definition 1, where :math:`P_j` is the share of the
-  column's domain that a candidate's cell stands for (see :func:`sfumato.attack.linkage.background_column`). A record
+  column's domain that a candidate's cell stands for (see :func:`background_column`). A record
   has the least one among its candidates;
 - TIDI = BIG + ICR, Definition 3: the bits that it takes to disclose the person. Small values are risky.
 
@@ -611,7 +611,7 @@ def sweep(
     k: int | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
-    """Summaries of :func:`sfumato.attack.linkage.link` for many sets of the background columns.
+    """Summaries of :func:`link` for many sets of the background columns.
 
     First all sets of up to ``up_to`` columns, the smallest first. Then the best one of the largest of these (most
     re-identified, then most expected right, then first) grows to all columns, each time by the column that makes it

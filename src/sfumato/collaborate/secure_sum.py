@@ -161,7 +161,7 @@ class SecureSum:
     Any N - 2 parties that pool what they saw learn only the sum of the other two. N - 1 learn the last one's numbers
     by subtraction. A party may put in numbers that are not true; that is not noticed. But it chooses them before it
     sees anything of this sum: what is published was committed to before
-    (:mod:`sfumato.collaborate.secure_sum`), so that nobody who comes last chooses the total.
+    (:func:`committed_broadcast`), so that nobody who comes last chooses the total.
 
     Parameters
     ----------

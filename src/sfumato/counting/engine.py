@@ -237,7 +237,7 @@ class Engine:
         Parameters
         ----------
         source : Countable
-            A coded table gives its codes; a file is read as :func:`sfumato.counting.engine.open_file` says.
+            A coded table gives its codes; a file is read as :func:`open_file` says.
         columns : sequence of str or None
             Only these columns; ``None`` gives all.
 

@@ -346,7 +346,7 @@ def evaluate(
     Notes
     -----
     The result is the same for the same arguments, except of mechanisms whose noise takes no seed. Of a column without
-    order the 64 most frequent values are learned from (:mod:`sfumato.evaluation.scores`).
+    order the 64 most frequent values are learned from.
 
     Intervals are those of Nadeau and Bengio's corrected resampled t-test over the folds.
 

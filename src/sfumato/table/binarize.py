@@ -59,7 +59,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         },
     },
 }
-"""Plans as :meth:`sfumato.table.binarize.BinarizePlan.from_dict` reads them."""
+"""Plans as :meth:`BinarizePlan.from_dict` reads them."""
 
 
 # Short cut points near the quantiles of a column.

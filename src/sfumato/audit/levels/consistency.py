@@ -16,7 +16,7 @@ A table without rows has level 0, which keeps no promise.
 Notes
 -----
 Equal originals are counted as one, and so are equal released rows. Both are divided into blocks outside of which no
-pair is consistent, see :mod:`sfumato.audit.levels.consistency`. For each column and original value the released
+pair is consistent. For each column and original value the released
 classes of a block that contain it are a row of bits; the rows of an original's values are joined by "and", some
 originals at a time. With a perfect matching in hand, a pair lies in some perfect matching when both ends are in one
 strongly connected component of the graph with an edge to each consistent released row and one back for each matched

@@ -315,7 +315,7 @@ def evaluate(recoding: ClaimedRecoding, values: pa.Array, *, clamp: bool = False
     """0 or 1 for each distinct value of the original column; ``None`` when the rule cannot be evaluated on them.
 
     A missing value is 1 for ``missing`` and 0 for every other rule. ``one-of`` compares meanings (see
-    :mod:`sfumato.audit.reading.values`), ``interval`` numbers with ``above < value <= upto``; a side that is not given
+    the top of this module), ``interval`` numbers with ``above < value <= upto``; a side that is not given
     is open. With ``clamp`` what is no number is in no interval, as under differential privacy.
     """
     is_missing = np.asarray(values.is_null().to_numpy(zero_copy_only=False))

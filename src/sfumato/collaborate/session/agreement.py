@@ -134,7 +134,7 @@ class AgreementRule:
         Scores of privacy from the totals, which do not depend on who holds which rows, or the mean of the parties' own
         (Equation 6).
     epsilon : float or None
-        Noise on the counts, see :mod:`sfumato.collaborate.session.agreement`; only with pooled scores, since averaged
+        Noise on the counts, see :func:`add_own_noise`; only with pooled scores, since averaged
         ones would tell without noise what the counts hide.
     """
 

@@ -224,7 +224,7 @@ class Session:
     Notes
     -----
     A party that falls silent makes others late in turn. So whoever misses a message first tells the others, then
-    listens for a moment and concludes what went wrong first (:func:`sfumato.collaborate.session.session.judged`). An
+    listens for a moment and concludes what went wrong first (:func:`judged`). An
     accusation is only as good as its author, whom the message names, whoever passed it on.
     """
 

@@ -351,7 +351,7 @@ def flip_to_clusters(
 
     A bit on which the members of a cluster disagree takes the value of one member, drawn anew for every bit: 1 with
     the probability that a member has it. For the clusters see
-    :func:`sfumato.mechanisms.baselines.flipping.k_member_clusters`.
+    :func:`k_member_clusters`.
     """
     of_row = k_member_clusters(matrix, k, rng, keep_frequent=keep_frequent, progress=progress)
     n_rows = matrix.shape[0]

@@ -433,7 +433,7 @@ class LaplaceReleaser(NoisyCountsReleaser):
     Noise comes from OpenDP (extra ``[dp]``), whose secure generator takes no seed: two runs differ, and the manifest's
     seed is null. Running again and choosing the nicer result spends ε again.
 
-    The 2^N · classes cells are not listed; see :func:`sfumato.mechanisms.baselines.noisy_counts.noisy_cells`.
+    The 2^N · classes cells are not listed; see :func:`noisy_cells`.
 
     **Deviations.** The noise is on whole numbers instead of real ones that are rounded. The paper's noise on the scores
     covers one changed score, while one row changes all of them, and its noise on the counts covers an added row, while

@@ -2,7 +2,7 @@ r"""What a global recoding loses, and how little the nodes above a node can lose
 
 Lower is better. Losses of columns add up what each column loses: without suppressed rows they follow from the columns'
 own value counts and never fall from a node to one above it, and suppressing rows only adds to them, so their value
-without suppression bounds all nodes above. Losses of classes (:mod:`sfumato.mechanisms.lattice.losses`) can fall
+without suppression bounds all nodes above. Losses of classes can fall
 from a node to one above it that suppresses less, but each has a part that cannot, which is their bound.
 
 ========================= ============================================================== ========= ====================

@@ -370,7 +370,7 @@ def mondrian_partition(
         Of the target, for ``split="gain"``; statistics alone are summed up in the tree.
     is_allowed, sensitive : Constraint and ndarray of int32
         What the counts of sensitive values in a group must satisfy, and the value of each row as a code from 0; see
-        :mod:`sfumato.mechanisms.mondrian.division`.
+        :class:`Constraint`.
     within : ndarray of int32 or None
         Part that each row is in to begin with, numbered from 0 without gaps, each of at least k rows or left as it is.
         The tree is then a forest: node i is the root of part i.

@@ -217,7 +217,7 @@ def prune_by_error_risk(
     r"""Prune a tree until every leaf that has rows has at least k.
 
     Error-risk pruning (ERP), Figure 2 of [ERP19]_: of the branches with an undersized leaf, prune the one with the
-    largest error-risk ratio :math:`\omega_t` (see :func:`sfumato.mechanisms.tree.error_risk.error_risk`), and so on.
+    largest error-risk ratio :math:`\omega_t` (see :func:`error_risk`), and so on.
 
     Parameters
     ----------
