@@ -1,4 +1,5 @@
 # make demo: install and see it work.   make test: everything that must hold.   make bench: timings against peers.
+# make quick: lint, types, and the unit tests and properties that start no process and take no second each.
 # make goldens: every mechanism's releases and the public names, compared with what is frozen in tests/golden.
 # make soak: ten minutes of kills, full disks, broken files, faulty parties and many clients, and long tests in full size.
 PYTHON ?= python3
@@ -9,12 +10,15 @@ COMMA  := ,
 EXTRAS := dev$(if $(JAVA),$(COMMA)spark)
 DEV    := $(VENV)/.installed-dev$(if $(JAVA),-spark)
 
-.PHONY: demo test lint types tests goldens bench soak clean
+.PHONY: demo test quick lint types tests goldens bench soak clean
 
 demo: $(VENV)/.installed
 	$(BIN)/sfumato demo
 
 test: lint types tests
+
+quick: lint types
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/unit tests/properties
 
 lint: $(DEV)
 	$(BIN)/ruff check .

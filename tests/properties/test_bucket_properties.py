@@ -88,6 +88,7 @@ def test_groups_of_anatomy_have_at_least_l_rows_and_no_value_twice(drawn, seed):
     assert groups.min() == 0
 
 
+@pytest.mark.slow
 @given(eligible_tables())
 def test_anatomy_keeps_its_promise_and_all_values(drawn):
     release = Anatomy(l=drawn.l).release(drawn.table)
@@ -105,6 +106,7 @@ def test_anatomy_keeps_its_promise_and_all_values(drawn):
     assert cells_of(quasi, ("group",)) == cells_of(release.table, ("group",))
 
 
+@pytest.mark.slow
 @given(eligible_tables(), st.data())
 def test_slicing_keeps_its_promises_and_all_values(drawn, data):
     table = drawn.table
@@ -125,6 +127,7 @@ def test_slicing_keeps_its_promises_and_all_values(drawn, data):
     assert all(check.passed for check in checks)
 
 
+@pytest.mark.slow
 @given(eligible_tables(), st.integers(2, 4))
 def test_a_promise_in_every_bucket_holds_over_all_matching_ones(drawn, k):
     """Our condition is enough for l-diverse slicing to the letter of the paper."""
@@ -134,6 +137,7 @@ def test_a_promise_in_every_bucket_holds_over_all_matching_ones(drawn, k):
     assert sliced_diversity_level(drawn.table, buckets, slicer.slices_, "s") >= drawn.l - 1e-9
 
 
+@pytest.mark.slow
 @given(eligible_tables(n_quasi=2), st.data())
 def test_the_level_over_matching_buckets_is_the_definition(drawn, data):
     """For any buckets and slices, ours or not."""

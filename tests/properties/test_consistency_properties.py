@@ -114,6 +114,7 @@ def check_against_definitions(kinds, rows, texts, meanings):
     return found
 
 
+@pytest.mark.slow
 @given(releases())
 def test_levels_of_a_release_that_stands_for_its_original(release):
     found = check_against_definitions(*release)
@@ -122,11 +123,13 @@ def test_levels_of_a_release_that_stands_for_its_original(release):
     assert found.anonymity_level <= found.level_global <= found.level_1k
 
 
+@pytest.mark.slow
 @given(releases(is_true=False))
 def test_levels_of_a_release_that_may_be_false(release):
     check_against_definitions(*release)
 
 
+@pytest.mark.slow
 @given(release=releases())
 def test_levels_do_not_depend_on_the_sizes_of_the_pieces(release):
     with pytest.MonkeyPatch.context() as patch:
@@ -138,6 +141,7 @@ def test_levels_do_not_depend_on_the_sizes_of_the_pieces(release):
         check_against_definitions(*release)
 
 
+@pytest.mark.slow
 @given(releases(), st.randoms(use_true_random=False))
 def test_levels_do_not_depend_on_the_order_of_the_released_rows(release, random):
     kinds, rows, texts, _ = release

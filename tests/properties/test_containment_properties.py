@@ -53,6 +53,7 @@ def test_k_anonymity_implies_containment(table, k):
     assert containment_level(as_matrix(rows)) >= k
 
 
+@pytest.mark.slow
 @given(binary_tables(), st.data())
 def test_dropping_columns_never_lowers_the_level(table, data):
     """Lemma 2."""
@@ -74,6 +75,7 @@ def test_frequent_itemsets_are_feasible(table, k):
             assert containment_level(matrix[:, list(features)]) >= k
 
 
+@pytest.mark.slow
 @given(binary_tables(), LEVELS)
 def test_feasible_means_no_itemset_that_is_rare_but_present(table, k):
     """The exact condition: S is feasible for k iff it holds no itemset with support 1 .. k - 1."""
@@ -163,6 +165,7 @@ def test_distinguished_pairs_is_monotone_and_submodular(table, data):
     assert gain_small >= gain_large - 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["hamming_separation", "distinguished_pairs"])
 @pytest.mark.parametrize("on_infeasible", ["stop", "skip"])
 @given(table=LABELLED, k=ASKED)
@@ -177,6 +180,7 @@ def test_greedy_selector_agrees_with_the_naive_greedy(criterion, on_infeasible, 
     assert selector.containment_level_ >= k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["hamming_separation", "distinguished_pairs"])
 @given(table=LABELLED, k=ASKED)
 def test_skipping_gives_a_maximal_set(criterion, table, k):

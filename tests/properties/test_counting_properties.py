@@ -47,6 +47,7 @@ def split(drawn):
     return drawn.keep(drawn.columns[:-1]), drawn.columns[-1]
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows())
 def test_cells_are_the_distinct_rows(make, drawn):
@@ -58,6 +59,7 @@ def test_cells_are_the_distinct_rows(make, drawn):
     assert [values.to_pylist() for values in cells.values] == [in_order(drawn.column(name)) for name in drawn.columns]
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows(), k=st.integers(1, 4))
 def test_class_sizes_and_their_measures_agree_with_the_definitions(make, drawn, k):
@@ -74,6 +76,7 @@ def test_class_sizes_and_their_measures_agree_with_the_definitions(make, drawn, 
     assert average_class_size(sizes, k) == pytest.approx(float(oracles.average_class_size(drawn.rows, k)))
 
 
+@pytest.mark.slow
 @on_every_source
 @given(
     drawn=categorical_rows(min_columns=2, max_values=5),
@@ -99,6 +102,7 @@ def test_diversity_and_closeness_agree_with_the_definitions(make, drawn, c):
     assert t_closeness(counts, "ordered") == pytest.approx(float(ordered), abs=1e-12)
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows(min_columns=2, max_columns=2))
 def test_information_agrees_with_the_definitions(make, drawn):
@@ -116,6 +120,7 @@ def test_information_agrees_with_the_definitions(make, drawn):
     assert mutual_information_bits(counted.T) == pytest.approx(mutual, abs=1e-12)
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows(), data=st.data())
 def test_row_order_does_not_matter(make, drawn, data):
@@ -126,6 +131,7 @@ def test_row_order_does_not_matter(make, drawn, data):
     assert one.counts.tolist() == other.counts.tolist()
 
 
+@pytest.mark.slow
 @on_every_source
 @given(drawn=categorical_rows(max_columns=4), data=st.data())
 def test_roll_up_equals_counting_the_fewer_columns(make, drawn, data):
@@ -137,6 +143,7 @@ def test_roll_up_equals_counting_the_fewer_columns(make, drawn, data):
     assert rolled.counts.tolist() == direct.counts.tolist()
 
 
+@pytest.mark.slow
 @given(drawn=categorical_rows())
 def test_a_relation_of_the_callers_own_database_is_counted_there(drawn):
     names = [f"column {i}" for i in range(len(drawn.columns))]
@@ -146,6 +153,7 @@ def test_a_relation_of_the_callers_own_database_is_counted_there(drawn):
         assert class_size_counts(relation, names) == class_size_counts(drawn.table(), drawn.columns)
 
 
+@pytest.mark.slow
 @given(drawn=categorical_rows(min_rows=1), data=st.data())
 def test_dropping_columns_never_lowers_the_anonymity_level(drawn, data):
     kept = data.draw(st.lists(st.sampled_from(drawn.columns), unique=True))
@@ -156,6 +164,7 @@ def test_dropping_columns_never_lowers_the_anonymity_level(drawn, data):
     assert fewer >= anonymity_level(equivalence_classes(table, drawn.columns).sizes)
 
 
+@pytest.mark.slow
 @given(drawn=categorical_rows(min_rows=1, min_columns=2, max_values=5))
 def test_diversity_levels_are_ordered(drawn):
     """Entropy diversity never exceeds distinct diversity, which never exceeds the anonymity level."""

@@ -53,6 +53,7 @@ def heaviest_weight(rows, weights, k):
     return max(sum(int(weights[j]) for j in s) for s in oracles.feasible_sets(rows, k))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lattice_columns", [24, -1], ids=["lattice", "search"])
 @given(table=TABLES, k=LEVELS)
 def test_maximal_feasible_sets_agree_with_the_definition(lattice_columns, table, k):
@@ -64,6 +65,7 @@ def test_maximal_feasible_sets_agree_with_the_definition(lattice_columns, table,
     assert list(found.sets) == sorted(tuple(sorted(s)) for s in expected)
 
 
+@pytest.mark.slow
 @given(weighted_tables())
 def test_the_papers_family_is_contained_in_ours(table):
     """Lemma 3: an itemset with support k is feasible, so each is part of a maximal feasible set."""
@@ -75,6 +77,7 @@ def test_the_papers_family_is_contained_in_ours(table):
             assert any(itemset <= s for s in maximal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lattice_columns", [24, -1], ids=["lattice", "search"])
 @given(table=TABLES, k=LEVELS, limit=st.integers(0, 3))
 def test_a_limit_is_kept_and_told(lattice_columns, table, k, limit):
@@ -88,6 +91,7 @@ def test_a_limit_is_kept_and_told(lattice_columns, table, k, limit):
     assert set(some.sets) <= set(every.sets)
 
 
+@pytest.mark.slow
 @given(weighted_tables(), st.data())
 def test_local_improvement_gives_a_maximal_set_that_weighs_no_less(table, data):
     rows, weights, k = table
@@ -100,6 +104,7 @@ def test_local_improvement_gives_a_maximal_set_that_weighs_no_less(table, data):
     assert frozenset(better) in oracles.maximal_sets(set(map(frozenset, feasible)))
 
 
+@pytest.mark.slow
 @given(weighted_tables())
 def test_no_exchange_is_left_after_local_improvement(table):
     """Neither of one column for a heavier one, nor of two for one that is heavier than both together."""
@@ -124,6 +129,7 @@ def test_a_spent_budget_still_gives_a_feasible_set(table):
     assert oracles.is_feasible(rows, found, k)
 
 
+@pytest.mark.slow
 @given(weighted_tables())
 def test_what_k_rows_share_is_feasible(table):
     rows, weights, k = table
@@ -133,6 +139,7 @@ def test_what_k_rows_share_is_feasible(table):
         assert oracles.is_feasible(rows, reduced.features(columns), k)
 
 
+@pytest.mark.slow
 @given(weighted_tables(), st.data())
 def test_swappable_rows_decide_as_the_definition_does(table, data):
     """Columns join and leave; whether one may join, which ones stand in its way, agrees with brute force."""
@@ -159,6 +166,7 @@ def test_swappable_rows_decide_as_the_definition_does(table, data):
                     assert (a, b) in pairs
 
 
+@pytest.mark.slow
 @given(weighted_tables())
 def test_the_heaviest_set_of_the_lattice_is_the_heaviest_of_all(table):
     rows, weights, k = table
@@ -171,6 +179,7 @@ def test_the_heaviest_set_of_the_lattice_is_the_heaviest_of_all(table):
     assert weights[list(features)].sum() == heaviest_weight(rows, weights, k)
 
 
+@pytest.mark.slow
 @given(weighted_tables(), st.booleans())
 def test_branch_and_bound_finds_and_proves_the_heaviest_set(table, from_greedy):
     rows, weights, k = table
@@ -189,6 +198,7 @@ def test_branch_and_bound_finds_and_proves_the_heaviest_set(table, from_greedy):
     assert found.weight == reduced.weights(weights)[list(found.columns)].sum()
 
 
+@pytest.mark.slow
 @given(weighted_tables())
 def test_branch_and_bound_without_time_gives_a_true_bound(table):
     rows, weights, k = table
@@ -203,6 +213,7 @@ def test_branch_and_bound_without_time_gives_a_true_bound(table):
         assert optimum <= clique_bound(reduced, of_columns, k, budget)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lattice_columns", [24, -1], ids=["lattice", "branching"])
 @given(drawn=LABELLED)
 def test_optimal_selector_has_the_largest_separation_of_all_feasible_sets(lattice_columns, drawn):
@@ -219,6 +230,7 @@ def test_optimal_selector_has_the_largest_separation_of_all_feasible_sets(lattic
     assert selector.search_["bound"] == pytest.approx(float(best))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["hamming_separation", "distinguished_pairs"])
 @given(drawn=LABELLED)
 def test_exact_selector_takes_the_best_maximal_set(criterion, drawn):

@@ -50,6 +50,7 @@ def test_diversity_by_class_is_that_of_dense_counts(counts, c):
     assert found.tolist() == diversity.recursive_diversity(counts, c).tolist()
 
 
+@pytest.mark.slow
 @given(GROUPS)
 def test_entropies_of_groups_are_the_entropy_of_each(counts):
     assert entropies_bits(counts) == pytest.approx([entropy_bits(group) for group in counts], abs=1e-14)

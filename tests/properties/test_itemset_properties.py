@@ -64,6 +64,7 @@ def way_of_dividing(request, monkeypatch):
 
 @pytest.mark.usefixtures("way_of_dividing")
 class TestAgainstAllItemsets:
+    @pytest.mark.slow
     @given(table=TABLES, k=LEVELS, r=st.sampled_from([1, 2, 20]), data=st.data())
     def test_heaviest_itemsets_are_the_best_of_all_maximal_ones(self, table, k, r, data):
         rows, _ = table
@@ -78,6 +79,7 @@ class TestAgainstAllItemsets:
         assert len({frozenset(itemset) for itemset in found.itemsets} & expected) == len(found.itemsets)
         assert found.bound == max(found.worths, default=0)
 
+    @pytest.mark.slow
     @given(table=TABLES, k=LEVELS, r=st.sampled_from([1, 2, 20]), data=st.data())
     def test_largest_itemsets_are_the_largest_and_of_equal_ones_the_heaviest(self, table, k, r, data):
         rows, _ = table
@@ -93,6 +95,7 @@ class TestAgainstAllItemsets:
         assert found.worths == [size for size, _ in keys[:r]]
         assert found.bound == max(found.worths, default=0)
 
+    @pytest.mark.slow
     @given(table=TABLES, k=LEVELS)
     def test_without_time_the_answer_is_maximal_and_the_bound_holds(self, table, k):
         rows, _ = table
@@ -105,6 +108,7 @@ class TestAgainstAllItemsets:
         assert all(frozenset(itemset) in expected for itemset in found.itemsets)
         assert found.bound >= max((weigh(itemset, weights) for itemset in expected), default=0)
 
+    @pytest.mark.slow
     @given(table=LABELLED, k=LEVELS, r=st.sampled_from([1, 3, 20]), order=st.randoms(use_true_random=False))
     def test_order_of_the_rows_does_not_matter(self, table, k, r, order):
         rows, _ = table
@@ -115,6 +119,7 @@ class TestAgainstAllItemsets:
         assert largest_itemsets(as_matrix(shuffled), weights, k, r) == largest_itemsets(as_matrix(rows), weights, k, r)
 
 
+@pytest.mark.slow
 @given(table=LABELLED, k=ASKED)
 def test_best_search_has_the_largest_hamming_separation_of_all_maximal_itemsets(table, k):
     rows, labels = table
@@ -134,6 +139,7 @@ def test_best_search_has_the_largest_hamming_separation_of_all_maximal_itemsets(
     assert selector.search_["gap"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["hamming_separation", "distinguished_pairs"])
 @given(table=LABELLED, k=ASKED)
 def test_top_r_search_compares_the_largest_sets_by_the_criterion(criterion, table, k):
@@ -153,6 +159,7 @@ def test_top_r_search_compares_the_largest_sets_by_the_criterion(criterion, tabl
     assert selector.search_["bound"] == max(map(len, expected), default=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["top-r", "best"])
 @given(table=LABELLED, k=ASKED, budget=st.sampled_from([0, 30]))
 def test_every_selection_keeps_k(search, table, k, budget):
@@ -165,6 +172,7 @@ def test_every_selection_keeps_k(search, table, k, budget):
     assert selector.containment_level_ == containment_level(as_matrix(rows)[:, selector.selected_columns_]) >= k
 
 
+@pytest.mark.slow
 @given(TABLES, LEVELS)
 def test_no_frequent_itemset_is_larger_than_the_size_bound(table, k):
     rows, _ = table
@@ -214,6 +222,7 @@ def test_rows_with_the_same_code_are_told_apart(monkeypatch):
     assert inverse.tolist() == [0, 1, 0, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("way_of_dividing")
 @pytest.mark.parametrize("density", [0.2, 0.5, 0.7])
 @pytest.mark.parametrize("k", [2, 5])

@@ -249,12 +249,14 @@ def assert_same_as_naive(table, loss, models):
     assert as_partition(table, problem, result.classes) == sorted(map(sorted, groups))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @given(table=tables(), models=st.sampled_from(MODELS))
 def test_exact_search_finds_the_best_node_of_all(loss, table, models):
     assert_same_as_naive(table, loss, models)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @given(table=tables(max_rows=10), models=st.sampled_from(MODELS))
 def test_search_of_large_lattices_finds_the_best_node_of_all_when_it_has_time(loss, table, models):
@@ -278,6 +280,7 @@ def losses_at(table, loss, models, fractions, seconds=None):
 FRACTIONS = st.lists(st.sampled_from([0.0, 0.004, 0.015, 0.06, 0.1, 0.2, 0.29, 0.5, 0.77, 0.9999, 1.0]), min_size=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @given(table=tables(), models=st.sampled_from(MODELS), fractions=FRACTIONS)
 def test_a_looser_limit_of_suppressed_rows_never_raises_the_least_loss(loss, table, models, fractions):
@@ -287,6 +290,7 @@ def test_a_looser_limit_of_suppressed_rows_never_raises_the_least_loss(loss, tab
     assert rounded == sorted(rounded, reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few_rows", [0, 32], ids=["ladder", "every number"])
 @pytest.mark.parametrize("loss", LOSSES)
 @given(table=tables(), models=st.sampled_from(MODELS), fractions=FRACTIONS, n_ticks=st.integers(1, 400))
@@ -300,6 +304,7 @@ def test_a_looser_limit_never_raises_the_loss_however_little_work_is_allowed(
     assert found == sorted(found, reverse=True)
 
 
+@pytest.mark.slow
 @given(table=tables(), models=st.sampled_from(MODELS), data=st.data())
 def test_rolled_up_classes_equal_those_counted_from_the_rows(table, models, data):
     problem = table.problem(models=models)
@@ -331,6 +336,7 @@ def pairs(nodes):
     return [(x, y) for x in nodes for y in nodes if all(a <= b for a, b in zip(x, y, strict=True))]
 
 
+@pytest.mark.slow
 @given(table=tables(), models=st.sampled_from(MODELS))
 def test_rows_that_miss_a_condition_declared_monotone_never_grow_going_up(table, models):
     found = verdicts(table.problem(models=models))
@@ -342,6 +348,7 @@ def test_rows_that_miss_a_condition_declared_monotone_never_grow_going_up(table,
             assert found[below].n_suppressed == found[below].n_surely_suppressed
 
 
+@pytest.mark.slow
 @given(table=tables(), models=st.sampled_from(MODELS))
 def test_without_suppression_every_condition_that_holds_holds_above(table, models):
     found = verdicts(table.problem(models=models))
@@ -350,6 +357,7 @@ def test_without_suppression_every_condition_that_holds_holds_above(table, model
         assert found[below].n_suppressed > 0 or found[above].n_suppressed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @given(table=tables(), models=st.sampled_from(MODELS))
 def test_bounds_hold_for_the_node_and_all_above_or_below(loss, table, models):
@@ -371,6 +379,7 @@ def test_bounds_hold_for_the_node_and_all_above_or_below(loss, table, models):
         assert of_columns(below, verdict[above].n_surely_suppressed) <= low_value + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["loss", "height", "discernibility"])
 @given(table=tables(), models=st.sampled_from([m for m in MODELS if not any(x.depends_on_kept for x in m)]))
 def test_regrouped_classes_satisfy_the_goal_and_nothing_more_can_be_released(loss, table, models):

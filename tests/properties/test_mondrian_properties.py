@@ -132,6 +132,7 @@ def members(of_row):
     return [np.flatnonzero(of_row == group).tolist() for group in range(max(of_row) + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["median", "penalty"])
 @given(table=tables())
 def test_strict_groups_are_those_of_a_naive_recursion(rule, table):
@@ -139,6 +140,7 @@ def test_strict_groups_are_those_of_a_naive_recursion(rule, table):
     assert members(table.divide(split=rule).of_row) == naive_groups(table, rule)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("rule", RULES)
 @given(table=tables())
@@ -155,6 +157,7 @@ def test_groups_have_k_rows_and_cannot_be_cut(strict, rule, table):
             assert len(group) < 2 * table.k or len(cells) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @given(table=tables())
 def test_strict_groups_do_not_overlap(rule, table):
@@ -168,6 +171,7 @@ def test_strict_groups_do_not_overlap(rule, table):
         assert of_row[is_inside].tolist() == [group] * len(own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @given(table=tables(), data=st.data())
 def test_row_order_does_not_matter(rule, table, data):
@@ -185,6 +189,7 @@ def released_values(table, rule):
     return [sorted(repr([column[row] for column in table.columns]) for row in group) for group in groups]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @given(table=tables())
 def test_the_tree_leads_every_row_to_its_group(rule, table):
@@ -218,6 +223,7 @@ def turns_to_groups(tree):
     return [turns[leaf] for leaf in np.flatnonzero(tree.attribute == -1).tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", [Entropy(3), Variance()])
 @given(table=tables(max_rows=12))
 def test_gain_takes_the_best_cut_and_else_the_median(criterion, table):
@@ -275,6 +281,7 @@ def evenly_sensitive(table):
     return Rows(columns, [(value + i) % 3 for i in range(3) for value in table.target], table.k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("guarantee", CONSTRAINTS, ids=lambda guarantee: guarantee.variant)
 @given(table=tables(), rule=st.sampled_from(RULES), cells_at_once=st.sampled_from([1, 9, 2**22]))
@@ -314,6 +321,7 @@ def test_levels_of_constraints_are_those_of_the_measures(counts, c):
         assert constraint(of_parts).tolist() == (levels >= 2 - 1e-9).tolist()
 
 
+@pytest.mark.slow
 @given(table=tables())
 def test_widths_that_parts_are_judged_by_are_the_penalties_of_the_release(table):
     """What cuts weigh is what :mod:`sfumato.mechanisms.recoder` charges."""

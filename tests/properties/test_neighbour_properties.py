@@ -109,6 +109,7 @@ def project_of(data, *, mechanism, n_features, missing_rows="keep", rules=RULES)
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace-dp", "exponential-dp"])
 @settings(max_examples=15)
 @given(pair=neighbours(), n_features=st.integers(0, 7), drop=st.booleans(), dry=st.booleans())
@@ -126,6 +127,7 @@ def test_a_project_gives_equal_files_words_and_refusals(mechanism, pair, n_featu
     assert set(found[0][3]) == (set() if dry or found[0][0] else {"out.csv", "out.csv.manifest.json"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace-dp", "exponential-dp"])
 @settings(max_examples=15)
 @given(
@@ -196,6 +198,7 @@ def test_who_knows_all_rows_but_one_cannot_tell_the_candidates_apart(capfd):
     assert all(files == found[0] for files in found)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(pair=neighbours(), data=st.data())
 def test_one_row_changes_no_feature_of_another_row_whatever_the_format(pair, data):
@@ -252,6 +255,7 @@ def in_frame(rows):
     return described(read_table(frame, options=ReadOptions(mixed_as_text=True)))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(pair=neighbours(), mechanism=st.sampled_from(["laplace-dp", ExponentialReleaser(n_features=2)]))
 def test_a_frame_is_released_without_a_guess(pair, mechanism):
@@ -338,6 +342,7 @@ def test_kinds_and_orders_that_were_declared_refuse_no_cell(tmp_path):
     assert code in (0, 8)
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(pair=neighbours())
 def test_the_report_for_others_is_equal_too(pair):

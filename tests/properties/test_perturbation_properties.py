@@ -112,6 +112,7 @@ def test_rows_that_are_k_anonymous_need_no_flipping(drawn, k):
     assert (flip_to_clusters(matrix, k, np.random.default_rng(0), keep_frequent=True) != matrix).nnz == 0
 
 
+@pytest.mark.slow
 @given(drawn=binary_tables(**shapes), k=st.integers(2, 3))
 def test_every_flipped_release_passes_its_audit(drawn, k):
     if k > len(drawn.rows):
@@ -169,6 +170,7 @@ def test_scaling_keeps_shares_within_one_row_and_gives_the_class_sizes(data, n_f
             assert abs(found.get(key, 0) - n * sizes[c] / sum(mine.values())) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("releaser", [LaplaceReleaser, ExponentialReleaser])
 @given(
     drawn=binary_tables(min_rows=2, max_rows=10, min_columns=1, n_classes=3, both_classes=True),

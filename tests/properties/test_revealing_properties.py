@@ -38,6 +38,7 @@ def level_by_definition(rows, reveals, features):
     return min(sum(all(row[f] == value for f, value in items) for row in rows) for items in known)
 
 
+@pytest.mark.slow
 @given(LABELLED, LEVELS, st.data())
 def test_incremental_check_with_any_revealing_values(table, k, data):
     rows, labels = table
@@ -82,6 +83,7 @@ def test_revealing_both_everywhere_is_ordinary_anonymity(table, k):
     assert oracles.anonymity_level([[row[f] for f in chosen] for row in rows]) == selector.containment_level_ >= k
 
 
+@pytest.mark.slow
 @given(LABELLED, st.fractions(0, 1).filter(lambda limit: float(limit) < 1))
 def test_the_bound_on_unique_patterns_holds(table, limit):
     rows, labels = table

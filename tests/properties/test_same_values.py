@@ -63,6 +63,7 @@ def test_mechanisms_and_audit_number_values_alike(texts, kind, domain):
     assert found.spelled.tolist() == spelled_ranks(values, kind, order).tolist()
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.text(max_size=8) | st.from_regex(r"[+-]?[0-9]{0,4}\.?[0-9]{0,4}(e[+-]?[0-9]{1,2})?", fullmatch=True))
 )
@@ -92,6 +93,7 @@ def test_numbers_are_in_the_order_of_their_exact_size(texts):
             assert (a < b) == (oracles.same_value(text) < oracles.same_value(other))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
 @given(text=st.text(max_size=6))
 @example("cafe\u0301")
@@ -162,6 +164,7 @@ def rows_of(table):
     return [(row["age"], row["sex"]) for row in cells], [row["ill"] for row in cells]
 
 
+@pytest.mark.slow
 @given(spelled_tables())
 def test_diversity_counts_values_and_not_spellings(table):
     rows, spelled = rows_of(table)
@@ -181,6 +184,7 @@ def test_diversity_counts_values_and_not_spellings(table):
     assert profile["n_merged_spellings"] == len(set(spelled)) - len(set(values))
 
 
+@pytest.mark.slow
 @given(spelled_tables(AMOUNTS, Kind.NUMERIC))
 def test_closeness_is_the_worse_of_values_and_spellings(table):
     rows, spelled = rows_of(table)
@@ -216,6 +220,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(data=st.data())
 def test_no_mechanism_proposes_what_the_audit_refuses(name, data):

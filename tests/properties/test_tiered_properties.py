@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -180,6 +181,7 @@ def test_every_original_fits_k_released_rows_and_every_released_row_k_originals(
     assert all(sum(column) >= case.k for column in zip(*fits, strict=True))
 
 
+@pytest.mark.slow
 @given(cases())
 def test_every_original_is_matched_with_k_released_rows_in_some_perfect_matching(case: Case):
     fits = _fit_matrix(case)
@@ -192,6 +194,7 @@ def test_every_original_is_matched_with_k_released_rows_in_some_perfect_matching
     assert all(sum(may_be(i, j) for j in range(n)) >= case.k for i in range(n))
 
 
+@pytest.mark.slow
 @given(cases())
 def test_small_subgroups_borrow_the_rows_that_are_missing_to_k_from_the_lowest_tier(case: Case):
     for i, borrowed in enumerate(_borrowed(case)):
@@ -202,6 +205,7 @@ def test_small_subgroups_borrow_the_rows_that_are_missing_to_k_from_the_lowest_t
         assert borrowed <= case.rows_below(tier) & case.rows_below(case.group_of_node[case.leaf_of_row[i]])
 
 
+@pytest.mark.slow
 @given(cases())
 def test_borrowed_rows_are_the_nearest_to_the_centroid(case: Case):
     for i, borrowed in enumerate(_borrowed(case)):
@@ -217,6 +221,7 @@ def test_borrowed_rows_are_the_nearest_to_the_centroid(case: Case):
                 assert case.rows[other] != case.rows[lent] or lent < other
 
 
+@pytest.mark.slow
 @given(cases())
 def test_row_stands_for_its_subgroup_what_this_borrowed_and_the_subgroups_that_borrowed_it(case: Case):
     borrowed = _borrowed(case)
@@ -244,6 +249,7 @@ def test_rows_that_stand_for_the_same_parts_are_one_class_and_every_class_has_ro
     assert set(cover.of_row.tolist()) == set(range(len(classes)))
 
 
+@pytest.mark.slow
 @given(cases())
 def test_tiered_rows_stand_for_no_more_than_uniform_ones(case: Case):
     uniform = uniform_cover(np.array(case.leaf_of_row), np.array(case.group_of_node))

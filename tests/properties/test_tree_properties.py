@@ -219,6 +219,7 @@ def logs(values):
     return [math.log2(v) if v != math.inf else v for v in values]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("criterion", "error"), CRITERIA, ids=["classes", "numbers"])
 @given(drawn=drawn_trees())
 def test_figures_agree_with_the_definitions(criterion, error, drawn):
@@ -238,6 +239,7 @@ def test_figures_agree_with_the_definitions(criterion, error, drawn):
             assert found.ratio[t] == pytest.approx(oracle.turn(t, frozenset())[0], rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("criterion", "error"), CRITERIA, ids=["classes", "numbers"])
 @given(drawn=drawn_trees(), data=st.data())

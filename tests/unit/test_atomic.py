@@ -99,6 +99,7 @@ def test_refusals_of_the_system_become_one_clear_line(tmp_path, monkeypatch, num
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_nothing(tmp_path):
     """A real limit on the file size makes the write fail half-way."""
     code = (

@@ -139,6 +139,7 @@ def test_a_subclass_with_fewer_parameters_is_still_checked():
         Always(k=1).check_parameters("k")
 
 
+@pytest.mark.slow
 def test_building_a_mechanism_imports_no_other_family():
     """Nor does knowing all names import any."""
     code = """

@@ -53,6 +53,7 @@ def holder(parent):
     )
 
 
+@pytest.mark.slow
 def test_a_folder_of_a_killed_process_is_removed_by_the_next(parent):
     with holder(parent) as process:
         left = process.stdout.readline().strip()
@@ -65,6 +66,7 @@ def test_a_folder_of_a_killed_process_is_removed_by_the_next(parent):
     folder.remove()
 
 
+@pytest.mark.slow
 def test_a_folder_in_use_stays(parent):
     with holder(parent) as process:
         used = process.stdout.readline().strip()
@@ -85,6 +87,7 @@ def test_folders_of_other_purposes_and_files_stay(parent):
     assert sorted(os.listdir(parent)) == [f"sfumato-count-{dead}-file", f"sfumato-page-{dead}-abc"]
 
 
+@pytest.mark.slow
 def test_a_forked_child_does_not_remove_it(parent):
     done = subprocess.run(
         [sys.executable, "-c", FORK],
@@ -97,6 +100,7 @@ def test_a_forked_child_does_not_remove_it(parent):
     assert done.stdout.split() == ["True", "False"]
 
 
+@pytest.mark.slow
 def test_counting_leaves_no_folder_for_long_when_it_is_killed(parent):
     environment = os.environ | {"TMPDIR": str(parent)}
     done = subprocess.run([sys.executable, "-c", COUNT], env=environment, check=False)

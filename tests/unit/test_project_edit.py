@@ -188,6 +188,7 @@ def test_a_whole_number_is_not_the_same_as_a_decimal_or_a_truth():
     assert ["k = 5.0 " in texts[0], "k = true " in texts[1]] == [True, True]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_any_columns_and_any_changes(tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()
@@ -327,6 +328,7 @@ def _set_role(path, name):
     edit_project(path, ProjectChanges(roles={name: Role.OTHER}))
 
 
+@pytest.mark.slow
 def test_edits_at_the_same_time_lose_nothing(tmp_path):
     path = tmp_path / "sfumato.toml"
     names = [f"c{number}" for number in range(12)]

@@ -44,6 +44,7 @@ def files(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", WAYS)
 def test_all_ways_give_the_same_bytes(mechanism, project, tmp_path, monkeypatch, capsys):
     edit_project(project, ProjectChanges(mechanism=mechanism, parameters=WAYS[mechanism]))
@@ -75,6 +76,7 @@ def test_flags_of_the_command_go_before_the_project(project, tmp_path, capsys):
     assert (mechanism["name"], mechanism["parameters"]["k"]) == ("mondrian", 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", registered_mechanisms())
 def test_parameters_of_the_project_s_mechanism_do_not_break_another_one(chosen, project, capsys):
     """Whatever mechanism the project is about, with all its parameters written down, any other can be chosen."""
@@ -110,6 +112,7 @@ def test_a_parameter_on_the_command_line_must_be_the_mechanism_s(project, tmp_pa
     assert "a parameter of anatomy must be one of l, sensitive, random_state, got 'k'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["1", "1.0"])
 @pytest.mark.parametrize("mechanism", ["gain-recoding", "global-recoding"])
 def test_a_limit_of_all_rows_goes_from_project_and_flag_to_an_audited_release(

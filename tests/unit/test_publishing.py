@@ -29,6 +29,7 @@ def toy_release():
     return sfumato.release(toy_containment_table(), GreedyContainmentSelector(k=2, on_infeasible="skip"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_a_release_in_every_format_can_be_audited_from_disk(tmp_path, stays, suffix):
     release = sfumato.release(stays, GreedyContainmentSelector(k=3, on_infeasible="skip"))
@@ -51,6 +52,7 @@ def test_a_sparse_release_can_be_written_as_libsvm(tmp_path):
     assert audit_published(done.table_path, done.manifest_path, original=original).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_two_runs_are_byte_identical(tmp_path, stays, suffix):
     contents = []

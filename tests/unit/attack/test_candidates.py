@@ -74,6 +74,7 @@ def generalized_pairs(draw):
     return people, kept, [draw(cells_around(*people[i])) for i in kept]
 
 
+@pytest.mark.slow
 @given(generalized_pairs())
 def test_ranges_and_sets_are_counted_as_a_double_loop_does(drawn):
     people, kept, cells = drawn
@@ -187,6 +188,7 @@ def bucketed(draw):
     return people, sorted(order, key=lambda i: people[i][2])
 
 
+@pytest.mark.slow
 @given(bucketed())
 def test_moved_slices_leave_every_row_of_a_bucket_that_fits(drawn):
     people, order = drawn

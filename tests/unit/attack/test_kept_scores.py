@@ -26,6 +26,7 @@ class Trained:
         self.n += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mondrian", "slicing"])
 def test_an_attack_with_kept_scores_finds_the_same_and_trains_half_as_often(name, monkeypatch):
     table = admissions(n_rows=300).keep(["age", "sex", "diabetes", "insurance", "discharge_diagnosis", "readmitted"])
@@ -43,6 +44,7 @@ def test_an_attack_with_kept_scores_finds_the_same_and_trains_half_as_often(name
     assert 2 * trained.n == n_alone
 
 
+@pytest.mark.slow
 def test_scores_of_another_table_are_not_taken(monkeypatch):
     table, other = (
         admissions(n_rows=n).keep(["age", "sex", "diabetes", "insurance", "discharge_diagnosis", "readmitted"])

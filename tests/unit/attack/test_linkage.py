@@ -153,6 +153,7 @@ def by_double_loop(known, shown):
     return result
 
 
+@pytest.mark.slow
 @given(
     known=st.lists(st.tuples(st.none() | ages, st.none() | jobs), min_size=1, max_size=8),
     shown=st.lists(st.tuples(age_cells(), job_cells(), st.sampled_from(["x", "y", "z"])), min_size=1, max_size=10),
@@ -207,6 +208,7 @@ def test_unchanged_release_gives_away_exactly_the_unique_rows():
     assert found.summary()["truth"]["n_own_row_among_candidates"] == 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generalization", ["tiered", "uniform"])
 @pytest.mark.parametrize("k", [3, 7])
 def test_release_of_promised_crowds_never_exceeds_one_over_k(generalization, k):

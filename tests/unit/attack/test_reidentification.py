@@ -190,6 +190,7 @@ def test_changed_cells_hide_their_people():
 bits = st.tuples(*[st.integers(0, 1)] * 4)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(bits, bits), min_size=1, max_size=12))
 def test_changed_cells_are_matched_with_the_rows_that_differ_least(pairs):
     columns = [Column(name) for name in "abcd"]
@@ -224,6 +225,7 @@ def test_with_too_many_rows_only_those_that_do_not_differ_are_candidates(monkeyp
     assert found["journalist"] == {"highest": 0.5, "mean": pytest.approx((1 / 2 + 0 + 1 / 2 + 1 / 2) / 4)}
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ab")), min_size=1, max_size=20))
 def test_of_an_unchanged_table_all_risks_are_those_of_its_classes(rows):
     columns = [AGE, JOB, Column("ill", Role.SENSITIVE)]

@@ -81,6 +81,7 @@ def check_plain(found, n_people):
         assert all(entry["expected"] <= n_people * headline["marketer"] + 1e-6 for entry in found["linkage"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_mechanism_leaves_a_risk_that_is_told(tmp_path, flags, name):
     release = sfumato.release(flags, small(name))
@@ -93,6 +94,7 @@ def test_every_mechanism_leaves_a_risk_that_is_told(tmp_path, flags, name):
     assert risk_of(flags, reread, done.release.manifest) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if "-dp" not in name])  # these take rules for each column
 def test_releases_of_ranges_and_labels_are_attacked_by_meaning_and_no_cell_is_told(stays, before, name):
     extra = {"on_infeasible": "skip"} if "on_infeasible" in _parameters(name) else {}
@@ -137,6 +139,7 @@ def test_rows_drawn_anew_are_nobodys(flags):
 values = st.sampled_from("pqr")
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(values, values, values, values), min_size=1, max_size=15))
 def test_linkage_names_the_worst_columns_of_a_count_over_all_sets(rows):
     people = table(*(Column(name) for name in "abcd"), **{name: [r[i] for r in rows] for i, name in enumerate("abcd")})
@@ -206,6 +209,7 @@ def test_a_release_without_quasi_identifiers_names_nobody_in_particular():
     assert found["inference"][0]["with_release"] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers_and_progress_is_told(flags):
     told = []
 

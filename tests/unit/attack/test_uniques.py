@@ -64,6 +64,7 @@ def test_sets_and_scores_are_those_of_a_count_over_all_subsets(rows, largest):
     assert found.scores.tolist() == scores
 
 
+@pytest.mark.slow
 @given(tables)
 def test_blame_is_the_share_of_minimal_uniques_with_the_column(rows):
     _, minimal = naive(rows, 3)
@@ -143,6 +144,7 @@ def test_nothing_to_search():
     assert minimal_uniques(table([("1",) * 4]), []).summary()["n_sets"] == 0
 
 
+@pytest.mark.slow
 def test_adult_agrees_with_a_count(shared_data):
     names = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]
     adult = load_adult(complete=True).keep(names)

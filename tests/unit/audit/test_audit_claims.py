@@ -79,6 +79,7 @@ def test_the_manifest_of_a_release_is_read_before_and_after_it_was_written():
     assert read_claims(manifest.to_dict()) == read_claims(again.to_dict())
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(
     st.sampled_from(PATHS),

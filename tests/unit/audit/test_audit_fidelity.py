@@ -237,6 +237,7 @@ def test_suppressed_rows_may_be_left_out_but_not_moved_or_made_up():
     assert failed(audit(made_up, suppressed_rows=1)) == ["row balance", "cells"]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(small_rows(1), st.data())
 def test_any_part_of_a_table_is_faithful_and_any_other_cell_is_not(rows, data):

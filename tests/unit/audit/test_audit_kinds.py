@@ -27,6 +27,7 @@ def test_all_but_differential_privacy_can_be_measured_and_say_their_level_first(
     assert not is_measurable(DifferentialPrivacy)
 
 
+@pytest.mark.slow
 def test_the_account_is_complete_whichever_module_is_loaded_first():
     for module in ("kinds", "manifest_form", "claims"):
         code = f"import sfumato.audit.{module}; from sfumato.audit.kinds import JUDGED; print(len(JUDGED))"

@@ -62,6 +62,7 @@ def test_ordered_distance_of_adult_agrees_with_pycanon(adult):
     assert measured_level(guarantee, adult) == pytest.approx(0.3549818905475821)
 
 
+@pytest.mark.slow
 def test_a_selection_from_24604_sparse_features_is_audited():
     if not EMAIL.exists():
         pytest.skip(f"{EMAIL} is not there")

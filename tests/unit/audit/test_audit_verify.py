@@ -181,6 +181,7 @@ def test_a_kind_without_a_measure_is_refused():
         measured_level(Novel(), TABLE)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(small_rows(1))
 def test_an_honest_manifest_of_any_table_with_rows_passes(rows):

@@ -132,6 +132,7 @@ def test_incomplete_people_can_be_left_out(folder, capsys):
     assert (code, json.loads(out)[-1]["n_records"]) == (0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "expected", "words"),
     [

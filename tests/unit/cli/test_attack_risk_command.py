@@ -39,6 +39,7 @@ def attack(capsys, *arguments):
     return code, shown.out, shown.err
 
 
+@pytest.mark.slow
 def test_the_manifest_beside_the_release_is_found(folder, capsys):
     release("mondrian", "-k", "4")
 
@@ -53,6 +54,7 @@ def test_the_manifest_beside_the_release_is_found(folder, capsys):
     assert json.loads(named[1]) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["mondrian", "global-recoding", "slicing", "greedy-containment"])
 def test_words_put_before_beside_released_and_quote_no_cell(folder, capsys, mechanism):
     release(mechanism, *(["-p", "on_infeasible=skip"] if "containment" in mechanism else []))
@@ -88,6 +90,7 @@ def test_synthetic_releases_say_what_does_not_apply(folder, capsys):
     assert "'ill'" in out
 
 
+@pytest.mark.slow
 def test_a_dropped_sensitive_column_is_named_by_its_role(folder, capsys):
     release("breach-aware")
 
@@ -99,6 +102,7 @@ def test_a_dropped_sensitive_column_is_named_by_its_role(folder, capsys):
     assert "were not released" in entry["trained_on"]
 
 
+@pytest.mark.slow
 def test_tables_without_a_manifest_are_compared_cell_by_cell(folder, capsys):
     lines = (folder / "stays.csv").read_text().splitlines()
     (folder / "some.csv").write_text("\n".join(lines[:101]) + "\n")
@@ -112,6 +116,7 @@ def test_tables_without_a_manifest_are_compared_cell_by_cell(folder, capsys):
     assert found["by_classes"]["journalist"]["highest"] < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "expected", "words"),
     [
@@ -134,6 +139,7 @@ def test_wrong_input_is_one_line_and_a_code(folder, capsys, arguments, expected,
     assert words in err
 
 
+@pytest.mark.slow
 def test_dropped_rows_leave_the_risk_that_the_report_tells(folder, capsys):
     lines = (folder / "stays.csv").read_text().splitlines()
     holes = [line if number % 4 else line.replace(",female,", ",,") for number, line in enumerate(lines)]

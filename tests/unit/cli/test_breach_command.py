@@ -151,6 +151,7 @@ def test_weights_that_do_not_sum_to_one_are_divided_and_the_note_is_shown(folder
     assert choice["weights"] == {"performance": 0.5, "privacy": 0.25, "size": 0.25}
 
 
+@pytest.mark.slow
 def test_a_class_with_fewer_rows_than_folds_is_released(folder, capsys):
     columns = people()
     columns["y"][:3], columns["secret"][:4] = "perhaps", "rare"
@@ -165,6 +166,7 @@ def test_the_target_may_be_sensitive(folder, capsys):
     assert "the target, which is released" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_no_byte(folder):
     common = [*RELEASE, *ROLES, "-p", "attacker=c45", "-p", "n_folds=3", "--force"]
     written = []
@@ -201,6 +203,7 @@ NEEDS_PROC = pytest.mark.skipif(
 COMMAND = [sys.executable, "-c", "from sfumato.cli.main import main; main()"]
 
 
+@pytest.mark.slow
 @NEEDS_PROC
 def test_worker_processes_end_with_the_command(folder):
     """Left to themselves, workers would wait for five minutes, and the command for them."""
@@ -214,6 +217,7 @@ def test_worker_processes_end_with_the_command(folder):
     assert wait_until(lambda: not processes_of(process.pid), 30)
 
 
+@pytest.mark.slow
 @NEEDS_PROC
 def test_ctrl_c_leaves_no_file_and_no_process(tmp_path, hears_ctrl_c):
     """SIGINT goes to the whole group, as a terminal sends it, while worker processes train trees."""

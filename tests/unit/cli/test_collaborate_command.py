@@ -37,6 +37,7 @@ def nursery():
         yield started
 
 
+@pytest.mark.slow
 def test_parties_agree_on_a_schema_and_then_on_features(nursery, tmp_path):
     group = Group(tmp_path)
     group.schema_path.unlink()
@@ -83,6 +84,7 @@ def test_parties_agree_on_a_schema_and_then_on_features(nursery, tmp_path):
         assert "all 2 others together can work out your counts" in text
 
 
+@pytest.mark.slow
 def test_columns_outside_the_schema_are_released_only_if_so_said(nursery, tmp_path):
     group = Group(tmp_path)
     for name in NAMES:
@@ -153,6 +155,7 @@ class TestSchema:
         assert "the numbers of 'dose' count as categories; cut them with --bins" in said
         assert "'flag'" not in said
 
+    @pytest.mark.slow
     def test_roles_given_to_the_schema_need_not_be_given_again(self, nursery, tmp_path):
         group = Group(tmp_path)
         self.outsiders(group, ["name", "note"])
@@ -181,6 +184,7 @@ class TestSchema:
         assert len({(tmp_path / f"{name}.schema.json").read_bytes() for name in NAMES}) == 1
         assert dict(read_shared_schema(tmp_path / "ann.schema.json").roles) == {"name": sfumato.Role.IDENTIFIER}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("option", "parameter"),
         [(["--missing", "c1"], "missing"), (["--target", "coin"], "target"), (["--bins", "dose=1,2"], "cuts")],
@@ -273,6 +277,7 @@ class TestKeys:
 
 
 class TestSimulate:
+    @pytest.mark.slow
     def test_tables_go_to_stderr_and_json_to_stdout(self, folder, capsys):
         assert run(["collaborate", "simulate", "data.csv", "--target", "ill", "--sizes", "40,30,20", "--json"]) == 0
 
@@ -290,6 +295,7 @@ class TestSimulate:
         assert "not protected against: " in err
         assert sorted(os.listdir(folder)) == ["data.csv"]
 
+    @pytest.mark.slow
     def test_releases_are_kept_in_a_folder(self, folder, capsys):
         (folder / "out").mkdir()
 
@@ -338,6 +344,7 @@ class TestSimulate:
         assert run(["collaborate", "simulate", "many.csv", "--target", "ill", "--mode", "selection-only"]) == 2
         assert "max_rows must be at most 100,000 with mode selection-only" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_the_mode_that_opens_the_selection_only_shows_no_scores(self, folder, capsys):
         options = ["--mode", "selection-only", "--seed", "4", "--json"]
 
@@ -350,6 +357,7 @@ class TestSimulate:
         assert "2 parties that pool all they see learn everything" in err
         assert "even after it has seen the others', can change the result unnoticed" in err
 
+    @pytest.mark.slow
     def test_numbers_are_cut_or_count_as_categories(self, folder, capsys):
         lines = (folder / "data.csv").read_text().splitlines()
         more = ["age,ward", *(f"{20 + i},{i % 3}" for i in range(len(lines) - 1))]
@@ -363,6 +371,7 @@ class TestSimulate:
         assert "the numbers of 'ward' count as categories" in err
         assert {score["name"] for score in json.loads(out)["table_1"]} >= {"age", "ward"}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
         [
@@ -398,6 +407,7 @@ class TestSimulate:
 
 
 class TestParty:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("changes", "code", "message"),
         [
@@ -434,6 +444,7 @@ class TestParty:
         assert run(command[:place] + command[place + 2 :]) == 2
         assert "schema must be given" in capsys.readouterr().err
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("option", "path", "what"),
         [
@@ -493,6 +504,7 @@ class TestParty:
         assert run(group.command("ann")) == 3
         assert f"chmod 600 {folder / 'ann.key'}" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_the_partys_file_may_name_schema_and_release(self, nursery, tmp_path):
         group = Group(tmp_path)
         for name in NAMES:
@@ -507,6 +519,7 @@ class TestParty:
         released = {path.name for path in tmp_path.glob("*-release*.csv")}
         assert released == {"ann-release.csv", "bob-release-elsewhere.csv", "cid-release.csv"}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("option", [["--drop-incomplete"], ["--missing", "c1"]])
     def test_parties_that_read_cells_differently_do_not_agree(self, nursery, tmp_path, option):
         group = Group(tmp_path)
@@ -553,6 +566,7 @@ class TestParty:
             assert found[name].code == 6, found
             assert "party 'cid', stage 'selection': stopped because of" in found[name].said.splitlines()[-1]
 
+    @pytest.mark.slow
     def test_one_who_is_interrupted_while_waiting_has_a_transcript(self, tmp_path, hears_ctrl_c):
         group = Group(tmp_path)
         command = [sys.executable, "-c", "from sfumato.cli.main import main; main()", *group.command("ann")]
@@ -585,6 +599,7 @@ def test_a_missing_extra_is_named_with_the_way_to_install_it(folder, capsys, mon
     assert run(["collaborate", "simulate", "--help"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [(), ("keys",), ("schema",), ("party",), ("simulate",)])
 def test_help_has_examples(capsys, name):
     assert run(["collaborate", *name, "--help"]) == 0
@@ -592,6 +607,7 @@ def test_help_has_examples(capsys, name):
     assert "Examples:" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_help_and_the_way_to_an_agreement_import_little():
     heavy = {"sklearn", "matplotlib", "opendp", "mpyc", "rich", "joblib"}
     program = f"""

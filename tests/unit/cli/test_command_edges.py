@@ -145,6 +145,7 @@ def test_demo_spares_files_that_are_not_its_own(folder, capsys):
     assert "is a file, not a folder" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_trouble_with_standard_output_is_not_called_a_bug(folder):
     code = "import sys; from sfumato.cli.main import main; main(sys.argv[1:])"
     with Path("/dev/full").open("wb") as full:

@@ -71,6 +71,7 @@ def test_init_refuses_to_overwrite_without_force(folder, capsys):
     assert run(["init", "admissions.csv", "--force"]) == 0
 
 
+@pytest.mark.slow
 def test_init_handles_25000_columns(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     header = ",".join(f"word{i}" for i in range(25_000)) + ",class\n"
@@ -224,6 +225,7 @@ def test_standard_input_and_a_sparse_file(tmp_path, monkeypatch):
     assert run([*arguments, "--accept", "roles,figures"]) == 0
 
 
+@pytest.mark.slow
 def test_demo_makes_an_audited_release(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 

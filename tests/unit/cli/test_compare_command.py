@@ -66,6 +66,7 @@ def compared(finished, capsys, *arguments):
     return code, shown.out, shown.err
 
 
+@pytest.mark.slow
 def test_the_table_shows_every_point_and_recommends_one(finished, capsys):
     code, out, _ = compared(finished, capsys)
 
@@ -95,6 +96,7 @@ def test_json_holds_everything(finished, capsys):
     assert found["original"]["mechanism"] == "original"
 
 
+@pytest.mark.slow
 def test_files_are_written_and_not_replaced_unasked(finished, folder, capsys):
     assert compared(finished, capsys, "-o", "c.csv", "--plot", "f.svg")[0] == 0
     assert compared(finished, capsys, "-o", "c.json")[0] == 0
@@ -149,6 +151,7 @@ def test_a_dry_run_lists_the_points_and_makes_nothing(folder, capsys):
     assert not (folder / "sfumato-compare").exists()
 
 
+@pytest.mark.slow
 def test_infeasible_and_slow_points_are_marked_rows(folder, capsys):
     grid = PROJECT.replace("k = [3, 6]", "k = [3, 1000]").replace("[compare.grid.anatomy]\nl = 2\n", "")
     (folder / "sfumato.toml").write_text(grid)
@@ -161,6 +164,7 @@ def test_infeasible_and_slow_points_are_marked_rows(folder, capsys):
     assert "timed out: mondrian k=3: took longer than 0.001 seconds" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(folder):
     many = PROJECT.replace("k = [3, 6]", "k = [3, 4, 5, 6, 7, 8]")
     (folder / "sfumato.toml").write_text(many)
@@ -198,6 +202,7 @@ def test_an_interrupt_says_that_points_are_kept(folder, monkeypatch, capsys):
     assert "nothing was left behind" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

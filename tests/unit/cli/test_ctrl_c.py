@@ -105,6 +105,7 @@ def test_every_command_is_interrupted_here():
     assert set(ARGUMENTS) == set(COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "n_imports"), [("plainly", 1), ("natively", 30), ("natively", 80)])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_interruption_while_modules_are_imported_is_one_line(folder, command, way, n_imports):
@@ -120,6 +121,7 @@ def test_an_interruption_while_modules_are_imported_is_one_line(folder, command,
     assert set(os.listdir(folder)) == before
 
 
+@pytest.mark.slow
 def test_an_interruption_that_nobody_could_take_comes_again(folder):
     """As one in a finalizer, of which Python only says that it was ignored."""
     code = (
@@ -180,6 +182,7 @@ sys.meta_path.insert(0, Holding())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="processes are forked and interrupted in groups on Unix only")
 def test_compare_is_interrupted_while_its_processes_start(folder, tmp_path):
     """The keyboard's signal goes to the whole group: to the process that others are forked from as well."""
@@ -212,6 +215,7 @@ socket.create_connection(("127.0.0.1", {port})).recv(1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="processes are interrupted in groups on Unix only")
 def test_a_reproduction_is_interrupted_with_all_its_processes(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as waiting:

@@ -25,6 +25,7 @@ def data(tmp_path, monkeypatch):
             write_table(admissions(n_rows=30), file, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

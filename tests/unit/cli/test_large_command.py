@@ -32,6 +32,7 @@ def name(request, tmp_path, monkeypatch):
     return f"stays.{request.param}"
 
 
+@pytest.mark.slow
 def test_a_release_out_of_core_has_the_bytes_of_one_in_memory(name, capsys):
     """And its audit out of core and in memory confirm it."""
     assert run(["release", name, *RECODING, *ROLES, "-o", "memory.csv"]) == 0
@@ -61,6 +62,7 @@ def test_guessed_roles_are_the_same(name, capsys):
     assert found == expected
 
 
+@pytest.mark.slow
 def test_a_project_is_released_out_of_core(name, capsys):
     """With the same bytes, and audited with the roles that it declares."""
     assert run(["init", name]) == 0
@@ -119,6 +121,7 @@ def test_a_column_with_too_many_values_needs_a_role(name, capsys):
     assert "'patient_id': has too many distinct values" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_audit_fails_when_the_release_was_changed(name, capsys):
     """With the exit code of an audit that does not confirm."""
     assert run(["release", name, *RECODING, *ROLES, *MEMORY, "-o", "large.csv"]) == 0

@@ -25,6 +25,7 @@ def pictures(folder):
     return sorted(name for name in os.listdir(folder) if not name.endswith(".json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plane.svg", "plane.png", "plane.PDF"])
 def test_a_manifest_becomes_a_picture(folder, name, capsys):
     assert run(["plot", "m.json", "-o", name]) == 0

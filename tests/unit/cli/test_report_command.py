@@ -52,6 +52,7 @@ def test_without_the_original_the_report_says_what_is_not_measured(folder, capsy
     assert "without the original" in text
 
 
+@pytest.mark.slow
 def test_the_lines_in_the_report_do_what_they_say(folder, capsys):
     _, text, _ = report(capsys, "--original", "secret folder/stays.csv", *ROLES, "--quick")
     manifest, _ = read_manifest(folder / "release.csv.manifest.json")
@@ -71,6 +72,7 @@ def test_the_lines_in_the_report_do_what_they_say(folder, capsys):
     assert "skipped on request" in text
 
 
+@pytest.mark.slow
 def test_with_a_project_classifiers_are_trained(folder, capsys):
     assert run(["init", "secret folder/stays.csv", "--target", "readmitted", "-o", "sfumato.toml"]) == 0
     assert run(["release", "-m", "mondrian", "-o", "release.csv", "--force"]) == 0
@@ -83,6 +85,7 @@ def test_with_a_project_classifiers_are_trained(folder, capsys):
     assert read_manifest(folder / "release.csv.manifest.json")[0].project_sha256 in text
 
 
+@pytest.mark.slow
 def test_the_version_for_others_names_no_path_and_tells_less(folder, capsys):
     original = ["--original", "secret folder/stays.csv", *ROLES, "--quick"]
     _, internal, _ = report(capsys, *original)
@@ -118,6 +121,7 @@ def test_a_report_that_exists_is_replaced_only_by_force(folder, capsys):
     assert report(capsys, "--force")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -139,6 +143,7 @@ def test_bad_input_is_refused_in_one_line(folder, capsys, arguments, code, words
     assert not Path("report.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["breach-aware", "mondrian"])
 def test_with_some_roles_a_correct_release_is_reported(folder, capsys, mechanism):
     assert run(["release", "secret folder/stays.csv", "-m", mechanism, *ROLES, "-o", "release.csv", "--force"]) == 0

@@ -73,6 +73,7 @@ def cells(table: Table) -> dict[str, list[Any]]:
     return {name: column.values.take(column.codes).to_pylist() for name, column in table.columns.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [as_csv, as_xlsx])
 @pytest.mark.parametrize("name", [*TRICKY, "all"])
 def test_with_and_without_a_project_the_schema_is_the_same(tmp_path: Path, written: Any, name: str) -> None:
@@ -108,6 +109,7 @@ def released(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
     return code, json.loads(out) if out else {}, err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [as_csv, as_xlsx])
 @pytest.mark.parametrize("further", [[], ["--memory", "1GB"]])
 def test_the_command_gives_the_same_release(

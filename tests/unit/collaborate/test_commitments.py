@@ -116,6 +116,7 @@ def test_nor_does_it_choose_an_answer_or_a_union(work, stage, wanted):
     assert_all_blame(outcomes, "c", Attacker.attacked, problem=REASONS["commitment"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["seeds", "shares"])
 @pytest.mark.parametrize("modulus", [2**64, 2**61 - 1])
 def test_nobody_opens_before_all_commitments_are_there(mode, modulus):

@@ -147,6 +147,7 @@ def test_a_file_that_cannot_be_read_is_said_to_be_so(tmp_path):
 NAMES = st.lists(st.from_regex(r"[a-z][a-z0-9._-]{0,8}", fullmatch=True), min_size=3, max_size=5, unique=True)
 
 
+@pytest.mark.slow
 @given(names=NAMES, session=st.text().map("s".__add__), port=st.integers(1, 65000), data=st.data())
 def test_what_was_written_reads_the_same(tmp_path_factory, names, session, port, data):
     folder = tmp_path_factory.mktemp("written")

@@ -86,6 +86,7 @@ def test_later_messages_are_left_in_the_channel():
     assert found["anna"] == (216, [b"from bert", b"from cleo"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize(
     ("change", "problem"),

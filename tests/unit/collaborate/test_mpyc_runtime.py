@@ -40,6 +40,7 @@ def together(computation):
     return list(LocalNetwork(NAMES).run(take_part).values())
 
 
+@pytest.mark.slow
 def test_importing_leaves_the_process_as_it_is():
     """MPyC by itself would print its version and exit, or print a line and configure logging."""
     script = """

@@ -29,6 +29,7 @@ def together(parties, meeting=None, **options):
     return (meeting or Meeting(len(parties))).run([program(held) for held in parties])
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(SETS, st.sampled_from([1, 4, 100]))
 def test_everybody_gets_the_union_of_the_sets(sets, expected):
@@ -77,6 +78,7 @@ def first_words(n_holders, n_runs):
     return words
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("n_holders", [1, 3])
 def test_a_slot_looks_the_same_however_many_hold_its_value(n_holders):

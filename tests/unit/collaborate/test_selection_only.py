@@ -83,6 +83,7 @@ def collaborations(draw):
     return parties, thresholds, weights
 
 
+@pytest.mark.slow
 @given(collaborations())
 @settings(max_examples=15)
 def test_removed_are_the_smallest_tradeoffs_of_the_totals_and_as_few_as_all_parties_allow(collaboration):
@@ -112,6 +113,7 @@ def test_removed_are_the_smallest_tradeoffs_of_the_totals_and_as_few_as_all_part
         assert all(tradeoffs[removed] <= tradeoffs[other] + errors[removed] + errors[other] for other in left)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_parties", [3, 4, 5])
 def test_the_order_is_that_of_the_totals(n_parties):
     rng = np.random.default_rng(n_parties)
@@ -141,6 +143,7 @@ def test_the_largest_threshold_of_any_party_decides():
     assert outcomes([matrices] * 3, [0.2, 0.5, 0.2]) == [(0, 1)] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_removed", "n_features"), [(1, 10), (3, 10), (4, 12), (5, 14)])
 def test_a_gain_that_is_the_threshold_is_enough(n_removed, n_features):
     matrices = [np.array([[2, 0], [0, 2]])] * n_features
@@ -246,6 +249,7 @@ def test_a_party_with_other_weights_is_named_by_all_others():
     assert found["anna"].party == found["cleo"].party == "bert"
 
 
+@pytest.mark.slow
 def test_primary_tumor_loses_what_it_loses_with_totals(shared_data):
     """SYSTEMS.md: bone-marrow, skin, brain, axillar, supraclavicular, pleura; the gains are those of each party."""
     names, parties = _primary_tumor(shared_data / "primary-tumor" / "primary-tumor.arff")
@@ -316,6 +320,7 @@ def test_a_session_goes_on_after_the_selection():
     assert run(_work_in_a_session) == dict.fromkeys("abc", ((0, 1), [3]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "change"), [(0, "garble"), (1, "drop"), (7, "shorten"), (20, "drop")])
 def test_a_fault_in_the_selection_is_told_to_all_parties(number, change):
     """From some message on, c sends nothing, or one message is not what it should be."""

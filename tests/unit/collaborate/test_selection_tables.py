@@ -83,6 +83,7 @@ def test_the_field_has_as_many_roots_of_unity_as_there_are_counts(max_rows):
     assert pow(2, p - 1, p) == 1
 
 
+@pytest.mark.slow
 @given(contingencies(), st.floats(0, 1))
 def test_summands_are_the_tradeoffs_times_the_rows_but_for_a_common_term(matrices, utility):
     question = Question.of(matrices, TradeoffWeights(utility, 1 - utility), 40)
@@ -100,6 +101,7 @@ def test_summands_are_the_tradeoffs_times_the_rows_but_for_a_common_term(matrice
     assert all(abs(s - n_rows * t - common) < 1e-9 for s, t in zip(sums, tradeoffs, strict=True))
 
 
+@pytest.mark.slow
 @given(contingencies(), st.floats(0, 1))
 def test_rounded_tables_miss_the_tradeoffs_by_no_more_than_the_stated_error(matrices, utility):
     question = Question.of(matrices, TradeoffWeights(utility, 1 - utility), 40)

@@ -59,6 +59,7 @@ def temporary(tmp_path, monkeypatch):
     assert os.listdir(folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "seed"), [((110, 135, 94), 0), ((60, 70, 80, 129), 9)])
 def test_primary_tumor_gives_the_papers_table_whatever_the_split(shared_data, temporary, sizes, seed):
     table = sfumato.read_table(shared_data / "primary-tumor" / "primary-tumor.arff")
@@ -81,6 +82,7 @@ def test_primary_tumor_gives_the_papers_table_whatever_the_split(shared_data, te
     assert any(gains[-2] < 0.1 for gains in found.gains.values())
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_tables_and_every_mode_the_same_choice(temporary):
     table = small_table()
 
@@ -94,6 +96,7 @@ def test_the_same_seed_gives_the_same_tables_and_every_mode_the_same_choice(temp
     assert third.scores == ()
 
 
+@pytest.mark.slow
 def test_releases_and_transcripts_of_all_parties_are_kept_on_demand(tmp_path, temporary):
     table, folder = small_table(), tmp_path / "kept"
     folder.mkdir()
@@ -139,6 +142,7 @@ class Listener(SessionWatch):
         self.ends[party] = went_well
 
 
+@pytest.mark.slow
 def test_the_watch_hears_of_the_first_partys_session_and_of_everybodys_end(tmp_path, temporary):
     heard = Listener()
 
@@ -150,6 +154,7 @@ def test_the_watch_hears_of_the_first_partys_session_and_of_everybodys_end(tmp_p
     assert [asdict(entry) for entry in heard.entries] == [json.loads(line) for line in written]
 
 
+@pytest.mark.slow
 def test_the_watch_hears_who_ended_early(temporary):
     heard = Listener()
 
@@ -159,6 +164,7 @@ def test_the_watch_hears_who_ended_early(temporary):
     assert heard.ends == {"party-1": False, "party-2": False, "party-3": False}
 
 
+@pytest.mark.slow
 def test_a_threshold_out_of_reach_is_said_with_what_is_reachable(temporary):
     with pytest.raises(PrivacyNotAchievableError, match=r"all parties reach 0\.[0-9]+") as caught:
         simulate(small_table(), Plan(0.95))
@@ -166,6 +172,7 @@ def test_a_threshold_out_of_reach_is_said_with_what_is_reachable(temporary):
     assert 0 < caught.value.best_level < 0.95
 
 
+@pytest.mark.slow
 def test_a_failure_of_a_party_itself_is_told_in_its_own_words(tmp_path, temporary, monkeypatch):
     orders = simulated_parties.write_orders
 
@@ -183,6 +190,7 @@ def test_a_failure_of_a_party_itself_is_told_in_its_own_words(tmp_path, temporar
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
 
 
+@pytest.mark.slow
 def test_parts_that_cannot_be_kept_are_a_warning_beside_the_releases(tmp_path, temporary):
     def write_meanwhile(done):
         (tmp_path / "party-2.original.parquet").write_text("mine")
@@ -195,6 +203,7 @@ def test_parts_that_cannot_be_kept_are_a_warning_beside_the_releases(tmp_path, t
     assert all((tmp_path / f"party-{i}.csv").exists() for i in (1, 2, 3))
 
 
+@pytest.mark.slow
 def test_a_bug_in_a_party_is_told_without_its_text(temporary, monkeypatch):
     orders = simulated_parties.write_orders
 
@@ -223,6 +232,7 @@ def test_files_that_exist_are_not_replaced_without_force(tmp_path, temporary, na
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [name]
 
 
+@pytest.mark.slow
 def test_a_party_that_is_killed_is_named(temporary, monkeypatch):
     run = PartyProcesses.run
 
@@ -299,6 +309,7 @@ class TestStart:
         (folder / "some.key").write_text("secret")
         return folder
 
+    @pytest.mark.slow
     def test_nothing_is_imported_for_a_simulation_that_has_gone(self, folder):
         reading, writing = os.pipe()
         os.close(writing)
@@ -312,6 +323,7 @@ class TestStart:
         assert "simulate.parties" not in ended.stderr
         assert not folder.exists()
 
+    @pytest.mark.slow
     def test_a_sign_does_not_end_it_and_the_end_of_the_simulation_does(self, folder):
         program = """
 import select, signal, sys
@@ -340,6 +352,7 @@ with start._leaving_when_alone(Path(sys.argv[1])):
         process.stdout.close()
         assert not folder.exists()
 
+    @pytest.mark.slow
     def test_a_folder_of_somebody_else_is_not_removed(self, tmp_path):
         leave = "import pathlib, sys; from sfumato.collaborate.simulate.start import leave_nothing as leave"
         command = [sys.executable, "-c", f"{leave}; leave(pathlib.Path(sys.argv[1]), ())", str(tmp_path)]
@@ -375,6 +388,7 @@ def living(group):
     return [line for line in listed.splitlines() if line.split()[0] == str(group) and "Z" not in line.split()[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda sign: sign.name)
 def test_an_interrupted_simulation_leaves_no_process_and_no_file(temporary, sign, hears_ctrl_c):
     tests = os.fspath(os.path.join(os.path.dirname(__file__), "..", ".."))  # noqa: PTH118, PTH120

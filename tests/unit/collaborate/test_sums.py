@@ -30,6 +30,7 @@ def questions(draw):
     return {name: draw(numbers) for name in names}, modulus
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(questions(), st.sampled_from(MODES), st.integers(1, 3))
 def test_every_party_gets_the_plain_sum(question, mode, n_sums):
@@ -135,6 +136,7 @@ def ring(modulus):
     return "64" if modulus == WHOLE_WORDS else "61"
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @MODULI
 @pytest.mark.parametrize("value", ["zero", "largest"])
@@ -338,6 +340,7 @@ def two_sums(mode, *, n_parties=3):
     return add_up({name: VECTORS[name] for name in NAMES[:n_parties]}, mode=mode, n_sums=2)
 
 
+@pytest.mark.slow
 @MODE_AND_STAGE
 def test_a_party_that_is_missing_from_some_stage_on_is_named(mode, stage):
     silent = threading.Event()

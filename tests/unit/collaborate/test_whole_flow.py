@@ -39,6 +39,7 @@ def flow(mode, rule, threshold):
     return run(work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["seeds", "shares"])
 @pytest.mark.parametrize("rule", [AgreementRule(), AgreementRule(privacy="average")], ids=["pooled", "average"])
 def test_parties_agree_and_publish(tmp_path, mode, rule):

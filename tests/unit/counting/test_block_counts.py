@@ -25,6 +25,7 @@ from sfumato.table.io.read import read_table
 NAMES = ("a", "b", "c")
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(*[st.sampled_from(["x", "y", "z", None])] * 3), min_size=1, max_size=60),
     st.sampled_from([2**62, 12]),

@@ -115,6 +115,7 @@ assert count(default_engine()) == count(own) == 200_000
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("end", ["at once", "as usual"])
 def test_forked_child_counts_with_an_engine_of_its_own_and_ends(end, tmp_path):

@@ -119,6 +119,7 @@ def test_projected_rows_may_stand_for_many(table, k, reveals, random):
     assert groups_of(few, matrix) == groups_of(many, rows)
 
 
+@pytest.mark.slow
 @given(counted_tables(), st.integers(1, 8))
 def test_searches_see_rows_that_stand_for_many(table, k):
     """What is left to decide, the frequent items and the pairs that sets separate are those of the rows written out."""

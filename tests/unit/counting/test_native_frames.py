@@ -59,6 +59,7 @@ def tables(draw):
     return pa.table(columns, names=names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frames", [[name for name in FRAMES if name != "ibis"], ["ibis"]], ids="/".join)
 @given(cells=tables())
 def test_all_counts_are_those_of_the_arrow_table(frames, cells):
@@ -83,6 +84,7 @@ def test_all_counts_are_those_of_the_arrow_table(frames, cells):
         assert cell_table(frame, []).counts.tolist() == [cells.num_rows]
 
 
+@pytest.mark.slow
 def test_a_table_of_a_database_file_is_counted_under_the_limit_of_its_connection(tmp_path):
     """More distinct rows than the memory of the connection holds: DuckDB spills them."""
     with duckdb.connect(tmp_path / "a.duckdb", config={"memory_limit": "48MB", "threads": 1}) as connection:

@@ -168,6 +168,7 @@ def test_file_opened_as_a_frame_has_its_own_names(tmp_path):
         assert engine.collect(engine.frame(path)).to_pylist() == [{"age": "30", "town": "Ulm"}]
 
 
+@pytest.mark.slow
 def test_few_columns_of_a_wide_file_are_scanned_but_not_all(tmp_path):
     path = write(tmp_path, "a.csv", ",".join(f"w{i}" for i in range(3_000)) + "\n" + ",".join(["x"] * 3_000) + "\n")
 

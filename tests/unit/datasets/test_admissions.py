@@ -91,6 +91,7 @@ def test_marital_status_is_missing_now_and_then(table: Table) -> None:
     assert 50 < missing["marital_status"] < 150
 
 
+@pytest.mark.slow
 def test_a_linear_model_predicts_readmission_with_an_auc_of_about_three_quarters(table: Table) -> None:
     binary = binarize(table)
     model = LogisticRegression(C=0.1, max_iter=2000)

@@ -62,6 +62,7 @@ def test_an_unknown_part_is_refused() -> None:
         load_adult("half")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_data")
 @pytest.mark.parametrize(("part", "n_rows", "n_complete"), [("train", 32_561, 30_162), ("all", 48_842, 45_222)])
 def test_adult_has_its_known_numbers_of_rows(part: str, n_rows: int, n_complete: int) -> None:
@@ -120,6 +121,7 @@ def test_ilpd_has_its_known_classes_and_missing_ratios() -> None:
     assert table["age"].cells().to_pylist()[:3] == ["65", "62", "62"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_data")
 def test_diabetes130_is_described() -> None:
     table = load_diabetes130()

@@ -44,6 +44,7 @@ def line_at(ax, label):
 numbers = st.integers(0, 1000).map(lambda number: number / 1000)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(numbers, min_size=1, max_size=12), numbers)
 def test_gains_stand_from_the_largest_down_and_the_line_divides_them(gains, threshold):
@@ -119,6 +120,7 @@ def lattices(draw):
     return LatticeDisplay(names, tuple(levels), tuple(tops), tuple(tuple(sorted(part)) for part in others))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(lattices())
 def test_levels_are_drawn_in_the_order_of_the_columns(display):
@@ -157,6 +159,7 @@ def test_a_huge_number_of_combinations_is_a_power_of_ten():
     assert "of about 1.2 × 10¹⁹ comb" in LatticeDisplay(names, (0,) * 40, (2,) * 40, n_checked=1).note
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.tuples(numbers, numbers, numbers, st.booleans()), min_size=1, max_size=10))
 def test_trade_offs_stand_from_the_smallest_and_removed_ones_are_hatched(rows):

@@ -114,6 +114,7 @@ def check_lines_stand_where_they_belong_and_one_out_of_view_says_so(plane, ax):
             assert ("out of view" in drawn[0].get_label()) == (not bottom <= height <= top)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(planes())
 def test_what_is_drawn_is_what_the_plane_holds(plane):
@@ -131,6 +132,7 @@ def overlap(one, other, slack=1.0):
     return across > slack and min(one.y1, other.y1) - max(one.y0, other.y0) > slack
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(planes(max_sets=60))
 def test_labels_lie_on_no_other_label_and_inside_the_axes(plane):
@@ -157,6 +159,7 @@ def test_the_papers_candidates_are_numbered_by_their_columns():
     assert sorted(texts) == sorted(["8", "7", "6", "2, 5", "3, 4", "1, 2", "3", "6", "4, 5", "7", "chosen:\nplas"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "n_columns", "shown"),
     [

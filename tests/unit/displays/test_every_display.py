@@ -89,6 +89,7 @@ def overlap(one, other, slack=0.5):
     return across > slack and min(one.y1, other.y1) - max(one.y0, other.y0) > slack
 
 
+@pytest.mark.slow
 def test_the_same_numbers_give_the_same_svg_with_a_title(display):
     first = rendered(display, "svg")
 
@@ -99,6 +100,7 @@ def test_the_same_numbers_give_the_same_svg_with_a_title(display):
     assert display._repr_svg_().encode() == first
 
 
+@pytest.mark.slow
 def test_given_axes_are_used_and_remembered(display):
     axes = Figure(figsize=(6, 4)).add_subplot()
 
@@ -115,6 +117,7 @@ def test_a_display_is_hashable_data_and_frozen(display):
         display.title = "other"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [gains, levels, tradeoffs])
 @pytest.mark.parametrize("n_columns", [1, 12, 40, 200])
 @pytest.mark.parametrize("is_given", [True, False])
@@ -134,6 +137,7 @@ def test_names_of_bars_do_not_overlap_however_many_there_are(make, n_columns, is
         assert all(box.x0 >= 0 for box in boxes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_nodes", [1, 5, 20, 60, 61, 400])
 @pytest.mark.parametrize("size", [None, (6, 4), (3, 2)])
 def test_boxes_of_a_tree_do_not_overlap_and_hold_their_text(n_nodes, size):

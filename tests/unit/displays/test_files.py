@@ -16,6 +16,7 @@ from unit.displays.breach_planes import pima_plane, plane_of
 FIRST_BYTES = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("picture_format", FORMATS)
 def test_the_same_numbers_give_the_same_bytes_under_any_settings(picture_format, monkeypatch):
     first = rendered(pima_plane(), picture_format)
@@ -29,6 +30,7 @@ def test_the_same_numbers_give_the_same_bytes_under_any_settings(picture_format,
     assert rendered(pima_plane(chosen=3), picture_format) != first
 
 
+@pytest.mark.slow
 def test_settings_are_as_before(monkeypatch):
     monkeypatch.setitem(mpl.rcParams, "svg.hashsalt", "mine")
     before = dict(mpl.rcParams)
@@ -38,6 +40,7 @@ def test_settings_are_as_before(monkeypatch):
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.slow
 def test_threads_do_not_disturb_one_another():
     with ThreadPoolExecutor(4) as pool:
         drawn = list(pool.map(lambda _: rendered(pima_plane(), "svg"), range(4)))
@@ -104,6 +107,7 @@ def test_a_drawing_that_fails_leaves_nothing_and_resets_the_settings(tmp_path):
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.slow
 def test_pyplot_is_never_loaded(tmp_path):
     code = f"""
 import sys

@@ -46,6 +46,7 @@ def points_of(ax, label):
     return found[0] if found else None
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(frontiers())
 def test_every_release_is_drawn_in_the_colour_of_its_mechanism_and_filled_on_the_front(display):
@@ -63,6 +64,7 @@ def test_every_release_is_drawn_in_the_colour_of_its_mechanism_and_filled_on_the
             assert [to_hex(face) for face in faces] == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(frontiers())
 def test_everything_is_in_view_and_the_front_is_the_best_utility_up_to_a_risk(display):
@@ -80,6 +82,7 @@ def test_everything_is_in_view_and_the_front_is_the_best_utility_up_to_a_risk(di
         assert [height for risk, height in steps if risk <= x][-1] == best
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(frontiers())
 def test_the_choice_is_ringed_and_named_without_hiding_a_point(display):
@@ -102,6 +105,7 @@ def test_the_choice_is_ringed_and_named_without_hiding_a_point(display):
             assert not (box.x0 < x < box.x1 and box.y0 < y < box.y1)
 
 
+@pytest.mark.slow
 def test_points_of_a_comparison():
     points = [
         point(0.8, 0.2, recommended=True, on_front=True, label="mondrian\nk=5"),

@@ -39,6 +39,7 @@ def test_a_curve_counts_the_people_in_classes_that_are_small_enough(counts, one_
     assert max(at_least, default=0.0) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(sizes, st.none() | sizes, st.none() | st.integers(2, 200))
 def test_steps_of_a_risk_curve_are_its_numbers(after, before, k):
@@ -72,6 +73,7 @@ def test_risks_are_named_as_one_in_so_many():
     assert len(huge.get_xticklabels()) <= 10
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(sizes, st.none() | sizes, st.none() | st.integers(1, 200))
 def test_bars_of_class_sizes_are_shares_of_the_rows(after, before, k):
@@ -181,6 +183,7 @@ def curves(draw):
     return {"false_positive": [0.0, *sorted(draw(rates)), 1.0], "true_positive": [0.0, *sorted(draw(rates)), 1.0]}
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(curves(), st.none() | curves(), st.none() | st.just(0.77))
 def test_curves_are_drawn_with_their_area(after, before, measured):

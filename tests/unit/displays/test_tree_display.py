@@ -143,6 +143,7 @@ def test_what_is_in_view_is_the_top_of_the_tree_and_never_too_much(display, most
         assert in_view == set(range(len(parents)))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(trees())
 def test_hidden_nodes_are_counted_where_they_hang(display):

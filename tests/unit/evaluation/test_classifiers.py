@@ -29,6 +29,7 @@ def learnable(n_rows=400, seed=0):
     return np.column_stack([number, share, np.ones(n_rows), np.full(n_rows, np.nan)]), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_each_learns_from_cells_with_holes(name):
     X, y = learnable()
@@ -51,6 +52,7 @@ def test_a_hole_that_training_did_not_have(name):
     assert np.isfinite(found.evidence).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("seed", [0, 3])
 def test_the_same_seed_says_the_same(name, seed):

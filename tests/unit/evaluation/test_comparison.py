@@ -333,6 +333,7 @@ def test_partial_promises_are_marked():
     assert short_guarantees([entry]) == ["k-anonymity k=5 (some columns only)"]
 
 
+@pytest.mark.slow
 def test_a_point_is_released_audited_attacked_and_cross_validated(table):
     found = measure_point(table, Point("mondrian", {"k": 4}), QUICK)
 
@@ -347,6 +348,7 @@ def test_a_point_is_released_audited_attacked_and_cross_validated(table):
     assert not [value for value in ("female", "private", "public") if value in text]
 
 
+@pytest.mark.slow
 def test_columns_kept_are_columns_of_the_original(table):
     found = measure_point(table, Point("greedy-containment", {"k": 3, "on_infeasible": "skip"}), QUICK)
 
@@ -405,6 +407,7 @@ def test_measuring_refuses_what_every_point_would_fail_on(wrong):
 GRID = Grid((Point("mondrian", {"k": 3}), Point("mondrian", {"k": 1000}), Point("anatomy", {"l": 2})))
 
 
+@pytest.mark.slow
 def test_a_run_measures_all_points_and_the_next_run_none(table, tmp_path, monkeypatch):
     calls = []
     run = partial(compare, table, GRID, measuring=QUICK, run_folder=tmp_path / "runs", workers=2)
@@ -450,6 +453,7 @@ def sleeps_after_saving(folder, point, result):
     time.sleep(600)  # until it is killed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ["done", "timed out"])
 def test_a_result_that_was_saved_at_the_deadline_is_kept_and_an_earlier_one_is_not(tmp_path, status):
     folder, point = RunFolder(tmp_path, "f", QUICK), Point("mondrian", {"k": 3})
@@ -466,6 +470,7 @@ def test_a_result_that_was_saved_at_the_deadline_is_kept_and_an_earlier_one_is_n
     assert not process.is_alive()
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_costs_its_own_point_only(table, tmp_path, monkeypatch):
     real = processes._started
 

@@ -77,6 +77,7 @@ def test_a_file_that_is_no_result_of_ours_is_no_result(folder, content):
     assert not folder.is_finished(POINT, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in done() if name not in ("mechanism", "parameters")])
 def test_a_result_without_one_of_its_fields_is_no_result(folder, name):
     folder.save(POINT, {field: value for field, value in done().items() if field != name})
@@ -85,6 +86,7 @@ def test_a_result_without_one_of_its_fields_is_no_result(folder, name):
     assert not folder.is_finished(POINT, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "odd",
     [

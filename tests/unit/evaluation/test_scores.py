@@ -89,6 +89,7 @@ def naive_scores(table, n_folds, seed):
     return found, labels[np.argsort([-(y == label).sum() for label in labels], kind="stable")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", [0, 5])
 def test_without_a_mechanism_it_is_plain_cross_validation(n_classes, seed):
@@ -106,6 +107,7 @@ def test_without_a_mechanism_it_is_plain_cross_validation(n_classes, seed):
     assert (found.roc is None) == (n_classes == 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registered_mechanisms())
 @pytest.mark.parametrize("fitted_on", ["training fold", "all rows"])
 def test_every_mechanism_runs(name, fitted_on):
@@ -126,6 +128,7 @@ def test_every_mechanism_runs(name, fitted_on):
     json.dumps(found, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_a_recoder_that_knows_the_classes_looks_good_only_when_fitted_on_all_rows():
     """Parts that are cut by class tell the class of their own rows, and nothing of others."""
     rng = np.random.default_rng(1)
@@ -161,6 +164,7 @@ def test_a_mechanism_that_writes_the_target_into_a_column_gains_nothing():
     assert as_papers.classifiers[LINEAR].auc.mean == 1.0
 
 
+@pytest.mark.slow
 def test_a_mechanism_that_changes_nothing_changes_no_score():
     """Folds are the same before and after, and so are the numbers."""
 
@@ -177,6 +181,7 @@ def test_a_mechanism_that_changes_nothing_changes_no_score():
     assert all_rows == before | {"fitted_on": "all rows"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted_on", ["training fold", "all rows"])
 def test_the_same_arguments_the_same_result_and_no_label_in_it(fitted_on):
     arguments = {"n_folds": 3, "fitted_on": fitted_on, "seed": 2}
@@ -230,6 +235,7 @@ def test_progress_is_told():
     assert calls == [(0, 4, "naive-bayes"), (1, 4, "c45"), (2, 4, "naive-bayes"), (3, 4, "c45")]
 
 
+@pytest.mark.slow
 def test_classes_that_are_rarer_than_folds():
     cells = {"age": [str(i % 9) for i in range(43)], "y": ["a"] * 22 + ["b"] * 20 + ["c"]}
     table = table_of(cells, y=Column("y", Role.TARGET))
@@ -349,6 +355,7 @@ def held_out_rows(draw, n_classes):
     return HeldOutFold(np.array(target, dtype=np.int32), np.array(predicted, dtype=np.int32), np.array(rows))
 
 
+@pytest.mark.slow
 @given(st.integers(2, 4).flatmap(held_out_rows))
 def test_scores_of_a_fold_by_counting_pairs(fold):
     target, n_classes = fold.target.tolist(), fold.evidence.shape[1]

@@ -73,6 +73,7 @@ def test_every_mechanism_gives_train_and_test_the_same_form(halves, name):
     assert "bucket" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in NAMES if not n.endswith("-dp")])
 def test_training_cells_are_those_of_the_release(halves, name):
     """What is trained on is what would be published, and nothing else."""

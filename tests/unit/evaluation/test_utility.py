@@ -34,6 +34,7 @@ def learnable(n_rows=300, noise=0.0):
     return Table.from_arrow(pa.table(cells), Schema.of(columns))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recoder", [None, ErrorRiskTree(k=5), ErrorRiskTree(k=5, generalization="uniform"), Mondrian(5)]
 )
@@ -52,6 +53,7 @@ def test_nothing_is_learned_from_noise():
     assert 0.35 < found.error < 0.65
 
 
+@pytest.mark.slow
 def test_any_classifier_and_the_same_seed_the_same_result():
     calls = []
     arguments = {"classifier": LogisticRegression(max_iter=2000), "n_folds": 3, "seed": 7}
@@ -119,6 +121,7 @@ def test_columns_that_say_nothing_leave_the_most_frequent_class(recoder):
     assert cross_validated_utility(table, recoder, n_folds=2).error == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recoder", [None, Mondrian(3)])
 @pytest.mark.parametrize("role", [Role.OTHER, Role.QUASI_IDENTIFIER])
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ def evidence_of_rows(draw):
     return target, np.arange(n_rows) % n_folds, weights / weights.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @given(evidence_of_rows())
 def test_measures_are_scikit_learns(drawn):
     target, fold_of_row, shares = drawn
@@ -99,6 +100,7 @@ def tables(draw):
     return np.where(is_missing, np.nan, X), target, folds(target, n_folds)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(tables())
 def test_trees_are_those_of_the_classifier_trained_on_each_fold(table):
@@ -121,6 +123,7 @@ def pima(shared_data):
     return rows[:, :-1], rows[:, -1].astype(np.intp)
 
 
+@pytest.mark.slow
 def test_pima_is_predicted_as_well_as_by_weka(pima):
     """73.83 % in the data's README and the paper, within one standard error over the folds; the mean of five seeds."""
     X, target = pima
@@ -131,6 +134,7 @@ def test_pima_is_predicted_as_well_as_by_weka(pima):
     assert abs(np.mean(found) - 0.7383) < standard_error < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy", "auc"])
 def test_the_number_of_workers_makes_no_difference(pima, metric):
     X, target = pima
@@ -145,6 +149,7 @@ def test_the_number_of_workers_makes_no_difference(pima, metric):
     assert len(np.unique(alone)) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_scores_can_be_asked_for_again_after_an_interruption(pima, n_workers):
     X, target = pima
@@ -226,6 +231,7 @@ def running(session):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes where Linux lists them")
 def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path, hears_ctrl_c):
     program = tmp_path / "program.py"
@@ -256,6 +262,7 @@ def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path, hears_ctrl_c):
     assert list(shared.rglob("*")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("classifier", "metric", "scoring"),
     [
@@ -292,6 +299,7 @@ def test_workers_train_classifiers_alike_and_every_training_is_reported(pima):
     assert len(seen) == 9
 
 
+@pytest.mark.slow
 def test_a_class_that_training_lacks_is_never_predicted_and_one_class_needs_no_training():
     target, fold_of_row = np.array([0, 0, 1, 1, 0, 2]), np.array([0, 0, 0, 1, 1, 1])
     X = np.array([[0.0], [0.1], [1.0], [1.1], [0.2], [2.0]])

@@ -58,6 +58,7 @@ def categorical_tables(draw):
     return X, sizes, target, folds(target, n_folds, draw(st.integers(0, 9)))
 
 
+@pytest.mark.slow
 @given(categorical_tables())
 def test_every_set_of_categories_agrees_with_training_scikit_learns(table):
     X, sizes, target, fold_of_row = table
@@ -77,6 +78,7 @@ def test_every_set_of_categories_agrees_with_training_scikit_learns(table):
         np.testing.assert_allclose(bayes.scores(chosen), accuracies(expected, target, fold_of_row))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.integers(2, 4))
 def test_every_set_of_numbers_agrees_with_training_scikit_learns(seed, n_classes, n_folds):
     rng = np.random.default_rng(seed)
@@ -186,6 +188,7 @@ def coded(cells, n_values):
     return TreeColumn(np.array([-1 if cell is None else cell for cell in cells], dtype=np.int32), n_values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numeric", ["gaussian", "discretized"])
 @given(table=mixed_tables())
 def test_every_set_agrees_with_a_naive_model(table, numeric):
@@ -213,6 +216,7 @@ def test_every_set_agrees_with_a_naive_model(table, numeric):
         np.testing.assert_allclose(bayes.scores(chosen), accuracies(expected, target, fold_of_row))
 
 
+@pytest.mark.slow
 @given(table=mixed_tables(), asked=st.lists(st.sampled_from(all_sets(3)), min_size=1, max_size=6))
 def test_what_was_asked_before_makes_no_difference(table, asked):
     columns, target, fold_of_row = table
@@ -269,6 +273,7 @@ def pima(shared_data):
     return tree_columns(rows[:, :-1], None), rows[:, -1].astype(np.intp), rows[:, 0].astype(np.intp)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numeric", ["gaussian", "discretized"])
 def test_pima_is_predicted_as_well_as_by_weka(pima, numeric):
     """76.30 % in the data's README, within one standard error over the folds; here the mean of ten seeds."""

@@ -33,6 +33,7 @@ def test_the_papers_test_is_the_paired_t_test(folds):
     assert found.difference == pytest.approx(statistics.mean(ours) - statistics.mean(baseline))
 
 
+@pytest.mark.slow
 @given(folds_with_spread(), st.one_of(st.none(), st.floats(0.01, 2)))
 def test_the_corrected_test_is_nadeau_and_bengios_formula(folds, ratio):
     ours, baseline = folds

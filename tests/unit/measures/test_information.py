@@ -137,6 +137,7 @@ def test_mutual_information_agrees_with_scikit_learn():
     assert mutual_information_bits(counts) == pytest.approx(theirs)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=6))
 def test_expected_information_is_the_mean_over_all_ways_to_deal_the_classes(pairs):
     values, classes = zip(*pairs, strict=True)
@@ -171,6 +172,7 @@ def test_expected_information_of_a_value_a_row_is_the_entropy_of_the_class():
     assert expected_information_bits(np.zeros((0, 2))) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "gains"), [("sex", GAINS_FOR_SEX), ("salary-class", GAINS_FOR_SALARY)], ids=["sex", "salary"]
 )

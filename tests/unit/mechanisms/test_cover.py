@@ -76,6 +76,7 @@ def incidence(sets, n_columns):
     return matrix.tocsr()
 
 
+@pytest.mark.slow
 @given(covers())
 def test_a_class_stands_for_the_values_of_all_members_of_its_parts(drawn):
     members, parts, ages, jobs = drawn

@@ -53,6 +53,7 @@ FED_REAL_VALUED_DATA = (
 )
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     ESTIMATORS, expected_failed_checks=lambda _: dict.fromkeys(FED_REAL_VALUED_DATA, NOT_BINARY), xfail_strict=True
 )
@@ -60,6 +61,7 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract_holds_on_binary_data(estimator, check, monkeypatch):
     """The same checks with their data cut at zero first: what is refused above is the data, not the contract."""

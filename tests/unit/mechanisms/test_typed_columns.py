@@ -104,6 +104,7 @@ RELEASED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recoder", RECODERS)
 @pytest.mark.parametrize("name", RELEASED)
 def test_columns_that_are_released_published_and_confirmed(name, recoder, tmp_path):
@@ -116,6 +117,7 @@ def test_columns_that_are_released_published_and_confirmed(name, recoder, tmp_pa
         assert audit_published(done.table_path, done.manifest_path, original=table, check_roles=True).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recoder", RECODERS)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_every_number_lies_in_its_cell_to_the_last_digit(name, recoder):

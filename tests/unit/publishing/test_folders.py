@@ -69,6 +69,7 @@ def system(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stood", [True, False], ids=["over an old one", "where nothing was"])
 def test_an_interruption_at_any_line_leaves_the_old_or_the_new(tmp_path, monkeypatch, stood, system):
     """Never a part of one, and never nothing where something was."""

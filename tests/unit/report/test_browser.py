@@ -45,6 +45,7 @@ def pages(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", ["usual", "pictures", "hostile"])
 def test_nothing_sticks_out_and_nothing_is_fetched(browser, pages, name, width):
@@ -69,6 +70,7 @@ def test_nothing_sticks_out_and_nothing_is_fetched(browser, pages, name, width):
     assert len(picture) > 20_000
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_at_their_own_size(browser, pages):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto((pages / "usual.html").as_uri())
@@ -80,6 +82,7 @@ def test_pictures_are_drawn_at_their_own_size(browser, pages):
     assert all(300 < box["width"] <= 760 and box["height"] > 250 for box in boxes)
 
 
+@pytest.mark.slow
 def test_it_prints_on_a4(browser, pages):
     page = browser.new_page()
     page.goto((pages / "usual.html").as_uri())

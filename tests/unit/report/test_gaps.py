@@ -77,6 +77,7 @@ def test_very_many_columns_are_counted_and_the_most_telling_ones_named():
     assert said[-1] == "released as they are, under no guarantee: 5 further columns"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", list(registered_mechanisms()))
 def test_command_summary_and_report_say_the_same(mechanism, capsys):
     release, summary = made(mechanism), summary_of(mechanism)
@@ -90,6 +91,7 @@ def test_command_summary_and_report_say_the_same(mechanism, capsys):
             assert sentence[1:] in unescape(report_html(found, release.manifest))
 
 
+@pytest.mark.slow
 def test_a_release_of_noise_says_what_is_taken_as_known_and_has_no_column_as_it_is():
     said = summary_of("laplace-dp")["not_promised"]
 

@@ -102,6 +102,7 @@ def page_of(mechanism, *, quick=True, external=False):
     return report_html(for_others(summary) if external else summary, made(mechanism).manifest)
 
 
+@pytest.mark.slow
 def test_structure():
     page = Page(page_of("mondrian", quick=False))
 
@@ -113,6 +114,7 @@ def test_structure():
     ]
 
 
+@pytest.mark.slow
 def test_the_structure_for_others_has_no_pictures_of_groups_and_no_checks():
     page = Page(page_of("mondrian", quick=False, external=True))
 
@@ -122,6 +124,7 @@ def test_the_structure_for_others_has_no_pictures_of_groups_and_no_checks():
     assert "Recall" not in " ".join(page.words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", list(registered_mechanisms()))
 @pytest.mark.parametrize("external", [False, True], ids=["internal", "external"])
 def test_a_page_stands_alone_and_is_small(mechanism, external):
@@ -138,6 +141,7 @@ def test_a_page_stands_alone_and_is_small(mechanism, external):
     assert all(place.startswith("#") for place in re.findall(r"url\(([^)]*)\)", text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["mondrian", "gain-recoding", "greedy-containment"])
 def test_ids_are_unique_and_everything_referred_to_is_there(mechanism):
     text = page_of(mechanism)
@@ -151,6 +155,7 @@ def test_ids_are_unique_and_everything_referred_to_is_there(mechanism):
     assert len(referred) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["mondrian", "gain-recoding"])
 def test_pictures_and_tables_can_be_read_without_seeing_them(mechanism):
     page = Page(page_of(mechanism, quick=mechanism != "mondrian"))
@@ -162,12 +167,14 @@ def test_pictures_and_tables_can_be_read_without_seeing_them(mechanism):
     assert page.of("html") == [{"lang": "en"}]
 
 
+@pytest.mark.slow
 def test_the_same_release_gives_the_same_page():
     summary = summarize(made("mondrian"), stays(), quick=True)
 
     assert report_html(summary, made("mondrian").manifest) == page_of("mondrian")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("external", [False, True], ids=["internal", "external"])
 def test_hostile_names_stay_text(external):
     table = hostile_table()
@@ -200,6 +207,7 @@ def test_a_name_without_end_is_cut():
     assert "y" * 200 not in text
 
 
+@pytest.mark.slow
 def test_pictures_beyond_the_limit_are_left_out_and_said_to_be(monkeypatch):
     monkeypatch.setattr("sfumato.report.pictures.MOST_BYTES", 30_000)
 
@@ -244,6 +252,7 @@ def test_a_release_plots_what_its_manifest_has_evidence_for():
     assert axes.get_title(loc="left").startswith("Information gain")
 
 
+@pytest.mark.slow
 def test_a_release_writes_its_own_report(tmp_path):
     written = made("mondrian").report(tmp_path / "report.html", original=stays(), quick=True)
 

@@ -67,6 +67,7 @@ def described(path="stays.csv"):
     return apply_roles(read_table(path), {name: stays().schema[name].role for name in NAMES})[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "parameters"),
     [
@@ -89,6 +90,7 @@ def test_the_line_makes_the_same_file(folder, mechanism, parameters):
     assert run_in_shell(line, folder) == first == manifest.output["sha256"]
 
 
+@pytest.mark.slow
 def test_awkward_names_survive_the_shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = Path("stays.csv")
@@ -105,6 +107,7 @@ def test_awkward_names_survive_the_shell(tmp_path, monkeypatch):
     assert run_in_shell(line, tmp_path) == published.release.manifest.output["sha256"]
 
 
+@pytest.mark.slow
 def test_with_a_project_only_what_differs_from_it_is_given(folder):
     (folder / "sfumato.toml").write_text(PROJECT, encoding="utf-8")
     assert run(["release", "-k", "5"]) == 0
@@ -123,6 +126,7 @@ def test_with_a_project_only_what_differs_from_it_is_given(folder):
     assert "not the one" in changed[1][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", list(registered_mechanisms()))
 def test_every_mechanism_is_built_again_from_its_manifest(mechanism):
     again = mechanism_of(made(mechanism).manifest, PARAMETERS.get(mechanism, {}))

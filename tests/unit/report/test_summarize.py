@@ -17,6 +17,7 @@ from unit.report.releases import made, stays, summary_of
 EVERY = list(registered_mechanisms())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", EVERY)
 def test_every_mechanism_has_a_summary_that_json_holds(mechanism):
     found = summary_of(mechanism)
@@ -35,6 +36,7 @@ def test_no_cell_of_an_identifier_or_diagnosis_is_in_a_summary(mechanism):
         assert not [value for value in set(cells[name].to_pylist()) if value in text]
 
 
+@pytest.mark.slow
 def test_utility_and_risk_are_those_measured():
     found = summary_of("mondrian", quick=False)
 
@@ -84,6 +86,7 @@ def test_others_are_told_less():
     assert found["risk"]["class_sizes"]
 
 
+@pytest.mark.slow
 def test_others_are_told_nothing_measured_beside_the_original_of_a_noisy_release():
     told = for_others(summary_of("laplace-dp", quick=False))
 
@@ -91,6 +94,7 @@ def test_others_are_told_nothing_measured_beside_the_original_of_a_noisy_release
     assert not any(word in " ".join(told["in_short"]) for word in ("before", "after"))
 
 
+@pytest.mark.slow
 def test_a_mechanism_that_cannot_be_built_again_leaves_utility_open_with_the_reason():
     release = made("greedy-containment")
     parameters = {**release.manifest.mechanism["parameters"], "binarize": "declared; see recodings"}

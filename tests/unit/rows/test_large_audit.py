@@ -123,6 +123,7 @@ def released_cells(output):
     return pyarrow.csv.read_csv(output, convert_options=text, parse_options=pyarrow.csv.ParseOptions(quote_char='"'))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", [PLENTY, LITTLE])
 def test_a_sound_release_is_confirmed_by_the_same_checks(files, memory):
     """Every check of the audit in memory is made, with the same words; what is not is an exception."""
@@ -160,6 +161,7 @@ def with_other_dose(cells):
     return cells.set_column(3, "dose", other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", [PLENTY, LITTLE])
 @pytest.mark.parametrize("change", [swapped, with_other_illness, with_other_town, with_other_dose])
 def test_a_changed_release_is_refused_by_both(files, change, memory):
@@ -174,6 +176,7 @@ def test_a_changed_release_is_refused_by_both(files, change, memory):
     assert {c.name for c in out_of_core.checks if not c.passed} == {c.name for c in in_memory.checks if not c.passed}
 
 
+@pytest.mark.slow
 def test_rows_too_many_or_too_few_are_found(files):
     """The numbers of rows must fit the original's."""
     source, output, manifest_path = files
@@ -185,6 +188,7 @@ def test_rows_too_many_or_too_few_are_found(files):
     assert {c.name for c in out_of_core.checks if not c.passed} == {c.name for c in in_memory.checks if not c.passed}
 
 
+@pytest.mark.slow
 def test_another_file_and_a_changed_manifest_are_found(files):
     """Hashes and digest."""
     source, output, manifest_path = files
@@ -197,6 +201,7 @@ def test_another_file_and_a_changed_manifest_are_found(files):
     assert {c.name for c in out_of_core.checks if not c.passed} == {"manifest digest", "released file"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -217,6 +222,7 @@ def test_what_counts_cannot_show_is_refused(files, changes):
     assert "NOT CHECKED out of core" in report.failures[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -371,6 +377,7 @@ def test_a_number_and_its_text_have_the_same_meaning(text, number):
     assert meaning_numbers(pa.array([text]), kind)[0] == meaning_numbers(pa.array([number]), pa.string())[0]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_swapped_after_it_was_counted_is_refused(files):
     source, output, manifest_path = files
     manifest, entries = read_manifest(manifest_path)
@@ -395,6 +402,7 @@ def test_a_table_without_quasi_identifiers_is_refused_in_words(tmp_path):
         propose(table, GlobalRecoder(k=2), Memory.of("200MB"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [None, with_other_illness, swapped])
 def test_a_recoding_of_a_long_column_is_not_checked_and_not_accused(files, change):
     """Other columns are compared all the same."""

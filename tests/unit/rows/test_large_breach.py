@@ -117,6 +117,7 @@ def outcome(make, *arguments, **parameters):
         return str(error)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     st.integers(40, 120),
@@ -186,6 +187,7 @@ def test_all_rows_of_the_chosen_columns_are_written(published, source):
     )
 
 
+@pytest.mark.slow
 def test_the_manifest_says_on_how_many_rows_it_was_estimated(published, source):
     """And gives what counts of all rows show."""
     manifest = json.loads(published.manifest_path.read_text())
@@ -205,6 +207,7 @@ def _chosen(manifest):
     return manifest["guarantees"][0]["columns"]
 
 
+@pytest.mark.slow
 def test_the_choice_is_that_of_the_sampled_rows_alone(published, source):
     """Estimates are those of a table of these rows in memory."""
     rows = sampled._drawn_rows(N_ROWS, N_SAMPLED)
@@ -235,6 +238,7 @@ def test_of_very_many_columns_fewer_rows_are_drawn():
         assert [size(n) for n in (1, 100, 200, 20_000)] == [200_000, 200_000, 100_000, 1_000]
 
 
+@pytest.mark.slow
 def test_both_audits_confirm_it_and_say_that_they_sampled(published, source):
     """The audit in memory takes the same sample of its own, so that it finds the same level."""
     table, manifest = published.table_path, published.manifest_path
@@ -249,6 +253,7 @@ def test_both_audits_confirm_it_and_say_that_they_sampled(published, source):
     assert any(said in check.message for check in large.checks)
 
 
+@pytest.mark.slow
 def test_what_an_attacker_wants_may_be_the_target(source, tmp_path, sample_of_few):
     """Then it is released, and the bound is about others."""
     published = made_out_of_core(source, tmp_path / "out.csv", sensitive="ill")
@@ -262,6 +267,7 @@ def test_what_an_attacker_wants_may_be_the_target(source, tmp_path, sample_of_fe
     assert report.passed, report.failures
 
 
+@pytest.mark.slow
 def test_without_the_original_it_is_not_checked(published):
     report = audit_large_file(published.table_path, published.manifest_path, MEMORY)
 
@@ -269,6 +275,7 @@ def test_without_the_original_it_is_not_checked(published):
     assert any("breach-bound was not measured" in one.message for one in report.unchecked if one.name == "promises")
 
 
+@pytest.mark.slow
 def test_a_release_made_in_memory_can_be_audited_on_a_sample(source, tmp_path):
     """Its audited level is that of the audit's own sample, so that every audit finds it again."""
     with small_sample():
@@ -288,6 +295,7 @@ def both_audits(published, source):
     return in_memory, audit_large_file(table, manifest, MEMORY, original=opened(source), check_roles=True)
 
 
+@pytest.mark.slow
 def test_a_manifest_cannot_choose_that_its_audited_level_is_not_compared(published, source):
     """By not saying that its estimates rest on a sample."""
 
@@ -378,6 +386,7 @@ def test_a_column_that_gives_it_away_in_the_sample_only_is_not_refused(tmp_path,
         BreachAwareSelector(**QUICK).release(described(read_table(source), roles).take(np.array(sorted(drawn))))
 
 
+@pytest.mark.slow
 def test_long_columns_are_judged_on_all_rows_by_the_audit(tmp_path):
     """Their values are not listed, so only the sample shows anything before; nothing appears."""
     n_rows = 1_200
@@ -401,6 +410,7 @@ def test_long_columns_are_judged_on_all_rows_by_the_audit(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet"]
 
 
+@pytest.mark.slow
 def test_a_long_quasi_identifier_is_offered_by_its_cells(tmp_path):
     """It is judged like another number, and written if it is chosen."""
     numbers = random_cells().column("ill").to_numpy(zero_copy_only=False) + np.arange(N_ROWS) / 5000
@@ -435,6 +445,7 @@ def changed_manifest(path, change):
     path.write_text(text_of(data), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -459,6 +470,7 @@ def test_a_changed_manifest_is_refused(published, source, change, said):
     assert any(said in failure for failure in report.failures), report.failures
 
 
+@pytest.mark.slow
 def test_a_changed_cell_is_refused(published, source):
     lines = published.table_path.read_text().splitlines()
     lines[300], lines[301] = lines[301].replace("True", "true"), lines[300]
@@ -525,6 +537,7 @@ def test_pairs_of_values_show_what_rows_show(columns):
     assert breach.tells(np.array(column, np.int32), np.array(wanted, np.int32)) in expected
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(nearly_told(), st.sampled_from(["few", "by DuckDB", "long"]), st.booleans())
 def test_the_audit_finds_telling_columns_in_blocks(columns, way, has_missing):
@@ -544,6 +557,7 @@ def test_the_audit_finds_telling_columns_in_blocks(columns, way, has_missing):
     assert (found == ["c"]) in naively_tells(column, wanted)
 
 
+@pytest.mark.slow
 def test_on_the_command_line(source, tmp_path, sample_of_few):
     """Release and audit with --memory."""
     output = tmp_path / "out.parquet"
@@ -569,6 +583,7 @@ def test_on_the_command_line(source, tmp_path, sample_of_few):
         assert accepted.exit_code == 0, accepted.output
 
 
+@pytest.mark.slow
 def test_an_original_without_roles_is_audited_too(published, source):
     original = open_original(source, ReadOptions(), MEMORY.n_bytes)
     report = audit_large_file(published.table_path, published.manifest_path, MEMORY, original=original)

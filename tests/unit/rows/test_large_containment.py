@@ -136,6 +136,7 @@ def searching(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.integers(8, 80),
@@ -258,6 +259,7 @@ def both_reports(source, output, manifest_path):
     )
 
 
+@pytest.mark.slow
 def test_a_sound_release_is_confirmed_by_the_same_checks(files):
     """Every check of the audit in memory is made, with the same words; one more says what is not."""
     in_memory, out_of_core = both_reports(*files)
@@ -329,6 +331,7 @@ def other_rule(entries):
     recodings[0]["upto"] += 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "entries"),
     [
@@ -354,6 +357,7 @@ def test_a_tampered_release_is_refused_by_both(files, rows, entries):
     assert {c.name for c in out_of_core.checks if not c.passed} == {c.name for c in in_memory.checks if not c.passed}
 
 
+@pytest.mark.slow
 def test_cells_that_are_not_zero_or_one_keep_no_containment(files):
     """The promise is not passed over because it cannot be measured."""
     source, output, manifest_path = files

@@ -87,6 +87,7 @@ def least_different(rows, over, name):
     return min(map(len, found.values()))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(40, 120), st.integers(0, 2**32), st.sampled_from([0, 3, 64]), st.sampled_from(["csv", "parquet"]))
 def test_the_same_bytes_manifest_and_risk_as_in_memory(n_rows, seed, most_flags, form):
@@ -111,6 +112,7 @@ def test_the_same_bytes_manifest_and_risk_as_in_memory(n_rows, seed, most_flags,
         assert manifest["evidence"]["risk"]["least_different_sensitive_values"] == min(fewest)
 
 
+@pytest.mark.slow
 def test_combinations_with_sensitive_values_need_not_fit(tmp_path):
     """Only those of the quasi-identifiers must, unless a promise speaks of sensitive values."""
     source = tmp_path / "in.parquet"
@@ -129,6 +131,7 @@ def test_flags_of_values_take_memory_from_combinations():
     assert memory.most_cells(6, 0) == memory.most_cells(6) > memory.most_cells(6, 75) > memory.most_cells(6, 750) > 0
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 2), st.integers(0, 1), st.sampled_from(["1", "1.0", "2", "", "x"])),
@@ -159,6 +162,7 @@ def audited_with(published, stated):
     return audit_large(released, entries, memory=MEMORY.n_bytes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("difference", [-1, 1])
 def test_another_number_of_different_values_is_refused(tmp_path, difference):
     source = tmp_path / "in.parquet"

@@ -101,6 +101,7 @@ def trees(draw):
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     st.integers(8, 120),
@@ -163,6 +164,7 @@ def check_promise(source, released, k):
         assert [new[name] for name in ("illness", "ill")] == [old[name] for name in ("illness", "ill")]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(10, 150), st.integers(0, 2**32), trees(), st.integers(1, 160), st.sampled_from([1 << 26, 1]))
 def test_a_tree_of_a_sample_keeps_its_promise_on_all_rows(n_rows, seed, parameters, n_sampled, most_flags):
@@ -192,6 +194,7 @@ def source(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["lowest", "literal"])
 def test_a_sample_of_all_rows_gives_the_tree_of_all_rows(source, tmp_path, rule):
     """Then the sample is the table, and pruning sees what it sees in memory."""
@@ -266,6 +269,7 @@ def tampered(path):
         writer.writerows(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_sampled", [None, 90])
 def test_the_audit_confirms_a_release_and_refuses_a_changed_one(source, tmp_path, n_sampled):
     """Out of core, beside the original."""
@@ -312,6 +316,7 @@ def with_utility(manifest_path, **stated):
     manifest_path.write_text(text_of(manifest), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stated", [0.0, 0.999])
 def test_another_certainty_penalty_is_refused(source, tmp_path, stated):
     """Counts of every column show it, out of core as in memory."""
@@ -329,6 +334,7 @@ def test_another_certainty_penalty_is_refused(source, tmp_path, stated):
         assert "certainty penalty" not in str([one for one in out_of_core.unchecked if one.name == "figures"])
 
 
+@pytest.mark.slow
 def test_the_certainty_penalty_of_a_long_column_is_not_checked(source, tmp_path):
     """And that is said; the penalty is not called wrong."""
     output = tmp_path / "out.csv"
@@ -343,6 +349,7 @@ def test_the_certainty_penalty_of_a_long_column_is_not_checked(source, tmp_path)
     assert any("the stated certainty penalty" in one.message for one in report.unchecked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stated",
     [{"grown_on_rows": 401}, {"grown_on_rows": 0}, {"of_rows": 399}],

@@ -35,6 +35,7 @@ def few_values():
     return stack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("odd", [[float("inf")], [float("-inf"), float("nan"), -0.0], [1e300, 5e-324]], ids=str)
 def test_infinite_and_extreme_numbers_have_the_bytes_of_the_release_in_memory(odd, output, tmp_path):

@@ -70,6 +70,7 @@ WANTED = {"age": ["31", "40", "52"], "sex": ["f", "m", "f"], "ill": ["y", "n", "
     ],
 )
 class TestTitleRows:
+    @pytest.mark.slow
     def test_are_suggested_and_skipped(self, tmp_path: Path, name: str, above: list[list[Any]], n_rows: int) -> None:
         path = written(tmp_path, name, [*above, *ROWS])
 
@@ -79,11 +80,13 @@ class TestTitleRows:
         assert "skip_rows" in error.remedy
         assert cells(path, skip_rows=n_rows) == WANTED
 
+    @pytest.mark.slow
     def test_without_a_header(self, tmp_path: Path, name: str, above: list[list[Any]], n_rows: int) -> None:
         path = written(tmp_path, name, [*above, *ROWS[1:]])
 
         assert list(cells(path, skip_rows=n_rows, header=False).values()) == list(WANTED.values())
 
+    @pytest.mark.slow
     def test_lines_are_those_of_the_file(self, tmp_path: Path, name: str, above: list[list[Any]], n_rows: int) -> None:
         path = written(tmp_path, name, [*above, *ROWS])
         schema = Schema.of([Column("age"), Column("sex", kind=Kind.NUMERIC), Column("ill")])
@@ -121,6 +124,7 @@ def test_blocks_give_the_same_cells(tmp_path: Path, n_skipped: int, end: str) ->
     assert at_once.n_rows == large.n_rows == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx"])
 def test_a_header_with_a_hole_above_full_rows_is_no_title(tmp_path: Path, name: str) -> None:
     error = refused(written(tmp_path, name, [["age", "", "ill"], *ROWS[1:]]))
@@ -128,6 +132,7 @@ def test_a_header_with_a_hole_above_full_rows_is_no_title(tmp_path: Path, name: 
     assert "skip" not in error.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx"])
 @pytest.mark.parametrize(
     ("header", "problem", "hint"),
@@ -168,12 +173,14 @@ def test_a_format_without_lines_skips_none(tmp_path: Path) -> None:
         read_table(tmp_path / "t.parquet", options=ReadOptions(skip_rows=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx"])
 def test_all_rows_skipped(tmp_path: Path, name: str) -> None:
     assert "after the first 9" in refused(written(tmp_path, name, ROWS), skip_rows=9).problem
 
 
 class TestSheets:
+    @pytest.mark.slow
     def test_several_are_named_and_asked_for(self, tmp_path: Path) -> None:
         path = tmp_path / "t.xlsx"
         path.write_bytes(as_xlsx({"people": ROWS, "empty": [], "codes, old": [["a"], [1]]}))
@@ -185,6 +192,7 @@ class TestSheets:
         assert cells(path, sheet="people") == WANTED
         assert cells(path, sheet="codes, old") == {"a": ["1"]}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("charts", [(), ("picture",)])
     def test_the_only_one_with_something_in_it_is_read(self, tmp_path: Path, charts: tuple[str, ...]) -> None:
         path = tmp_path / "t.xlsx"
@@ -192,6 +200,7 @@ class TestSheets:
 
         assert cells(path) == WANTED
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("command", ["init", "release", "compare", "audit"])
     def test_the_command_line_names_its_option(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
@@ -205,6 +214,7 @@ class TestSheets:
         )
 
 
+@pytest.mark.slow
 def test_a_project_keeps_sheet_and_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.xlsx"
     path.write_bytes(as_xlsx({"codes": [["a"], [1]], "people": [["Admissions", "", ""], *ROWS]}))

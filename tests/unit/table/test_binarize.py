@@ -405,6 +405,7 @@ def test_the_adult_recipe_is_a_plan_of_eight_columns() -> None:
     assert BinarizePlan.from_dict(plan.to_dict()) == plan
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_data")
 def test_the_adult_recipe_gives_the_papers_19_features_and_density() -> None:
     """[kAC17] prints 27.9 % for 32,561 rows."""
@@ -419,6 +420,7 @@ def test_the_adult_recipe_gives_the_papers_19_features_and_density() -> None:
     assert_reversible(table.take(np.arange(500)), binarize(table.take(np.arange(500)), None))
 
 
+@pytest.mark.slow
 def test_work_grows_with_the_zero_one_columns_and_not_with_their_square() -> None:
     """A release of 25,000 columns within a second is a goal of the benchmark ``growth_columns``."""
     calls = {}
@@ -467,6 +469,7 @@ def tables_with_plans(draw: st.DrawFn) -> tuple[Table, BinarizePlan]:
     return Table.from_arrow(pa.table(cells), Schema.of(schema)), BinarizePlan.from_dict(plan)
 
 
+@pytest.mark.slow
 @given(tables_with_plans())
 def test_every_description_evaluated_on_the_cells_gives_the_matrix(case: tuple[Table, BinarizePlan]) -> None:
     table, plan = case
@@ -514,6 +517,7 @@ def test_quantile_cuts_leave_no_band_empty_and_never_exceed_the_bands(cells: lis
     assert cuts or len(numbers) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 10**6), min_size=100, max_size=200, unique=True), st.integers(2, 6))
 def test_bands_of_distinct_numbers_are_about_equal(cells: list[int], bands: int) -> None:
     numbers = np.array(sorted(cells), dtype=np.float64)

@@ -251,6 +251,7 @@ def test_the_demo_table_is_described_as_its_own_schema_says() -> None:
     assert {g.column.name: g.column.role for g in guesses} == {c.name: c.role for c in table.schema}
 
 
+@pytest.mark.slow
 def test_work_grows_with_the_columns_and_not_with_their_square() -> None:
     calls = {}
     for n_columns in (500, 2_000):

@@ -87,6 +87,7 @@ def workbook(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["workbook", "pandas", "numpy"])
 def test_mixed_typed_columns_are_text_when_asked_for(tmp_path: Path, source: str) -> None:
     frame = pd.DataFrame({"x": pd.Series(CELLS, dtype=object)})

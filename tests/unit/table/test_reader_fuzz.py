@@ -142,6 +142,7 @@ def check(path: Path, rng: random.Random) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", sorted(seeds()))
 def test_mutated_files(tmp_path: Path, suffix: str) -> None:
     rng = random.Random(zlib.crc32(suffix.encode()))
@@ -160,6 +161,7 @@ def test_mutated_files(tmp_path: Path, suffix: str) -> None:
     assert n_tables < N_MUTANTS
 
 
+@pytest.mark.slow
 def test_seeds_are_tables(tmp_path: Path) -> None:
     for suffix, data in seeds().items():
         if data:

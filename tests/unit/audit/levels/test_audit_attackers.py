@@ -59,6 +59,7 @@ def trained_once():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "auc"])
 @pytest.mark.parametrize("kind", BREACH_ATTACKERS)
 def test_every_kind_learns_from_numbers_and_from_categories(trained_once, kind, metric):
@@ -71,6 +72,7 @@ def test_every_kind_learns_from_numbers_and_from_categories(trained_once, kind, 
     assert noise < 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["c45", "random-forest", "gradient-boosting"])
 def test_trees_see_what_depends_on_two_columns_together(kind):
     rng = np.random.default_rng(7)
@@ -91,6 +93,7 @@ def test_intervals_see_what_no_normal_distribution_shows():
     assert attack.scores([0], "naive-bayes-discretized").mean() > 0.9 > attack.scores([0], "naive-bayes").mean() + 0.2
 
 
+@pytest.mark.slow
 def test_logistic_regression_has_a_feature_for_every_category():
     columns, sensitive = mixed()
     attack = attack_on(columns, sensitive)
@@ -105,6 +108,7 @@ def test_logistic_regression_has_a_feature_for_every_category():
         assert score == pytest.approx(model.score(X[is_held_out], sensitive[is_held_out]), abs=1 / is_held_out.sum())
 
 
+@pytest.mark.slow
 def test_of_several_the_strongest_counts(trained_once):
     attack = attack_on(*mixed())
     kinds = ["naive-bayes", "logistic-regression", "random-forest"]
@@ -121,6 +125,7 @@ def test_training_rows_of_one_class_predict_it(kind):
     assert attack.scores([0, 1], kind).tolist() == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BREACH_ATTACKERS)
 def test_a_number_that_is_the_same_for_all_tells_nothing(kind):
     sensitive = np.array([0, 0, 1] * 20)

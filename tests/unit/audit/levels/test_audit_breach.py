@@ -77,6 +77,7 @@ def test_a_promise_that_the_columns_break_is_not_confirmed():
     assert report.levels[0] > -20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attacker", ["naive-bayes", "c45", "strongest"])
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "auc"])
 def test_columns_that_help_more_than_all_together_are_not_confirmed(attacker, metric):
@@ -159,6 +160,7 @@ def test_a_released_column_that_gives_the_sensitive_one_away_is_found(kind):
     assert "'copy'" in report.failures[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", copies())
 def test_a_column_compared_with_that_gives_the_sensitive_one_away_is_found(kind):
     """Beside it the telling column, which is released, looks safe."""
@@ -223,6 +225,7 @@ def test_without_roles_the_kinds_are_not_checked_and_that_is_said():
     assert any("with their kinds" in one.message for one in report.unchecked if one.name == "roles")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attacker", BREACH_ATTACKERS)
 def test_a_value_too_rare_for_every_training_part_is_measured_by_the_area(attacker):
     cells = TABLE["secret"].cells().to_pylist()
@@ -273,6 +276,7 @@ def test_cells_that_are_not_the_originals_are_found():
     assert "cells" in failed(report)
 
 
+@pytest.mark.slow
 def test_a_stated_level_is_compared_and_a_statement_read():
     level = audited(["weak"]).levels[0]
     released, manifest = papers(["weak"], audited=level)
@@ -361,6 +365,7 @@ def with_ages(kind):
     return table_of(columns, ROLES, {"age": kind})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numeric", [("age",), ()])
 def test_the_level_does_not_depend_on_declared_kinds(numeric):
     """An original may be audited without its description, and then has guessed kinds."""

@@ -52,6 +52,7 @@ def cells_of(counts, released):
     return _of_class(before, after, n_features)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(3, 2), (5, 0), (1, 1), (2, 0, 1, 1), (0, 0, 4, 0)])
 @pytest.mark.parametrize("scale", [0.4, 1.0, 2.0])
 @pytest.mark.parametrize("threshold", [1, 2, 3, 5])
@@ -63,6 +64,7 @@ def test_no_release_is_more_probable_than_the_bound_says(counts, scale, threshol
         assert probability <= math.exp(bound) * (1 + 1e-9), released
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("counts", "scale", "threshold"), [((3, 2), 1.0, 1), ((2, 0, 1, 1), 2.0, 2), ((4, 1), 3.0, 3)])
 @pytest.mark.parametrize("level", [0.5, 0.1, 0.01])
 def test_so_strong_evidence_comes_about_with_no_higher_probability(counts, scale, threshold, level):
@@ -123,6 +125,7 @@ def passed_off(original, release, change=lambda bits: bits):
     return forged, manifest | {"digest": manifest_digest(manifest)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_raw_rows_passed_off_as_synthetic_are_refused(seed):
     pytest.importorskip("opendp")
@@ -139,6 +142,7 @@ def test_raw_rows_passed_off_as_synthetic_are_refused(seed):
     assert "too exact for noise of the scale" in report.failures[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_an_honest_release_is_not_refused_and_not_confirmed_outright(seed):
     pytest.importorskip("opendp")

@@ -46,6 +46,7 @@ def consistent_pairs(drawn):
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(two_columns(), st.integers(0, 20), st.sampled_from([0, 4, 100]))
 def test_every_consistent_pair_is_in_one_block(drawn, most_pairs, few_originals):

@@ -200,6 +200,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("limits", [{}, SMALL], ids=["whole", "in pieces"])
 @pytest.mark.parametrize(("n_rows", "reach"), [(70, 3), (130, 5)])

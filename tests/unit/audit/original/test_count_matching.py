@@ -85,6 +85,7 @@ def test_what_takes_too_long_is_given_up(monkeypatch):
         matched_by_counts(possible(*case))
 
 
+@pytest.mark.slow
 def test_much_that_sizes_force_and_much_that_they_do_not():
     """Thousands of small choices that have nothing to do with each other are made one by one."""
     n = 3000

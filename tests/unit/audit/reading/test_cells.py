@@ -257,6 +257,7 @@ def escaped(value):
 values = st.text(st.sampled_from([*SPECIAL, "N", "a", " ", "\n", "é"]), max_size=5)
 
 
+@pytest.mark.slow
 @given(st.lists(values, min_size=1, max_size=6, unique=True), st.data())
 @example(["*"], None)
 @example(["\\N", "N"], None)

@@ -221,6 +221,7 @@ def cut_off(names, stage, cut):
 
 
 class TestLines:
+    @pytest.mark.slow
     @pytest.mark.parametrize("names", [THREE, FOUR], ids=len)
     def test_two_whose_line_is_cut_are_both_named_by_all(self, names):
         outcomes = cut_off(names, "round 1", [("a", "b"), ("b", "a")])
@@ -230,12 +231,14 @@ class TestLines:
             assert outcome.line == ("a", "b"), str(outcome)
             assert outcome.stage == "round 1"
 
+    @pytest.mark.slow
     def test_also_if_it_is_cut_one_way(self):
         outcomes = cut_off(FOUR, "round 1", [("a", "b")])
 
         for outcome in outcomes.values():
             assert outcome.line == ("a", "b"), str(outcome)
 
+    @pytest.mark.slow
     def test_a_party_that_hears_nobody_says_that_its_own_line_is_probably_down(self):
         cut = [(one, two) for one in THREE for two in THREE if "c" in (one, two)]
         outcomes = cut_off(THREE, "round 1", cut)
@@ -243,12 +246,14 @@ class TestLines:
         assert_all_blame(outcomes, "c", "round 1", problem=REASONS["silent"])
         assert_all_blame(outcomes, "c", "round 1", problem="its own line is probably down", by=("c",))
 
+    @pytest.mark.slow
     def test_a_party_that_nobody_hears_says_so_too(self):
         outcomes = cut_off(THREE, "round 1", [("c", "a"), ("c", "b")])
 
         assert_all_blame(outcomes, "c", "round 1", problem=REASONS["silent"])
         assert_all_blame(outcomes, "c", "round 1", problem="its own line is probably down", by=("c",))
 
+    @pytest.mark.slow
     def test_a_party_that_only_does_not_hear_says_so_to_all(self):
         outcomes = cut_off(THREE, "round 1", [("a", "c"), ("b", "c")])
 

@@ -62,6 +62,7 @@ ROW = st.tuples(*[st.sampled_from(DOMAIN)] * 4, st.sampled_from(["n", "j"]))
 PARTS = st.lists(st.lists(ROW, min_size=1, max_size=12), min_size=3, max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(PARTS, st.data())
 def test_the_flow_is_section_five_of_the_paper(parts, data):

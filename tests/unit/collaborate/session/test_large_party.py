@@ -147,6 +147,7 @@ def comparable(manifest):
     return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plan",
     [Plan(THETA), Plan(THETA, privacy="average"), Plan(THETA, mode="selection-only", max_rows=90)],
@@ -209,6 +210,7 @@ def test_a_file_that_changes_meanwhile_is_refused(group):
     assert group.releases() == set()
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     st.integers(12, 70),
@@ -292,6 +294,7 @@ def _forget_a_column(manifest):
     del promise["n_values"]["site"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -368,17 +371,24 @@ class TestBeforeItConnects:
             self.alone(group, in_blocks(group.data("ann"), group.schema), narrow)
 
 
-def test_on_the_command_line_one_party_with_memory(group):
+@pytest.fixture(scope="module")
+def nursery():
+    with Nursery() as started:
+        yield started
+
+
+@pytest.mark.slow
+def test_on_the_command_line_one_party_with_memory(group, nursery):
     beyond = ["--identifiers", "id", "--other", "note", "--min-privacy-gain", str(THETA)]
     commands = {name: group.command(name, *beyond) for name in NAMES}
     commands["cid"] += ["--memory", "200MB"]
-    with Nursery() as nursery:
-        found = nursery.run(group, commands)
-        assert {name: outcome.code for name, outcome in found.items()} == dict.fromkeys(NAMES, 0), found
-        in_blocks_bytes = group.output("cid").read_bytes()
-        again = nursery.run(group, {name: group.command(name, *beyond, "--force") for name in NAMES})
-        assert again["cid"].code == 0, again["cid"].said
+    found = nursery.run(group, commands)
+    assert {name: outcome.code for name, outcome in found.items()} == dict.fromkeys(NAMES, 0), found
+    in_blocks_bytes = group.output("cid").read_bytes()
 
+    again = nursery.run(group, {name: group.command(name, *beyond, "--force") for name in NAMES})
+
+    assert again["cid"].code == 0, again["cid"].said
     assert group.output("cid").read_bytes() == in_blocks_bytes
 
 
@@ -388,15 +398,15 @@ def schema_command(group, name, *more):
     return [str(part) for part in ("collaborate", "schema", *given, *roles, *more)]
 
 
-def test_the_schema_is_agreed_on_with_a_file_in_blocks(group):
+@pytest.mark.slow
+def test_the_schema_is_agreed_on_with_a_file_in_blocks(group, nursery):
     """The same as that of all rows, for everybody."""
-    with Nursery() as nursery:
-        commands = {name: schema_command(group, name) for name in NAMES}
-        commands["bob"] += ["--memory", "200MB"]
-        found = nursery.run(group, commands)
-        commands["ann"] += ["--memory", "5MB"]
-        assert "--memory" in nursery.run(group, {"ann": commands["ann"]})["ann"].said
+    commands = {name: schema_command(group, name) for name in NAMES}
+    commands["bob"] += ["--memory", "200MB"]
+    found = nursery.run(group, commands)
+    commands["ann"] += ["--memory", "5MB"]
 
+    assert "--memory" in nursery.run(group, {"ann": commands["ann"]})["ann"].said
     assert {name: outcome.code for name, outcome in found.items()} == dict.fromkeys(NAMES, 0), found
     agreed = [read_shared_schema(group.folder / f"{name}-schema.json") for name in NAMES]
     assert {one.hash() for one in agreed} == {group.schema.hash()}
@@ -411,11 +421,11 @@ def test_a_feature_with_too_many_values_is_told_to_nobody(group):
         described(str(group.data("ann")), settings | read | more, "200MB")
 
 
-def test_wrong_memory_is_refused_before_anything(group):
-    with Nursery() as nursery:
-        found = nursery.run(
-            group, {"ann": group.command("ann", "--identifiers", "id", "--other", "note", "--memory", "5MB")}
-        )
+@pytest.mark.slow
+def test_wrong_memory_is_refused_before_anything(group, nursery):
+    found = nursery.run(
+        group, {"ann": group.command("ann", "--identifiers", "id", "--other", "note", "--memory", "5MB")}
+    )
 
     assert found["ann"].code != 0
     assert "--memory" in found["ann"].said

@@ -96,6 +96,7 @@ def naive_choice(group, thresholds):
     return order[:n_removed], {name: found[:n_removed] for name, found in gains.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plan",
     [Plan(THETA), Plan(THETA, sharing="shares"), Plan(THETA, mode="selection-only", max_rows=90)],
@@ -190,6 +191,7 @@ def test_a_dry_run_writes_nothing_but_is_audited(group):
         assert result.to_dict()["audited_gain"] >= THETA
 
 
+@pytest.mark.slow
 def test_thresholds_out_of_reach_end_the_session_for_all_and_say_what_is_reachable(group):
     _, gains = naive_choice(group, dict.fromkeys(NAMES, 2.0))
     reachable = math.floor(min(found[-1] for found in gains.values()) * 1000) / 1000
@@ -228,6 +230,7 @@ def test_a_transcript_that_cannot_be_written_is_a_warning_beside_the_release(gro
     assert group.transcript("ann").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_rounds_of_the_selection_are_told_and_counted(group):
     rounds = []
 

@@ -99,6 +99,7 @@ def test_a_slow_party_in_time_is_waited_for():
     assert run(four_rounds, interfere=slow, timeout=5.0) == dict.fromkeys(THREE, "done")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["hello", "hello/echo", "round 0", "round 2"])
 def test_a_party_that_falls_silent_is_named_by_all(stage):
     silent = threading.Event()
@@ -113,6 +114,7 @@ def test_a_party_that_falls_silent_is_named_by_all(stage):
     assert_all_blame(outcomes, "c", stage, problem=REASONS["silent"])
 
 
+@pytest.mark.slow
 def test_who_was_late_because_of_another_is_not_named():
     """All wait in round 2 for a, which still waits for c in round 1; they accuse a, until they hear what a says."""
     names = ("a", "b", "c", "d")
@@ -475,6 +477,7 @@ def test_a_body_above_the_largest_of_its_stage_is_refused():
     assert_all_blame(outcomes, "c", "news", problem="wrong length")
 
 
+@pytest.mark.slow
 def test_it_is_refused_as_soon_as_it_comes_in():
     """Though a, whose message is awaited first, says nothing for long."""
 
@@ -486,6 +489,7 @@ def test_it_is_refused_as_soon_as_it_comes_in():
     assert_all_blame(run(work, timeout=2 * SHORT), "c", "news", problem="wrong length", by=("b",))
 
 
+@pytest.mark.slow
 def test_of_a_party_that_sends_on_no_more_than_one_long_message_is_read_ahead():
     network, read_ahead = LocalNetwork(THREE), []
 

@@ -329,6 +329,7 @@ class TestStarting:
                 assert bob.receive("ann", PATIENCE) == b"at last"
                 ann.close()
 
+    @pytest.mark.slow
     def test_peers_are_told_as_they_come(self, tmp_path):
         """Bob is there, and Cid never comes."""
         group, heard = Group(tmp_path, NAMES), []
@@ -358,6 +359,7 @@ class TestStarting:
             pair.channel("ann", start_timeout=1.0).open()
         assert caught.value.party == "bob"
 
+    @pytest.mark.slow
     def test_others_learn_for_whom_a_party_gave_up(self, tmp_path):
         """Ann has less patience for Cid, who never comes, than Bob."""
         group = Group(tmp_path, NAMES)
@@ -386,6 +388,7 @@ class TestStarting:
         with pytest.raises(InvalidParameterError, match=option):
             pair.channel("ann", **{option: 0})
 
+    @pytest.mark.slow
     def test_a_channel_serves_once(self, pair):
         with pair.channels() as channels:
             channels["ann"].close()
@@ -481,6 +484,7 @@ class TestIdentity:
         assert (caught.value.party, caught.value.stage) == ("bob", "connect")
         assert str(tmp_path) not in str(caught.value)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["foreign", "expired"])
     def test_a_party_that_skips_its_own_checks_gets_no_further(self, pair, tmp_path, kind):
         """Whoever is first tells the reason; the other then finds nobody."""
@@ -499,6 +503,7 @@ class TestIdentity:
                 of_bob.result()
             assert caught.value.party == "ann"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["foreign", "expired", "anew"])
     def test_all_honest_parties_name_the_one_whose_certificate_is_wrong(self, tmp_path, kind):
         """Also Dan, who comes when Ann has given up already, and is told by her."""
@@ -565,6 +570,7 @@ class TestIdentity:
 class TestStrangers:
     """Half-open handshakes, which need no key."""
 
+    @pytest.mark.slow
     def test_few_unfinished_connections_are_kept_and_the_parties_meet(self, pair, caplog):
         with contextlib.ExitStack() as stack, ann_waits(pair) as (ann, bob, address):
             door = ann._communicator._door
@@ -756,6 +762,7 @@ class TestLimits:
 
 
 class TestClosing:
+    @pytest.mark.slow
     def test_nothing_is_left(self, pair):
         gc.collect()
         threads, descriptors = set(threading.enumerate()), len(os.listdir("/proc/self/fd"))
@@ -768,6 +775,7 @@ class TestClosing:
         assert set(threading.enumerate()) == threads
         assert len(os.listdir("/proc/self/fd")) == descriptors
 
+    @pytest.mark.slow
     def test_a_failed_start_leaves_nothing(self, pair):
         gc.collect()
         threads, descriptors = set(threading.enumerate()), len(os.listdir("/proc/self/fd"))
@@ -801,6 +809,7 @@ class TestClosing:
             with pytest.raises(ConnectionError, match="closed"):
                 waiting.result()
 
+    @pytest.mark.slow
     def test_a_peer_that_does_not_say_goodbye_does_not_hold_us(self, pair):
         with ann_and_raw_bob(pair, reads=False) as (ann, _, raw):
             assert raw.accepted is not None
@@ -847,6 +856,7 @@ def end(process):
 
 
 class TestProcesses:
+    @pytest.mark.slow
     def test_a_party_that_is_killed_is_noticed_at_once(self, tmp_path):
         """The others need not wait for their time limit; and no party loads what the network does not need."""
         group = Group(tmp_path, NAMES)
@@ -864,6 +874,7 @@ class TestProcesses:
             assert n_deserializers == "0"
             assert errors == ""
 
+    @pytest.mark.slow
     def test_a_body_of_one_gigabyte_is_refused_with_little_memory(self, pair):
         with contextlib.ExitStack() as stack:
             raw = stack.enter_context(RawPeer(pair, "bob"))

@@ -21,6 +21,7 @@ GOLF = {
 PLAY = ["play", "no", "no", "no", "play"] + ["play"] * 4 + ["no", "no", "play", "play", "play"]
 
 
+@pytest.mark.slow
 @parametrize_with_checks([C45Classifier(), C45Classifier(pruned=False), C45Regressor()])
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)

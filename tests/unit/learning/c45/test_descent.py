@@ -62,6 +62,7 @@ def test_a_code_that_the_tree_has_no_child_for_counts_as_missing():
     assert as_triples(found) == [(0, 1, 1), (1, 1, 1)]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 5), st.integers(0, 1)), min_size=1, max_size=40))
 def test_shares_of_a_row_add_up_and_a_complete_row_reaches_one_leaf(rows):
     codes, places, labels = (list(part) for part in zip(*rows, strict=True))

@@ -46,6 +46,7 @@ def adult(shared_data):
     return pd.concat(parts, ignore_index=True).rename(columns=str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("is_complete", "pruned", "n_leaves", "n_nodes", "n_right"),
     [
@@ -99,6 +100,7 @@ def weka_folds(labels, n_folds, seed):
     return np.split(np.array(order), np.cumsum(sizes)[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "categorical", "percent"), [("pima", None, 73.83), ("cmc", CMC_NOMINAL, 52.1)])
 def test_ten_fold_accuracy_is_that_of_j48_on_the_same_folds(name, categorical, percent, request):
     X, y = request.getfixturevalue(name)

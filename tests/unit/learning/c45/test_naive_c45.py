@@ -260,11 +260,13 @@ def check_all_stages(problem, confidence, raising):
     return naive.n_raised
 
 
+@pytest.mark.slow
 @given(problems(), st.sampled_from([0.05, 0.25, 0.5]), st.booleans())
 def test_grown_collapsed_and_pruned_trees_are_the_naive_ones(problem, confidence, raising):
     check_all_stages(problem, confidence, raising)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_raised_subtrees_are_the_naive_ones(missing):
     n_raised = sum(check_all_stages(random_problem(seed, missing), 0.25, True) for seed in range(30))

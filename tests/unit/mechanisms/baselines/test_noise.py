@@ -39,6 +39,7 @@ def fits(drawn, probabilities):
     return chisquare(observed, expected).pvalue > LEAST_P
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("scale", [0.7, 3.0])
 def test_noise_is_two_sided_geometric(scale):
@@ -60,6 +61,7 @@ def test_noise_is_added_to_each_value():
     assert len(set(noisy.tolist())) > 4
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("scale", [0.7, 3.0])
 def test_one_sided_draws_are_geometric(scale):
@@ -70,6 +72,7 @@ def test_one_sided_draws_are_geometric(scale):
     assert fits(drawn, (1 - alpha) * alpha ** np.arange(80))
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_the_exponential_mechanism_draws_as_its_formula_says():
     """Two of three features, in order: exp(score/scale) shares, then shares of the rest."""
@@ -83,6 +86,7 @@ def test_the_exponential_mechanism_draws_as_its_formula_says():
     assert fits(np.array([orders.index(pair) for pair in drawn]), probabilities)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_the_noisy_top_draws_as_enumeration_says():
     scores, scale = np.array([0, 2, 3]), 2.0
@@ -105,6 +109,7 @@ def top_probabilities(scores, n, scale, reach=40):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize(
     ("scores", "neighbour"), [([0, 0, 0], [1, -1, 1]), ([0, 1, 3], [1, 0, 2]), ([2, 2, 5], [3, 1, 4])]

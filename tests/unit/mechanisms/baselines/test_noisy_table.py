@@ -72,6 +72,7 @@ def test_rounding_the_rate_keeps_the_privacy_of_an_empty_cell_exactly(scale, thr
             assert one <= none / alpha
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("threshold", [1, 3])
 def test_empty_cells_come_out_as_often_as_enumeration_says(threshold):
@@ -101,6 +102,7 @@ def test_empty_cells_come_out_as_often_as_enumeration_says(threshold):
     assert chisquare(empty).pvalue > LEAST_P  # uniform places
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_all_cells_have_the_noise_that_drawing_for_each_would_give():
     """Counts of an empty cell, of one with 1 row and of one with 5: the thresholded law of count + noise."""

@@ -57,6 +57,7 @@ def releases(stays):
 NAMES = ["flipped", "laplace", "exponential", "paper"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "xlsx"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_release_on_disk_passes_its_audit(tmp_path, stays, releases, name, suffix):
@@ -509,6 +510,7 @@ def test_the_command_line_does_not_call_it_audited(tmp_path, monkeypatch, capsys
     assert "promised and audited" not in shown
 
 
+@pytest.mark.slow
 def test_adult_and_pu1_are_flipped_about_as_much_as_in_the_paper(shared_data):
     """Table 5 of kAC17 has 0.60 % of Adult's cells at k = 5, Table 6 has 1.30 % of PU1's; ours are fewer."""
     adult, pu1 = RandomFlipper(k=5, binarize={"recipe": "adult-19"}), RandomFlipper(k=5)

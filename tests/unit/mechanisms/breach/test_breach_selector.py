@@ -76,6 +76,7 @@ def test_what_tells_the_secret_is_dropped_and_what_predicts_the_target_kept():
     assert release.manifest.guarantees[0]["audited"] < -30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["naive-bayes", "c45"])
 @pytest.mark.parametrize("attacker", ["naive-bayes", "c45", "strongest"])
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "auc"])
@@ -89,6 +90,7 @@ def test_every_attacker_and_metric_is_released_and_confirmed(learner, attacker, 
     assert "telling" not in promise.columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BREACH_ATTACKERS)
 @pytest.mark.parametrize("metric", ["accuracy", "auc"])
 def test_every_kind_of_learner_finds_what_is_useful_and_what_tells(kind, metric):
@@ -107,6 +109,7 @@ def test_every_kind_of_learner_finds_what_is_useful_and_what_tells(kind, metric)
 SEVERAL = ["naive-bayes", "c45", "logistic-regression"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [SEVERAL, "+".join(SEVERAL)])
 def test_of_several_attackers_the_strongest_counts_and_all_are_named(given):
     release = sfumato.release(table(people(120)), BreachAwareSelector(attacker=given, n_folds=3))
@@ -174,6 +177,7 @@ def test_a_learner_that_is_a_classifier_is_released_under_its_class_name():
     json.dumps(release.manifest.to_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "metric"), [("c45", "auc"), ("logistic-regression", "accuracy"), ("gradient-boosting", "auc")]
 )

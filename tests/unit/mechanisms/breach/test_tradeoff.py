@@ -48,6 +48,7 @@ def test_evaluation_is_the_weighted_sum_of_ranks_counted_one_by_one(points, weig
         assert found.scores[place] == pytest.approx(weights[0] * prf + weights[1] * prv + weights[2] * num)
 
 
+@pytest.mark.slow
 @given(POINTS, WEIGHTS)
 def test_order_lists_every_subset_best_first_and_ties_by_fewest_columns(points, weights):
     found = evaluation_scores(*columns_of(points), weights)

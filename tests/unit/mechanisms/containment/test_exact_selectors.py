@@ -34,6 +34,7 @@ ESTIMATORS = [
 BOTH = [OptimalContainmentSelector, ExactContainmentSelector]
 
 
+@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract_holds_on_binary_data(estimator, check, monkeypatch):
     """The checks' data is cut at zero first, because real-valued data is refused."""
@@ -88,6 +89,7 @@ def test_best_set_of_the_papers_table(toy, selector):
     assert chosen.search_["proven"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "selector",
     [
@@ -106,6 +108,7 @@ def test_row_order_does_not_matter(sparse_data, small_data, selector):
         assert selector.fit(X[order], y[order]).get_support().tolist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", BOTH)
 def test_dense_and_sparse_input_give_the_same_selection_and_are_left_alone(sparse_data, selector):
     X, y = sparse_data
@@ -118,6 +121,7 @@ def test_dense_and_sparse_input_give_the_same_selection_and_are_left_alone(spars
     assert (matrix != before).nnz == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_optimum_is_proven_and_no_worse_than_any_other_selection(sparse_data, k):
     X, y = sparse_data
@@ -133,7 +137,9 @@ def test_optimum_is_proven_and_no_worse_than_any_other_selection(sparse_data, k)
 
 
 def separated(X, y):
-    return sum(int((X[i] != X[j]).sum()) for i in range(len(y)) for j in range(i) if y[i] != y[j])
+    one, other = np.tril_indices(len(y), -1)
+    differ = y[one] != y[other]
+    return int((X[one[differ]] != X[other[differ]]).sum())
 
 
 @pytest.mark.parametrize(
@@ -181,6 +187,7 @@ def test_a_table_too_wide_to_list_is_told_incomplete(sparse_data, monkeypatch):
     assert found.sets == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["hamming_separation", "distinguished_pairs"])
 def test_many_maximal_sets_are_searched_by_exchanges_and_the_result_is_maximal(sparse_data, criterion):
     X, y = sparse_data
@@ -216,6 +223,7 @@ def test_two_features_are_exchanged_for_one_that_is_heavier():
     assert improved_set(as_binary_matrix(X), [0, 1], np.array([2, 3, 5]), 2, TimeBudget(30)) == (0, 1)
 
 
+@pytest.mark.slow
 def test_cross_validation_takes_the_set_with_the_largest_area(small_data):
     X, y = small_data
     selector = ExactContainmentSelector(k=8, choose="cross_validation").fit(X, y)
@@ -238,6 +246,7 @@ def test_area_from_counts_is_near_that_of_scikit_learn(small_data):
     assert counts.cross_validated_auc(range(12)) == pytest.approx(expected, abs=0.03)
 
 
+@pytest.mark.slow
 def test_three_classes_can_be_cross_validated(small_data):
     X, y = small_data
     three = np.where(X[:, 5] == 1, 2, y)
@@ -257,6 +266,7 @@ def test_a_class_with_one_row_falls_back_to_the_criterion():
     assert selector.search_["chosen_by"] == "criterion"
 
 
+@pytest.mark.slow
 def test_seeds_change_folds_and_not_the_promise(small_data):
     for seed in (0, 1):
         selector = ExactContainmentSelector(k=8, choose="cross_validation", random_state=seed).fit(*small_data)
@@ -264,6 +274,7 @@ def test_seeds_change_folds_and_not_the_promise(small_data):
         assert selector.containment_level_ >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", BOTH)
 def test_works_in_a_pipeline(small_data, selector):
     pipeline = make_pipeline(selector(k=4), LogisticRegression())
@@ -340,6 +351,7 @@ def test_progress_is_reported(sparse_data):
     assert told[-1][0] == told[-1][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "n_features", "n_maximal"), [(5, 16, 248), (8, 15, 243), (11, 15, 220)])
 def test_adult_has_a_proven_optimum_and_few_maximal_sets(shared_data, k, n_features, n_maximal):
     table = binarize(load_adult(), BinarizePlan.from_dict({"recipe": "adult-19"}))
@@ -354,6 +366,7 @@ def test_adult_has_a_proven_optimum_and_few_maximal_sets(shared_data, k, n_featu
     assert exact.selected_columns_.tolist() == optimal.selected_columns_.tolist()
 
 
+@pytest.mark.slow
 def test_email_data_within_a_short_budget_is_at_least_greedy_and_at_most_its_bound(shared_data):
     """Greedy with skip separates 8,659,043 pairs at k = 11; the optimum is 33,497,070 (proven in half a minute)."""
     mail = load_pu1()

@@ -155,6 +155,7 @@ def test_a_target_of_many_values_is_joined_into_classes():
     assert hierarchy.labels[1] == ("{a|b}", "{c|d}")
 
 
+@pytest.mark.slow
 def test_every_column_of_adult_gets_levels_that_cover_it(shared_data):
     adult = load_adult("train")
 

@@ -91,6 +91,7 @@ def test_the_gains_of_the_paper_are_about_sex_and_those_of_its_task_differ(targe
     assert {name: round(gain, 3) for name, gain in found.items()} == gains
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("goal", [{}, {"l": 2}, {"l": 2, "variant": "entropy"}, {"t": 0.6}], ids=str)
 def test_releases_hold_what_they_promise(loss, goal, tmp_path):
@@ -252,6 +253,7 @@ def test_several_sensitive_columns_are_all_promised():
     assert [entry.get("sensitive") for entry in release.manifest.guarantees] == [None, "town", "illness"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_data")
 def test_a_data_frame_is_recoded_by_the_columns_that_have_hierarchies(shared_data):
     import pandas as pd
@@ -282,6 +284,7 @@ def test_another_correction_of_gains_is_refused():
         sfumato.release(people(), GainRecoder(k=5, gain_correction="some"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recoder", [GainRecoder, GlobalRecoder])
 @pytest.mark.parametrize("seconds", [1e-9, 1e-4, 0.01, 0.3])
 def test_any_limit_in_seconds_gives_a_release(recoder, seconds):
@@ -292,6 +295,7 @@ def test_any_limit_in_seconds_gives_a_release(recoder, seconds):
     assert release.table.n_rows >= 216
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_data")
 @pytest.mark.parametrize("seconds", [1e-6, 0.05, 0.3])
 def test_any_limit_in_seconds_gives_a_release_of_pima(seconds):
@@ -353,6 +357,7 @@ def test_a_bound_that_says_nothing_is_not_in_the_manifest():
         assert utility["is_proven_optimal"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_goes_with_the_gain(loss):
     release = sfumato.release(people(), GainRecoder(k=5, max_suppressed_fraction=0.1, loss=loss))

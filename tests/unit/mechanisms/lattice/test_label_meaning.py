@@ -123,6 +123,7 @@ RELEASED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 30, 45])
 @pytest.mark.parametrize("case", RELEASED)
 def test_what_is_released_is_confirmed(tmp_path, case, k):

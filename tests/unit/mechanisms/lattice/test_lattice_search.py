@@ -65,6 +65,7 @@ def two_columns(cells, counts, **goal):
     return LatticeProblem(np.array(cells, dtype=np.int32), np.array(counts), maps, shares, **goal)
 
 
+@pytest.mark.slow
 def test_eight_columns_of_adult_give_arx_optimum(shared_data):
     problem = adult(shared_data, EIGHT, k=5, max_suppressed_fraction=0.015)
     result = search_lattice(problem)
@@ -79,6 +80,7 @@ def test_eight_columns_of_adult_give_arx_optimum(shared_data):
     assert sizes[sizes > 0].min() >= 5
 
 
+@pytest.mark.slow
 def test_nine_columns_of_adult_give_arx_optimum(shared_data):
     result = search_lattice(adult(shared_data, (*EIGHT, "salary-class"), k=5, max_suppressed_fraction=0.015))
 
@@ -87,6 +89,7 @@ def test_nine_columns_of_adult_give_arx_optimum(shared_data):
     assert result.proven
 
 
+@pytest.mark.slow
 def test_distinct_diversity_of_occupation_gives_arx_optimum(shared_data):
     goal = {"k": 5, "max_suppressed_fraction": 0.015, "models": (DiverseClasses(3),)}
     result = search_lattice(adult(shared_data, EIGHT[:-1], sensitive=("occupation",), **goal))
@@ -95,6 +98,7 @@ def test_distinct_diversity_of_occupation_gives_arx_optimum(shared_data):
     assert result.proven
 
 
+@pytest.mark.slow
 def test_regrouping_releases_most_of_what_adult_loses(shared_data):
     problem = adult(shared_data, EIGHT, k=5, max_suppressed_fraction=0.015)
     result = regroup(problem, search_lattice(problem))
@@ -166,6 +170,7 @@ def test_a_search_out_of_time_gives_a_bound_below_the_optimum(shared_data):
     assert result.n_checked < 100
 
 
+@pytest.mark.slow
 def test_a_search_of_a_large_lattice_keeps_its_bound_below_the_optimum(shared_data):
     problem = adult(shared_data, EIGHT[:-1], k=5, max_suppressed_fraction=0.015)
     exact = search_lattice(problem)
@@ -332,6 +337,7 @@ TIMED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TIMED)
 def test_time_that_runs_out_at_any_moment_leaves_a_valid_answer(case):
     """The clock jumps after 1, 2, 3, … readings: each a search that stops somewhere else."""
@@ -366,6 +372,7 @@ def test_a_goal_out_of_reach_is_said_however_little_time_there_is(most_nodes):
                 search_lattice(problem, max_seconds=60.0, clock=out_after(n_calls))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_columns", [30, 100, 300])
 def test_the_clock_is_asked_before_every_step_at_any_width(n_columns):
     """Between two readings no more than one node is looked at, and few are considered; after time is up none."""
@@ -411,6 +418,7 @@ def checks_clock(n_checks):
     return patch.object(NodeChecker, "_measure", measure), lambda: float(now[0]), 1000.0 * n_checks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["creditcard", "mach2019"])
 def test_a_looser_limit_gives_no_worse_answer_on_wide_tables(shared_data, name):
     problem, losses = wide_table(shared_data / "arx-wide", name), []

@@ -42,6 +42,7 @@ def hierarchies(draw):
     return [(value, group, "*") for value, group in zip(values, groups, strict=True)]
 
 
+@pytest.mark.slow
 @given(hierarchies(), st.sampled_from([Kind.NUMERIC, Kind.CATEGORICAL]), st.integers(0, 2), st.data())
 def test_new_rows_have_the_labels_of_their_own_rows_of_the_hierarchy(rows, kind, level, data):
     """Whatever values the hierarchy was fitted to."""

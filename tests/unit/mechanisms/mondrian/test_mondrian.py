@@ -289,6 +289,7 @@ def index_range_penalty(axes, of_row):
     return np.mean(shares)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "strict", "reference"), [(5, True, 0.0830), (10, True, 0.1124), (10, False, 0.1585)], ids=str
 )

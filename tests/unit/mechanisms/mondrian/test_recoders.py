@@ -47,6 +47,7 @@ def people(n=60, **more):
     return table_of(columns, **cells)
 
 
+@pytest.mark.slow
 @each_recoder
 def test_a_release_is_audited_published_and_audited_again(recoder, tmp_path):
     table = admissions(n_rows=300)

@@ -88,6 +88,7 @@ def placed_rows(draw: st.DrawFn) -> tuple[list[Row], list[int], int, int]:
     return [r for r, _ in placed], [leaf for _, leaf in placed], n_numeric, draw(st.integers(2, 4))
 
 
+@pytest.mark.slow
 @given(placed_rows(), st.sampled_from([0, 2, 5]))
 def test_rows_looked_up_are_those_that_comparing_all_finds(case: tuple[list[Row], list[int], int, int], rare: int):
     with limits(_MANY_PAIRS=0, _SMALLEST_BLOCK=1, _RARE=rare):
@@ -96,6 +97,7 @@ def test_rows_looked_up_are_those_that_comparing_all_finds(case: tuple[list[Row]
     assert looked_up == homes(cover_of(*case))
 
 
+@pytest.mark.slow
 @given(placed_rows())
 def test_rows_looked_up_are_the_nearest(case: tuple[list[Row], list[int], int, int]):
     rows, leaves, n_numeric, k = case
@@ -112,6 +114,7 @@ def test_rows_looked_up_are_the_nearest(case: tuple[list[Row], list[int], int, i
         )
 
 
+@pytest.mark.slow
 @given(placed_rows())
 def test_restricted_lookup_still_fills_every_subgroup_with_rows_of_others(
     case: tuple[list[Row], list[int], int, int],
@@ -141,6 +144,7 @@ def lenders_of_many(n_borrowers: int, ages: np.ndarray) -> tuple[RowsByLeaf, Len
     return rows, Lenders.of(rows, 0, coordinates_of(axes, rows), 5, n_borrowers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_ages", [30, 10_000], ids=["many rows alike", "nearly all rows different"])
 def test_few_rows_of_a_large_tier_are_compared(n_ages: int):
     _, large = lenders_of_many(2_000, np.random.default_rng(1).integers(0, n_ages, 6_000))

@@ -55,6 +55,7 @@ def test_parts_of_a_leaf_have_k_rows_and_are_found_again(seed, n_rows, k, missin
     assert refined.leaves_of(axes).tolist() == refined.leaf_of_row.tolist()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.integers(2, 6))
 def test_the_grafted_tree_is_a_tree(seed, k):
     axes, target = axes_and_target(seed, 120, missing=False)

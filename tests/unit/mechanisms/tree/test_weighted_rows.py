@@ -50,6 +50,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(ROWS, st.integers(1, 4))
 def test_groups_of_distinct_rows_are_those_of_rows(rows, k):
     """Mondrian cuts at the same places."""
@@ -64,6 +65,7 @@ def test_groups_of_distinct_rows_are_those_of_rows(rows, k):
     assert np.bincount(expected.of_row).min() >= k
 
 
+@pytest.mark.slow
 @given(ROWS, st.sampled_from(["lowest", "literal"]), st.booleans())
 def test_a_tree_of_distinct_rows_is_that_of_rows(rows, rule, refined):
     """Cells, penalty and level are the same."""

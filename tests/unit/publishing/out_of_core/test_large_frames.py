@@ -142,6 +142,7 @@ def tables(draw):
     return pa.table(columns, names=names)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(tables(), st.sampled_from(list(FRAMES)), st.sampled_from([PLENTY, LITTLE]), st.integers(1, 8))
 def test_every_frame_in_blocks_is_the_frame_at_once(cells, name, memory, n_rows):
@@ -157,6 +158,7 @@ def test_a_table_of_the_real_ibis(cells, n_rows):
         assert_same(real_ibis(cells))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", [PLENTY, LITTLE])
 @pytest.mark.parametrize(
     "cells",
@@ -249,6 +251,7 @@ def made_in_memory(frame, mechanism, output):
     return publish(make_release(table, mechanism), output, original=table)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     st.integers(0, 2**32),

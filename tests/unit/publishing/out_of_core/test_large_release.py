@@ -91,6 +91,7 @@ def orders(draw):
     return kind, settings
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.integers(8, 80),

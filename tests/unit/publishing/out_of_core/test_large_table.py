@@ -74,6 +74,7 @@ def csv_bytes(rows, line_end, quote_all):
     return line_end.join(",".join(map(cell, row)) for row in [["one", "two"], *rows]).encode() + line_end.encode()
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=30),
     st.sampled_from(["\n", "\r\n", "\r"]),
@@ -117,6 +118,7 @@ TYPED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", TYPED, ids=lambda cells: str(cells.type))
 @pytest.mark.parametrize("memory", [PLENTY, LITTLE])
 def test_typed_columns_in_blocks_are_those_at_once(tmp_path, cells, memory):

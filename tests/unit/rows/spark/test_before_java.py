@@ -66,6 +66,7 @@ def make_inputs():
     metadata.write_metadata_file("bomb.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -131,6 +132,7 @@ def test_data_that_the_project_does_not_describe_start_no_java(capsys):
     assert "SHA-256" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("released", "manifest", "more", "words"),
     [

@@ -291,11 +291,13 @@ class TestOtherFormats:
         for bad in (b"a,b\n1,2\n", b"PAR1", good[:-5], good[: len(good) // 2], b"PAR1" + b"\0" * 50 + good[-8:]):
             assert "Parquet file" in str(refused(written(tmp_path, bad, "t.parquet")))
 
+    @pytest.mark.slow
     def test_damaged_workbook(self, tmp_path: Path) -> None:
         good = workbook([["a"], [1]])
         for bad in (b"a,b\n1,2\n", good[:500], good[:-30], good[:600] + b"\0" * 200 + good[800:]):
             assert "cannot be read as an Excel workbook" in str(refused(written(tmp_path, bad, "t.xlsx")))
 
+    @pytest.mark.slow
     def test_cell_far_away_is_refused_before_memory_is_taken_for_all_between(self, tmp_path: Path) -> None:
         file = io.BytesIO()
         with xlsxwriter.Workbook(file) as book:
@@ -360,6 +362,7 @@ def bad_files() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(bad_files()))
 @pytest.mark.parametrize("is_described", [False, True])
 def test_no_message_shows_a_cell(tmp_path: Path, name: str, is_described: bool) -> None:

@@ -86,6 +86,7 @@ def test_a_hidden_folder_in_a_released_one_is_refused(folder):
         refuse_more_than_parts(folder)
 
 
+@pytest.mark.slow
 def test_the_hash_is_over_names_and_hashes(folder):
     lines = [
         f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n"

@@ -293,6 +293,7 @@ class TestSpreadsheet:
                     sheet.write_row(i, 0, row)
         return path
 
+    @pytest.mark.slow
     def test_types_are_kept_and_whole_numbers_are_integers(self, tmp_path: Path) -> None:
         rows: list[list[object]] = [
             ["i", "f", "s", "d", "b", 2020],
@@ -312,6 +313,7 @@ class TestSpreadsheet:
         }
         assert [c.kind for c in table.schema][:4] == [Kind.NUMERIC, Kind.NUMERIC, Kind.CATEGORICAL, Kind.DATE]
 
+    @pytest.mark.slow
     def test_sheet_can_be_chosen(self, tmp_path: Path) -> None:
         path = self.book(tmp_path, [["a"], ["x"]], others=("second",))
 
@@ -319,12 +321,14 @@ class TestSpreadsheet:
         with pytest.raises(InputError, match=r"has no sheet 'secnd'. Hint: did you mean 'second'\?"):
             read(path, sheet="secnd")
 
+    @pytest.mark.slow
     def test_mixed_column_is_refused_with_its_row(self, tmp_path: Path) -> None:
         path = self.book(tmp_path, [["a"], [1], [], ["x"]])
 
         with pytest.raises(InputError, match=r"column 'a': mixes numbers and text \(row 4\)"):
             read(path)
 
+    @pytest.mark.slow
     def test_mixed_column_is_text_if_declared_categorical(self, tmp_path: Path) -> None:
         path = self.book(tmp_path, [["a"], [3.0], [2.5], ["x"], [True], [date(2020, 1, 2)]])
         table = read_table(path, schema=Schema.of([Column("a")]))
@@ -332,9 +336,11 @@ class TestSpreadsheet:
         assert isinstance(table, Table)
         assert cells(table) == {"a": ["3", "2.5", "x", "true", "2020-01-02"]}
 
+    @pytest.mark.slow
     def test_without_header(self, tmp_path: Path) -> None:
         assert cells(read(self.book(tmp_path, [[1, "x"], [2]]), header=False)) == {"c1": [1, 2], "c2": ["x", None]}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("rows", "message"),
         [

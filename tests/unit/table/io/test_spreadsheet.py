@@ -153,6 +153,7 @@ CELLS: list[list[object]] = [
 
 
 class TestWhatComesBack:
+    @pytest.mark.slow
     def test_is_what_the_parser_gives_in_this_process(self) -> None:
         data = workbook(CELLS)
         found = spreadsheet._parsed_apart(data, None)
@@ -163,6 +164,7 @@ class TestWhatComesBack:
         kinds = {kind for row in typed(found[1]) for kind, _ in row}
         assert {str, float, bool, datetime.date, datetime.datetime, datetime.time, datetime.timedelta} <= kinds
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_rows", [0, 1, 999, 1000, 1001, 2500])
     def test_comes_whole_in_pieces(self, stand_in: Callable[[str], None], n_rows: int) -> None:
         stand_in("pass")
@@ -170,6 +172,7 @@ class TestWhatComesBack:
 
         assert spreadsheet._parsed_apart(pickle.dumps(rows), None) == (ROWS, rows)
 
+    @pytest.mark.slow
     @settings(max_examples=30, deadline=None)
     @given(st.lists(st.lists(ANY_CELL)))
     def test_has_the_same_types(self, unpickling: list[str], rows: list[list[object]]) -> None:
@@ -180,6 +183,7 @@ class TestWhatComesBack:
         assert found is not None
         assert typed(found[1]) == typed(rows)
 
+    @pytest.mark.slow
     def test_may_be_large(self, stand_in: Callable[[str], None]) -> None:
         stand_in("cls.rows = [['x' * 1000] * 10] * 5000")
         found = spreadsheet._parsed_apart(b"PK" + bytes(1 << 22), None)
@@ -189,6 +193,7 @@ class TestWhatComesBack:
 
 
 class TestWhatIsRefused:
+    @pytest.mark.slow
     @pytest.mark.parametrize("is_apart", [True, False])
     def test_is_refused_in_the_same_words_in_both_ways(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Any], is_apart: bool
@@ -207,6 +212,7 @@ class TestWhatIsRefused:
             read_table(path)
         assert len(started) == (3 if is_apart else 0)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("action", "message"),
         [
@@ -225,6 +231,7 @@ class TestWhatIsRefused:
             read_table(some_workbook(tmp_path))
         assert message in str(caught.value)
 
+    @pytest.mark.slow
     def test_no_memory_is_no_damage(self, tmp_path: Path, stand_in: Callable[[str], None]) -> None:
         stand_in("raise MemoryError")
 
@@ -233,6 +240,7 @@ class TestWhatIsRefused:
 
 
 class TestParserThatTakesItsProcessDown:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("action", "cause"),
         [
@@ -253,6 +261,7 @@ class TestParserThatTakesItsProcessDown:
             read_table(some_workbook(tmp_path))
         assert f"t.xlsx: cannot be read as an Excel workbook: {cause}. Hint: is it damaged?" in str(caught.value)
 
+    @pytest.mark.slow
     def test_says_nothing(
         self, tmp_path: Path, stand_in: Callable[[str], None], capfd: pytest.CaptureFixture[str]
     ) -> None:
@@ -263,11 +272,13 @@ class TestParserThatTakesItsProcessDown:
         assert capfd.readouterr() == ("", "")
         assert CANARY not in str(caught.value)
 
+    @pytest.mark.slow
     def test_leaves_no_image_of_its_memory(self, stand_in: Callable[[str], None]) -> None:
         stand_in("import resource; cls.rows = [list(resource.getrlimit(resource.RLIMIT_CORE))]")
 
         assert spreadsheet._parsed_apart(b"PK", None) == (ROWS, [[0, 0]])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("action", ["cls.rows = [[os.system]]", "os.write(1, b'x' * 100)"])
     def test_cannot_make_this_process_run_anything(self, stand_in: Callable[[str], None], action: str) -> None:
         stand_in(action)
@@ -298,6 +309,7 @@ class TestEnds:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
 
+    @pytest.mark.slow
     @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the child ends when it answers")
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
     def test_with_its_parent(self, reading: tuple[subprocess.Popen[bytes], Path], number: int) -> None:
@@ -307,6 +319,7 @@ class TestEnds:
         assert process.wait(LONGEST) == -number
         until(lambda: not is_locked(held))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("is_for_both", [True, False])
     def test_by_an_interrupt(self, reading: tuple[subprocess.Popen[bytes], Path], is_for_both: bool) -> None:
         process, held = reading
@@ -322,6 +335,7 @@ class TestEnds:
         assert told.rstrip().endswith(b"KeyboardInterrupt")
         until(lambda: not is_locked(held))
 
+    @pytest.mark.slow
     def test_an_interrupt_of_the_child_alone_is_no_damage(
         self, hears_ctrl_c: None, stand_in: Callable[[str], None]
     ) -> None:
@@ -330,6 +344,7 @@ class TestEnds:
         with pytest.raises(KeyboardInterrupt):
             spreadsheet._parsed_apart(b"PK", None)
 
+    @pytest.mark.slow
     def test_native_code_does_not_delay_an_interrupt(self, hears_ctrl_c: None, stand_in: Callable[[str], None]) -> None:
         stand_in("import signal; cls.rows = [[int(signal.getsignal(signal.SIGINT))]]")
 
@@ -346,6 +361,7 @@ def is_locked(path: Path) -> bool:
 
 
 class TestPlaces:
+    @pytest.mark.slow
     @pytest.mark.parametrize("executable", ["", None, "/usr/sbin/uwsgi", "/nowhere/python3"])
     def test_without_a_python_to_start_it_is_read_in_this_process(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Any], executable: str | None
@@ -363,6 +379,7 @@ class TestPlaces:
         assert read_table(some_workbook(tmp_path)).n_rows == 1
         assert started == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("body", ["exit 0", "exec cat", "echo Python 3; sleep 60"])
     def test_with_a_program_that_is_no_python_it_is_read_in_this_process(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Any], body: str
@@ -375,6 +392,7 @@ class TestPlaces:
         assert read_table(some_workbook(tmp_path)).n_rows == 1
         assert len(started) == 1
 
+    @pytest.mark.slow
     def test_nothing_of_the_current_folder_is_imported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("pickle", "gc", "signal", "python_calamine", "sitecustomize", "sfumato"):
             (tmp_path / f"{name}.py").write_text("raise SystemExit", encoding="utf-8")
@@ -383,6 +401,7 @@ class TestPlaces:
 
         assert spreadsheet._parsed_apart(workbook([["a"]]), None) == (ROWS, [["a"]])
 
+    @pytest.mark.slow
     def test_in_a_current_folder_that_is_gone(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = tmp_path / "gone"
         folder.mkdir()
@@ -391,6 +410,7 @@ class TestPlaces:
 
         assert spreadsheet._parsed_apart(workbook([["a"]]), None) == (ROWS, [["a"]])
 
+    @pytest.mark.slow
     def test_in_threads(self, started: list[Any]) -> None:
         books = [workbook([["a"], [i]]) for i in range(8)]
         with ThreadPoolExecutor(4) as pool:
@@ -399,6 +419,7 @@ class TestPlaces:
         assert found == [(ROWS, [["a"], [float(i)]]) for i in range(8)]
         assert len(started) == 8
 
+    @pytest.mark.slow
     def test_in_a_process_that_may_have_no_children_of_its_kind(self) -> None:
         process = multiprocessing.get_context("spawn").Process(target=read_apart, daemon=True)
         process.start()

@@ -58,6 +58,7 @@ def write_gzip(path, member, n_members):
     return path
 
 
+@pytest.mark.slow
 def test_ten_gigabytes_in_ten_megabytes_are_refused_after_two_hundred(tmp_path, member, inflated):
     bomb = write_gzip(tmp_path / "bomb.csv.gz", member, 100)
     assert bomb.stat().st_size < 20 * MB
@@ -68,6 +69,7 @@ def test_ten_gigabytes_in_ten_megabytes_are_refused_after_two_hundred(tmp_path, 
     assert inflated[0] <= FREE // 2 + 2 * MB
 
 
+@pytest.mark.slow
 def test_in_blocks_what_unpacks_to_hundreds_of_times_its_size_is_refused(tmp_path, member, inflated):
     """There memory is no limit: the ratio is, beyond what fits comfortably."""
     bomb = write_gzip(tmp_path / "bomb.csv.gz", member, 10)
@@ -79,6 +81,7 @@ def test_in_blocks_what_unpacks_to_hundreds_of_times_its_size_is_refused(tmp_pat
     assert inflated[0] <= most + 2 * MB
 
 
+@pytest.mark.slow
 def test_what_fits_comfortably_is_read_whatever_its_ratio(tmp_path, member):
     """A constant table of a million rows shrinks a thousandfold."""
     path = write_gzip(tmp_path / "constant.csv.gz", gzip.compress(ROWS[: 8 * MB], 9), 1)
@@ -155,6 +158,7 @@ def unpacked_of_workbook(monkeypatch):
     return counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stated", "most"), [(100 * 100 * MB, 0), (1000, FREE // 2)], ids=["honest", "lying"])
 def test_a_workbook_of_ten_gigabytes_of_zeros_is_refused(tmp_path, unpacked_of_workbook, stated, most):
     """By what it says of itself, and else by what comes out."""
@@ -193,6 +197,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_parquet_file_that_claims_billions_of_rows_is_refused(tmp_path, no_rows_are_read, way):
     folder = tmp_path / "bomb.parquet"
@@ -226,6 +231,7 @@ DOORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gzip", "workbook", "parquet"])
 @pytest.mark.parametrize("door", DOORS)
 def test_every_command_that_reads_a_table_refuses_it(tmp_path, capsys, monkeypatch, member, door, kind):

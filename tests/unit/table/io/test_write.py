@@ -101,6 +101,7 @@ def text_tables(draw: st.DrawFn) -> Table:
     return plain({name: pa.array(draw(cells), pa.string()) for name in columns})  # type: ignore[misc]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_name", ["csv", "tsv", "csv.gz", "tsv.gz", "parquet", "excel"])
 @given(table=text_tables())
 def test_texts_survive(tmp_path_factory: pytest.TempPathFactory, format_name: str, table: Table) -> None:
@@ -189,6 +190,7 @@ class TestTypes:
         "b": [True, None, False],
     }
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("format_name", ["parquet", "excel"])
     def test_survive(self, tmp_path: Path, format_name: str) -> None:
         table = plain(self.data)
@@ -208,11 +210,13 @@ class TestTypes:
 
 
 class TestWorkbook:
+    @pytest.mark.slow
     def test_rows_of_missing_values_stay_rows(self, tmp_path: Path) -> None:
         table = plain({"a": [1, None, 2, None], "b": ["x", None, None, None]})
 
         assert_same_columns(read_again(tmp_path, table, "excel"), table)
 
+    @pytest.mark.slow
     def test_dates_that_excel_does_not_know_are_text(self, tmp_path: Path) -> None:
         again = read_again(tmp_path, plain({"d": [date(1815, 12, 10)], "t": [datetime(2020, 1, 2, 3)]}), "excel")
 
@@ -238,6 +242,7 @@ class TestWorkbook:
         with pytest.raises(InvalidParameterError, match="2 rows and 2 columns"):
             written(table, "excel")
 
+    @pytest.mark.slow
     def test_a_full_disk_is_an_os_error_and_nothing_is_printed(self) -> None:
         table = plain({"a": [1, 2], "b": ["x", "y"]})
 
@@ -260,6 +265,7 @@ class TestWorkbook:
 
         assert (number, kind, unraisable) == (errno.ENOSPC, OSError, [])
 
+    @pytest.mark.slow
     def test_table_of_binary_features(self, tmp_path: Path) -> None:
         again = read_again(tmp_path, binary([[0, 1], [1, 1]], ["u", "v"]), "excel")
 
@@ -283,6 +289,7 @@ def binary_tables(draw: st.DrawFn) -> BinaryTable:
     return BinaryTable(matrix, tuple(Feature(f"f{i}", f"f{i}") for i in sorted(numbers)), companions)
 
 
+@pytest.mark.slow
 @given(table=binary_tables())
 def test_binary_tables_survive_as_libsvm(tmp_path_factory: pytest.TempPathFactory, table: BinaryTable) -> None:
     assert_same_binary(read_again(tmp_path_factory.mktemp("written"), table, "libsvm"), table)
@@ -302,6 +309,7 @@ class TestLibsvm:
             with pytest.raises(InvalidParameterError, match="numeric target"):
                 written(binary([[0, 1], [1, 1]], labels), "libsvm")
 
+    @pytest.mark.slow
     def test_email_corpus_survives(self, tmp_path: Path, shared_data: Path) -> None:
         table = read_table(shared_data / "pu1" / "pu1_bare_body.svm.gz")
         assert isinstance(table, BinaryTable)
