@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from waiting import until
+from tests.waiting import until
 
 N_WORKERS = 2
 LEAST_JAVA = 17
