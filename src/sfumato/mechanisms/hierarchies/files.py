@@ -1,4 +1,4 @@
-"""Hierarchies in ARX's format: a text file without header, one line a value, its labels separated by ``;``.
+"""Parse and write hierarchies in ARX's format: text without header, one line a value, labels separated by ``;``.
 
 ::
 

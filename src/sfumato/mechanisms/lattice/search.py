@@ -1,4 +1,4 @@
-"""Least lossy node of a lattice of hierarchy levels that satisfies a privacy goal, found exactly.
+"""Exact search of the lattice, with pruning: the least lossy node of hierarchy levels that satisfies a privacy goal.
 
 Nodes are ordered by what they lose, then by the sum of their levels, then by the levels from the first column on; the
 first node that satisfies the goal is the answer, whatever the search looked at before. Losses that differ by less than

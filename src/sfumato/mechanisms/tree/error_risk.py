@@ -50,8 +50,8 @@ class ErrorRisk:
     error, branch_error : ndarray of float64
         :math:`E(t)` and :math:`E(B_t)`, Definition 6, by the tree's criterion.
     ratio : ndarray of float64
-        :math:`\omega_t`, Definition 7: information gained per error when the branch is pruned. Infinite where pruning
-        costs no error; not-a-number for a leaf.
+        The error-risk ratio ω (:math:`\omega_t`), Definition 7: information gained per error when the branch is
+        pruned. Infinite where pruning costs no error; not-a-number for a leaf.
 
     References
     ----------
