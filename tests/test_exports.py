@@ -34,6 +34,15 @@ def test_importing_the_package_and_the_command_line_loads_no_heavy_library():
     assert done.stdout.strip() == "[]"
 
 
+def test_a_release_in_memory_and_its_audit_load_neither_duckdb_nor_scikit_learn():
+    """Only tables out of core and bounds of breach need them."""
+    code = "import sys, sfumato.publishing.publish; print([m for m in ('duckdb', 'sklearn') if m in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
 def test_subpackages_are_found_without_an_import_of_their_own():
     code = "import sfumato; print(sfumato.audit.measured_level.__name__, sfumato.mechanisms.__name__)"
 

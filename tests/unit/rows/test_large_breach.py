@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from manifest_texts import text_of
 from sfumato.audit.levels import breach
-from sfumato.audit.levels import breach as large_breach
 from sfumato.audit.levels.breach import telling_columns
 from sfumato.cli.main import sfumato
 from sfumato.errors import AuditFailedError, PrivacyNotAchievableError, SchemaError
@@ -488,7 +487,7 @@ def test_a_bound_that_does_not_hold_on_the_audits_sample_is_refused(source, tmp_
     """Where the released columns tell more than all of them did, the lower end is above the bound."""
     proposal = propose(opened(source), BreachAwareSelector(**QUICK), MEMORY)
     with (
-        patch.object(large_breach, "estimate", lambda *_: 12.5),
+        patch.object(breach, "estimate", lambda *_: 12.5),
         pytest.raises(AuditFailedError, match=r"breach-bound does not hold: promised 0, found 12\.5, estimated on the"),
     ):
         publish_large(proposal, tmp_path / "out.csv", MEMORY)
@@ -547,7 +546,7 @@ def test_the_audit_finds_telling_columns_in_blocks(columns, way, has_missing):
     with (
         TemporaryDirectory() as folder,
         small_blocks(),
-        patch.object(large_breach, "_SHARE_OF_PAIRS", 16 if way == "few" else 10**12),
+        patch.object(breach, "_SHARE_OF_PAIRS", 16 if way == "few" else 10**12),
     ):
         path = Path(folder) / "in.parquet"
         pyarrow.parquet.write_table(pa.table({"c": pa.array(cells), "w": pa.array([f"w{w}" for w in wanted])}), path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
@@ -379,6 +378,8 @@ def _with_few_pairs(original: LargeTable, names: Sequence[str], sensitive: str, 
 
 def _tells(original: LargeTable, name: str, sensitive: str, memory: int) -> bool:
     """Count pairs of one column by DuckDB, which spills them."""
+    import duckdb
+
     failures: list[Exception] = []
 
     def batches() -> Iterator[pa.RecordBatch]:

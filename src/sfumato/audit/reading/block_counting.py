@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -16,6 +15,9 @@ from sfumato.errors import InputError, SchemaError
 from sfumato.private_folders import PrivateFolder
 from sfumato.rows.out_of_core import LargeTable, Told
 from sfumato.table.weighted import CountedTable
+
+if TYPE_CHECKING:
+    import duckdb
 
 _SHARE_OF_MEMORY = 3
 
@@ -70,6 +72,8 @@ def _rows_in_database(
     same: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> Iterator[tuple[duckdb.DuckDBPyRelation, list[str]]]:
     """Give the codes of some columns, which are read when they are asked for; ``same`` has a number for each code."""
+    import duckdb  # here, because every audit loads this module and few count out of core
+
     for name in names:
         if table.is_open(name):
             problem = "has too many distinct values to be counted with other columns"
@@ -95,6 +99,8 @@ def _rows_in_database(
 @contextmanager
 def spilling_connection(memory: int) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database in memory that spills what does not fit in a third of it into a private folder."""
+    import duckdb
+
     folder = PrivateFolder("audit")
     config: dict[str, Any] = {
         "temp_directory": str(folder.path),
