@@ -28,10 +28,16 @@ lint: $(DEV)
 types: $(DEV)
 	$(BIN)/mypy
 
+# Python keeps what it compiled even where the environment says not to: both workers would rewrite all assertions anew.
+tests quick: export PYTHONDONTWRITEBYTECODE :=
+
 tests: $(DEV)
 	tests/install_chromium.sh
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/spark
-	$(BIN)/python -m pytest tests/spark # one process, one session of Spark; without Java they say that they did not run
+	# Spark's tests, one process and one session, wait much: they run beside the others, and are shown after them.
+	# Without Java they say that they did not run.
+	@$(BIN)/python -m pytest tests/spark > $(VENV)/spark-tests.log 2>&1 & spark=$$!; trap "kill $$spark" INT TERM; \
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/spark; others=$$?; \
+	wait $$spark; spark=$$?; cat $(VENV)/spark-tests.log; exit $$((others | spark))
 
 goldens: $(DEV)
 	$(BIN)/python -m tests.golden --check

@@ -109,7 +109,7 @@ def assess(problem: Any, result: Any) -> Outcome:
             "nodes": problem.n_nodes,
             "checked": result.n_checked,
             "loss": result.loss,
-            "bound": result.bound,
+            **({} if result.telling_bound is None else {"bound": result.telling_bound}),
             "suppressed": result.n_suppressed,
         },
     )

@@ -46,6 +46,7 @@ PEER_PACKAGES = (
     "anonypy",
     "anonypyx",
     "anjana",
+    "ai-privacy-toolkit",
     "python-weka-wrapper3",
 )
 """scikit-mine 1.0 does not run with a newer scikit-learn. The last brings weka.jar, which needs Java."""

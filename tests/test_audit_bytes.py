@@ -26,6 +26,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sfumato
+from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from sfumato.audit.bytes import files as file_bytes
 from sfumato.audit.bytes import files as workbook_bytes
@@ -726,7 +727,7 @@ def written(table, format_name):
     return out.getvalue()
 
 
-@settings(max_examples=300)
+@part_of_the_examples(0.4, of=300)
 @given(tables(), st.sampled_from([("csv", ","), ("tsv", "\t")]), st.integers(1, 40))
 def test_what_the_writer_writes_is_canonical_text(table, form, n_bytes):
     """Also when it comes in pieces of any size."""
@@ -738,7 +739,7 @@ def test_what_the_writer_writes_is_canonical_text(table, form, n_bytes):
     assert TextForm(tuple(table.columns), tokens, form[1]).problem(pieces) == ""
 
 
-@settings(max_examples=300)
+@part_of_the_examples(0.4, of=300)
 @given(tables(), st.data())
 def test_no_other_bytes_are_canonical_text_of_the_same_cells(table, data):
     """Whatever one byte is put in, taken out or changed: the text is refused or holds other cells."""

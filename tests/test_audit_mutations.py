@@ -2,9 +2,10 @@
 
 Each tampering is tried twice: *naive*, where hashes and digest are left as they were, and *repaired*, where whoever
 tampered recomputed the output's hash and the manifest's digest, so that only the content can give it away.
-7 releases × 12 seeds × (24 kinds × 2 + 2 naive ones) = 4,200 tamperings, 48 with ranges, 120 with levels, 24 with
-buckets and 96 with gains; 64 that demote a
-quasi-identifier; and texts of manifests that say something twice or hide it in blanks.
+A naive one is given away by a hash, whatever was changed, so one seed of it will do. ``make soak`` takes twelve seeds
+of the repaired ones: 8 releases × 12 × 24 kinds = 2,304 of them, 24 with ranges, 60 with levels, 12 with buckets and 48
+with gains. Besides: tamperings that demote a quasi-identifier, and texts of manifests that say something twice or hide
+it in blanks.
 """
 
 import csv
@@ -12,6 +13,7 @@ import hashlib
 import io
 import json
 import math
+import os
 import random
 
 import pyarrow as pa
@@ -30,6 +32,7 @@ from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.buckets.slicing import Slicer
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+from sfumato.mechanisms.lattice.local import LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
@@ -38,8 +41,8 @@ from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 
-SEEDS = range(12)
-RELEASES = ["containment", "k, l and t", "tiered", "groups", "slices", "levels", "collaboration"]
+SEEDS = range(int(os.environ.get("SFUMATO_TAMPERING_SEEDS", "4")))
+RELEASES = ["containment", "k, l and t", "tiered", "groups", "slices", "levels", "rounds", "collaboration"]
 
 
 class DropColumn:
@@ -160,6 +163,7 @@ def releases(tmp_path_factory):
         "tiered": Published(tmp_path_factory.mktemp("tiered"), admissions(n_rows=150), ErrorRiskTree(k=4)),
         "groups": Published(tmp_path_factory.mktemp("groups"), admissions(n_rows=150), Mondrian(k=4, l=2)),
         "levels": Published(tmp_path_factory.mktemp("levels"), regional_table(), GlobalRecoder(k=13, l=2)),
+        "rounds": Published(tmp_path_factory.mktemp("rounds"), regional_table(), LocalRecoder(k=4, l=2)),
         "groups of jobs": Published(tmp_path_factory.mktemp("jobs"), working_table(), recoder_with_limit()),
         "slices": Published(tmp_path_factory.mktemp("slices"), admissions(n_rows=150), Slicer(k=4, l=2)),
         "collaboration": Published(
@@ -498,13 +502,16 @@ def test_an_untouched_release_passes(releases, kind):
 @pytest.mark.parametrize("kind", RELEASES)
 @pytest.mark.parametrize("tamper", CONTENT + ONLY_NAIVE, ids=lambda tamper: tamper.__name__)
 def test_every_tampering_is_caught(releases, kind, tamper):
-    release = releases[kind]
-    for seed in SEEDS:
-        for repaired in (False, True) if tamper in CONTENT else (False,):
-            rows, manifest = release.copy()
-            tamper(release, rows, manifest, random.Random(f"{tamper.__name__}{seed}"))
+    catches_every_seed(releases[kind], tamper, may_be_repaired=tamper in CONTENT)
 
-            assert release.is_caught(rows, manifest, repaired), (seed, repaired)
+
+def catches_every_seed(release, tamper, *, may_be_repaired=True):
+    tried = [*((seed, True) for seed in SEEDS), (0, False)] if may_be_repaired else [(seed, False) for seed in SEEDS]
+    for seed, repaired in tried:
+        rows, manifest = release.copy()
+        tamper(release, rows, manifest, random.Random(f"{tamper.__name__}{seed}"))
+
+        assert release.is_caught(rows, manifest, repaired), (seed, repaired)
 
 
 SOME = [
@@ -517,13 +524,7 @@ SOME = [
 
 @pytest.mark.parametrize(("kind", "tamper"), SOME, ids=lambda part: getattr(part, "__name__", part))
 def test_every_tampering_with_what_only_some_releases_have_is_caught(releases, kind, tamper):
-    release = releases[kind]
-    for seed in SEEDS:
-        for repaired in (False, True):
-            rows, manifest = release.copy()
-            tamper(release, rows, manifest, random.Random(f"{tamper.__name__}{seed}"))
-
-            assert release.is_caught(rows, manifest, repaired), (seed, repaired)
+    catches_every_seed(releases[kind], tamper)
 
 
 @pytest.mark.parametrize("kind", [*RELEASES, "groups of jobs"])

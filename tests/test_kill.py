@@ -18,12 +18,14 @@ from sfumato.datasets.admissions import admissions
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.write import write_table
 
+GREEDY = ["--target", "readmitted", "-m", "greedy-containment", "-p", "on_infeasible=skip"]
+
 # Imports everything once; at a line of its input it forks a child that runs the release, at the next says how it ended.
 # A number in the line lets the child kill itself just before that call, of those that change names or reach the disk.
 NURSERY = """
 import os, signal, sys
 import sfumato.cli.release, sfumato.cli.summary, sfumato.publishing.publish, sfumato.table.roles
-import sfumato.mechanisms.registry
+import sfumato.mechanisms.registry, sfumato.report.in_short
 from sfumato.cli.main import run
 
 sfumato.mechanisms.registry.registered_mechanisms()
@@ -93,7 +95,7 @@ def seconds_of_one_run(nursery):
 def test_a_killed_release_is_nothing_or_complete(tmp_path, original, force):
     """Of either kind a dozen moments; ``make soak`` tries hundreds, on every mechanism."""
     table, manifest = tmp_path / "out.csv", tmp_path / "out.csv.manifest.json"
-    arguments = ["release", original, "--target", "readmitted", "-k", "5", "-p", "on_infeasible=skip", "-o", table]
+    arguments = ["release", original, *GREEDY, "-k", "5", "-o", table]
     draw = random.Random(11).uniform
     moments = [0.0, *(draw(0, 1) if turn % 2 else draw(0.8, 1.3) for turn in range(12)), math.inf]  # inf: not killed
     n_nothing = n_complete = 0
@@ -131,7 +133,7 @@ def small(tmp_path_factory):
 
 
 def release_of(original, table, k):
-    return ["release", original, "--target", "readmitted", "-k", k, "-p", "on_infeasible=skip", "-o", table, "--force"]
+    return ["release", original, *GREEDY, "-k", k, "-o", table, "--force"]
 
 
 def pair(table, manifest):

@@ -123,7 +123,8 @@ def test_the_manifest_of_every_mechanism_has_the_form(manifests, validators, nam
 
 def test_every_parameter_of_every_mechanism_is_known():
     known = schema_of_version(2)["properties"]["mechanism"]["properties"]["parameters"]["properties"]
-    declared = {p.name for info in registered_mechanisms().values() for p in info.parameters}
+    infos = [info for name, info in registered_mechanisms().items() if name != "auto"]  # manifests name what it chose
+    declared = {p.name for info in infos for p in info.parameters}
 
     assert declared - set(known) == {"n_workers"}  # how many processes work says nothing about a release
 
@@ -281,6 +282,8 @@ class TestVersionOne:
     )
     def test_it_is_never_confirmed_without_exception(self, capsys, name, given, exceptions):
         audit = ["audit", str(GOLDEN / f"{name}.csv"), "--manifest", str(GOLDEN / f"{name}.csv.manifest.json"), *given]
+        if name == "groups" and given:  # beside the original every figure of a recoding is computed anew
+            exceptions = tuple(exception for exception in exceptions if exception != "figures")
 
         assert run(audit) == 8
         last = capsys.readouterr().out.splitlines()[-1]

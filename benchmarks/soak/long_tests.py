@@ -12,6 +12,19 @@ from benchmarks.soak.processes import ROOT, environment
 
 TESTS = {
     "tests/web/browser/test_whole_way.py": {"SFUMATO_WIDE_COLUMNS": "25000"},
+    "tests/web/test_columns.py": {"SFUMATO_WIDE_COLUMNS": "25000"},
+    "tests/test_audit_mutations.py": {"SFUMATO_TAMPERING_SEEDS": "12"},
+    "tests/unit/mechanisms/lattice/test_lattice_search.py": {"SFUMATO_ALL_MOMENTS": "1"},
+    "tests/properties/test_lattice_properties.py": {"SFUMATO_ALL_EXAMPLES": "1"},
+    "tests/unit/counting/test_native_frames.py": {"SFUMATO_ALL_EXAMPLES": "1"},
+    "tests/unit/rows/test_large_containment.py": {"SFUMATO_ALL_EXAMPLES": "1"},
+    "tests/properties/test_itemset_properties.py": {"SFUMATO_ITEMS": "9"},
+    "tests/properties/test_same_values.py": {"SFUMATO_ALL_EXAMPLES": "1"},
+    "tests/test_audit_bytes.py": {"SFUMATO_ALL_EXAMPLES": "1"},
+    "tests/unit/rows/test_large_tree.py": {"SFUMATO_ALL_EXAMPLES": "1"},
+    "tests/unit/rows/test_large_slicing.py": {"SFUMATO_ALL_EXAMPLES": "1"},
+    "tests/unit/publishing/out_of_core/test_large_release.py": {"SFUMATO_ALL_EXAMPLES": "1"},
+    "tests/unit/publishing/out_of_core/test_large_frames.py": {"SFUMATO_ALL_EXAMPLES": "1"},
 }
 """Files of tests, and what makes them long."""
 _LONGEST = 600.0

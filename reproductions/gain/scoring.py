@@ -83,6 +83,9 @@ METHODS = {
 SOUND = (PLAIN, WEIGHTED, BY_CLASSES, BY_INFORMATION)
 
 
+MIDPOINTS = partial(GeneralizedEncoder, ranges="midpoint")
+
+
 class CellEncoder(GeneralizedEncoder):
     """Every cell as it is written, ranges and sets too, gets a column of zeros and ones."""
 
@@ -203,7 +206,7 @@ def measure(job: Job) -> Outcome:
             table,
             remembering,
             classifier=CLASSIFIERS[name](),
-            encoder=GeneralizedEncoder if has_ranges and name in (REGRESSION, FOREST) else CellEncoder,
+            encoder=MIDPOINTS if has_ranges and name in (REGRESSION, FOREST) else CellEncoder,
         )
         for name in classifiers_of(job.case)
     }

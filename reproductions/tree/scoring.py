@@ -85,9 +85,9 @@ class WithOwnCells(Recoder):
 
 
 ENCODERS: dict[str, Callable[[], GeneralizedEncoder]] = {
-    DEFAULT_ENCODING: GeneralizedEncoder,
+    DEFAULT_ENCODING: partial(GeneralizedEncoder, ranges="midpoint"),
     "bounds, shares": partial(GeneralizedEncoder, ranges="bounds"),
-    LABELS: partial(GeneralizedEncoder, sets="label"),
+    LABELS: partial(GeneralizedEncoder, ranges="midpoint", sets="label"),
     "all labels": WrittenCellEncoder,
 }
 

@@ -35,6 +35,7 @@ from sfumato.mechanisms.containment.optimal import OptimalContainmentSelector as
 from sfumato.mechanisms.hierarchies.files import read_hierarchy as read_hierarchy
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy as Hierarchy
 from sfumato.mechanisms.lattice.gain import GainRecoder as GainRecoder
+from sfumato.mechanisms.lattice.local import LocalRecoder as LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder as GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian as Mondrian
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree as ErrorRiskTree

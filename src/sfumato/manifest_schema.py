@@ -93,16 +93,17 @@ _AGREED = record(
 )
 _PARAMETERS: dict[str, Form] = {
     **dict.fromkeys(("k", "r", "n_features", "n_folds", "n_random_orders", "min_samples_leaf"), COUNT),
-    **dict.fromkeys(("n_beside_sensitive",), COUNT),
+    **dict.fromkeys(("n_beside_sensitive", "max_values_checked"), COUNT),
     **dict.fromkeys(("n_slices", "random_state"), _COUNT_OR_NULL),
     **dict.fromkeys(("l", "t", "c", "max_unique_fraction"), _NUMBER_OR_NULL),
     **dict.fromkeys(("epsilon", "max_breach_increase", "min_privacy_gain", "max_suppressed_fraction"), NUMBER),
-    **dict.fromkeys(("max_false_fraction", "threshold", "max_seconds", "time_budget"), NUMBER),
+    "penalty_weight": NUMBER,
+    **dict.fromkeys(("max_false_fraction", "threshold", "max_seconds", "time_budget", "min_released_fraction"), NUMBER),
     **dict.fromkeys(("max_performance_loss",), _NUMBER_OR_NULL),
     **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), TRUTH),
     **dict.fromkeys(("variant", "distance", "attacker", "learner", "metric", "calibration", "loss"), TEXT),
     **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), TEXT),
-    **dict.fromkeys(("split", "on_infeasible", "gain_correction"), TEXT),
+    **dict.fromkeys(("split", "on_infeasible", "gain_correction", "guide"), TEXT),
     **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
     "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
     "reveals": TEXT,
@@ -119,7 +120,7 @@ _UTILITY = record(
     {
         **dict.fromkeys(("n_features_offered", "n_features_released", "n_columns_offered"), COUNT),
         **dict.fromkeys(("n_columns_released", "n_groups", "n_slices", "n_buckets", "n_classes_of_cells"), COUNT),
-        **dict.fromkeys(("grown_on_rows", "of_rows"), COUNT),
+        **dict.fromkeys(("grown_on_rows", "of_rows", "n_rounds"), COUNT),
         **dict.fromkeys(("hamming_separation", "hamming_separation_of_all_features"), NUMBER),
         **dict.fromkeys(("hamming_separation_before_flipping", "hamming_separation_of_synthetic_rows"), NUMBER),
         **dict.fromkeys(

@@ -11,6 +11,10 @@ from sfumato.errors import ColumnNotFoundError, SchemaError, on_one_line
 
 PROJECT_NAME = "sfumato.toml"
 """Usual name of the project file, which holds what is described here."""
+RUN_FOLDER = "sfumato-compare"
+"""Usual folder beside it for what a comparison has measured."""
+COMPARISON_NAME = "latest.comparison"
+"""File there with all that the latest comparison has found so far, as JSON."""
 _NAMES_SHOWN = 5
 DEFAULT_MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null")
 

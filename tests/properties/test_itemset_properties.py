@@ -1,5 +1,6 @@
 """The search for maximal itemsets beside a listing of all itemsets of small tables."""
 
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -222,15 +223,18 @@ def test_rows_with_the_same_code_are_told_apart(monkeypatch):
     assert inverse.tolist() == [0, 1, 0, 2]
 
 
+N_ITEMS = int(os.environ.get("SFUMATO_ITEMS", "8"))  # make soak sets 9: the listing has twice as many sets
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("way_of_dividing")
 @pytest.mark.parametrize("density", [0.2, 0.5, 0.7])
 @pytest.mark.parametrize("k", [2, 5])
 def test_larger_tables_agree_with_the_listing_of_all_itemsets(density, k):
     rng = np.random.default_rng(SEED)
-    rows = (rng.random((30, 9)) < density).astype(int)
+    rows = (rng.random((30, N_ITEMS)) < density).astype(int)
     rows[::7] = rows[1]
-    weights = rng.integers(1, 50, 9)
+    weights = rng.integers(1, 50, N_ITEMS)
 
     every, few = heaviest_itemsets(as_matrix(rows), weights, k, 1_000), largest_itemsets(as_matrix(rows), weights, k, 5)
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from example_counts import part_of_the_examples
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.mechanisms.lattice import bounded_search as lattice_bounded
 from sfumato.mechanisms.lattice import lattice as lattice_tables
@@ -258,6 +259,7 @@ def test_exact_search_finds_the_best_node_of_all(loss, table, models):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
+@part_of_the_examples(0.5)
 @given(table=tables(max_rows=10), models=st.sampled_from(MODELS))
 def test_search_of_large_lattices_finds_the_best_node_of_all_when_it_has_time(loss, table, models):
     with patch.object(lattice_search, "MAX_NODES", 1):
@@ -277,7 +279,12 @@ def losses_at(table, loss, models, fractions, seconds=None):
     return found
 
 
-FRACTIONS = st.lists(st.sampled_from([0.0, 0.004, 0.015, 0.06, 0.1, 0.2, 0.29, 0.5, 0.77, 0.9999, 1.0]), min_size=2)
+FRACTIONS = st.lists(
+    st.sampled_from([0.0, 0.004, 0.015, 0.06, 0.1, 0.2, 0.29, 0.5, 0.77, 0.9999, 1.0]),
+    min_size=2,
+    max_size=4,
+    unique=True,
+)
 
 
 @pytest.mark.slow
@@ -293,6 +300,7 @@ def test_a_looser_limit_of_suppressed_rows_never_raises_the_least_loss(loss, tab
 @pytest.mark.slow
 @pytest.mark.parametrize("few_rows", [0, 32], ids=["ladder", "every number"])
 @pytest.mark.parametrize("loss", LOSSES)
+@part_of_the_examples(0.5)
 @given(table=tables(), models=st.sampled_from(MODELS), fractions=FRACTIONS, n_ticks=st.integers(1, 400))
 def test_a_looser_limit_never_raises_the_loss_however_little_work_is_allowed(
     few_rows, loss, table, models, fractions, n_ticks

@@ -10,21 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.counting.classes import ClassValueCounts
-from sfumato.guarantees import LDiversity
+from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.learning.c45.criteria import Entropy, Variance
+from sfumato.learning.c45.tree import LEAF
+from sfumato.measures.diversity import distances_by_class, t_closeness
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.mondrian import division as cut_rules
-from sfumato.mechanisms.mondrian.division import (
+from sfumato.mechanisms.mondrian.division import mondrian_partition
+from sfumato.mechanisms.part_constraints import (
+    Closeness,
     DistinctDiversity,
     EntropyDiversity,
     RecursiveDiversity,
     constraint_of,
-    mondrian_partition,
 )
 from sfumato.mechanisms.recoder import Cover, generalize
 from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
-RULES = ("penalty", "median", "gain")
+RULES = ("penalty", "median", "gain", "score")
+
+
+SCORES = ((0.0, 1.0), (1.0, 1.5), (3.0, -2.0))
 
 
 class Rows(NamedTuple):
@@ -38,12 +44,23 @@ class Rows(NamedTuple):
     def n_rows(self):
         return len(self.target)
 
+    def scores(self):
+        """Two numbers for each row, by its target."""
+        return [SCORES[value] for value in self.target]
+
     def axes(self):
         return [axis_of(f"c{j}", column) for j, column in enumerate(self.columns)]
 
     def divide(self, **options):
         if options.get("split") == "gain":
             options |= {"statistics": Entropy(3).statistics(self.target), "criterion": Entropy(3)}
+        if options.get("split") == "score":
+            scores = np.array(self.scores())
+            options |= {
+                "statistics": Variance(2).statistics(scores),
+                "criterion": Variance(2),
+                "order_by": scores[:, 0],
+            }
         return mondrian_partition(self.axes(), self.k, **options)
 
 
@@ -91,6 +108,11 @@ def penalty(column, cells):
     every = [cell for cell in column if cell is not None]
     width = (max(known) - min(known)) / ((max(every) - min(every)) or 1)
     return min(width + (len(known) < len(cells)) / n_domain, 1.0)
+
+
+def laid_out(table, rule):
+    """Write the columns so that their order is the one in which a rule cuts them."""
+    return ordered_by_score(table) if rule == "score" else table
 
 
 def cuts_of(table, part, allows=lambda rows: True):
@@ -150,7 +172,7 @@ def test_groups_have_k_rows_and_cannot_be_cut(strict, rule, table):
 
     assert min(map(len, groups)) >= table.k
     if strict or rule != "median":
-        assert not any(list(cuts_of(table, group)) for group in groups)
+        assert not any(list(cuts_of(laid_out(table, rule), group)) for group in groups)
     if not strict:
         for group in groups:
             cells = {tuple(column[row] for column in table.columns) for row in group}
@@ -163,7 +185,8 @@ def test_groups_have_k_rows_and_cannot_be_cut(strict, rule, table):
 def test_strict_groups_do_not_overlap(rule, table):
     """No row of another group lies in a group's box."""
     of_row = table.divide(split=rule).of_row
-    places = np.array([[place_of(column, cell) for cell in column] for column in table.columns]).T
+    columns = laid_out(table, rule).columns
+    places = np.array([[place_of(column, cell) for cell in column] for column in columns]).T
     for group in range(of_row.max() + 1):
         own = places[of_row == group]
         is_inside = ((places >= own.min(axis=0)) & (places <= own.max(axis=0))).all(axis=1)
@@ -180,7 +203,7 @@ def test_row_order_does_not_matter(rule, table, data):
     moved = Rows([[c[i] for i in order] for c in table.columns], [table.target[i] for i in order], table.k)
 
     assert moved.divide(split=rule).of_row.tolist() == table.divide(split=rule).of_row[order].tolist()
-    if rule != "gain":
+    if rule not in ("gain", "score"):
         assert released_values(moved, rule) == released_values(table, rule)
 
 
@@ -201,7 +224,7 @@ def test_the_tree_leads_every_row_to_its_group(rule, table):
     assert partition.groups_of(table.axes()).tolist() == partition.of_row.tolist()
     assert tree.weights[tree.attribute == -1].tolist() == np.bincount(partition.of_row).tolist()
     assert tree.weights[inner].tolist() == [tree.weights[tree.children(i)].sum() for i in inner]
-    assert tree.statistics[0].sum() == table.n_rows
+    assert (tree.statistics[0, 0] if rule == "score" else tree.statistics[0].sum()) == table.n_rows
 
 
 @given(table=tables())
@@ -264,6 +287,7 @@ CONSTRAINTS = [
     LDiversity(1.8, "s", ("c",), "entropy"),
     LDiversity(2, "s", ("c",), "recursive", 1.5),
 ]
+CLOSE = [TCloseness(0.3, "s", ("c",)), TCloseness(0.25, "s", ("c",), "ordered")]
 LEVELS = {
     "distinct": lambda guarantee, counts: distinct_diversity_level(counts),
     "entropy": lambda guarantee, counts: entropy_diversity_level(counts),
@@ -300,7 +324,60 @@ def test_constrained_groups_are_diverse_and_cannot_be_cut(strict, guarantee, tab
     groups = members(of_row)
     assert all(is_diverse(group) and len(group) >= table.k for group in groups)
     if strict or rule != "median":
-        assert not any(list(cuts_of(table, group, is_diverse)) for group in groups)
+        assert not any(list(cuts_of(laid_out(table, rule), group, is_diverse)) for group in groups)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guarantee", CLOSE, ids=lambda guarantee: guarantee.distance)
+@given(table=tables(), rule=st.sampled_from(RULES))
+def test_groups_under_closeness_are_close_and_cannot_be_cut(guarantee, table, rule):
+    """By the measure over all groups, and written out for each cut that is left."""
+    table = evenly_sensitive(table)
+    sensitive = np.array(table.target, dtype=np.int32)
+    overall = np.bincount(sensitive, minlength=3)
+    constraint = Closeness(guarantee.t, guarantee.distance, overall)
+    of_row = table.divide(split=rule, is_allowed=constraint, sensitive=sensitive).of_row
+
+    def is_close(rows):
+        shares = [sum(sensitive[row] == value for row in rows) / len(rows) for value in range(3)]
+        ahead = [share - n / table.n_rows for share, n in zip(shares, overall.tolist(), strict=True)]
+        if guarantee.distance == "equal":
+            return sum(map(abs, ahead)) / 2 <= guarantee.t + 1e-9
+        return (abs(ahead[0]) + abs(ahead[0] + ahead[1])) / 2 <= guarantee.t + 1e-9
+
+    groups = members(of_row)
+    counted = ClassValueCounts.from_contingency(np.array([np.bincount(sensitive[g], minlength=3) for g in groups]).T)
+    assert t_closeness(counted, guarantee.distance) <= guarantee.t + 1e-9
+    assert not any(list(cuts_of(laid_out(table, rule), group, is_close)) for group in groups)
+
+
+@given(counts=st.lists(st.lists(st.integers(0, 6), min_size=4, max_size=4).filter(any), min_size=1, max_size=4))
+def test_distances_of_closeness_are_those_of_the_measure(counts):
+    """Values that do not occur have no place in the order."""
+    of_parts = np.array(counts)
+    for distance in ("equal", "ordered"):
+        levels = Closeness(0.2, distance, of_parts.sum(axis=0)).levels(of_parts)
+
+        assert levels == pytest.approx(
+            distances_by_class(ClassValueCounts.from_contingency(of_parts.T), distance), abs=1e-12
+        )
+
+
+@given(table=tables(), rule=st.sampled_from(RULES))
+def test_each_of_several_sensitive_columns_has_its_own_constraint(table, rule):
+    """Groups satisfy both by counts made by hand, and what could be cut under both was."""
+    table = evenly_sensitive(table)
+    sensitive = np.array([table.target, np.arange(len(table.target)) % 2], dtype=np.int32)
+    of_row = table.divide(
+        split=rule, is_allowed=[DistinctDiversity(3), DistinctDiversity(2)], sensitive=sensitive
+    ).of_row
+
+    def is_diverse(rows):
+        return len(set(sensitive[0, rows])) >= 3 and len(set(sensitive[1, rows])) >= 2
+
+    groups = members(of_row)
+    assert all(is_diverse(group) and len(group) >= table.k for group in groups)
+    assert not any(list(cuts_of(laid_out(table, rule), group, is_diverse)) for group in groups)
 
 
 @given(
@@ -319,6 +396,78 @@ def test_levels_of_constraints_are_those_of_the_measures(counts, c):
 
         assert levels == pytest.approx([measured_level(guarantee, part) for part in counts], abs=1e-12)
         assert constraint(of_parts).tolist() == (levels >= 2 - 1e-9).tolist()
+
+
+def variance(rows):
+    """Squared deviations of vectors from their mean, added up one by one."""
+    means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    return sum((number - mean) ** 2 for row in rows for number, mean in zip(row, means, strict=True))
+
+
+def ordered_by_score(table):
+    """Replace each word by the place of its mean score, so that its order is that of numbers."""
+    first = [row[0] for row in table.scores()]
+    columns = []
+    for column in table.columns:
+        held = {word: [first[i] for i in range(table.n_rows) if column[i] == word] for word in set(column) - {None}}
+        place = {word: (sum(own) / len(own), word) for word, own in held.items()}
+        ranks = {word: rank for rank, word in enumerate(sorted(place, key=place.get))}
+        columns.append(column if is_ordered(column) else [None if cell is None else ranks[cell] for cell in column])
+    return table._replace(columns=columns)
+
+
+def fall(table, part, axis, left, right, penalty_weight):
+    """Add up what a cut lowers: variance of the scores, and penalty on its axis, as shares of the whole table."""
+    scores, column = table.scores(), table.columns[axis]
+    whole = variance(scores)
+
+    def charged(rows):
+        return len(rows) * penalty(column, [column[row] for row in rows])
+
+    fallen = variance([scores[i] for i in part]) - sum(variance([scores[i] for i in side]) for side in (left, right))
+    narrower = charged(part) - charged(left) - charged(right)
+    return (fallen / whole if whole else 0.0) + penalty_weight * narrower / (table.n_rows * len(table.columns))
+
+
+def nodes_of(partition):
+    """Rows of every node of the tree."""
+    leaves = np.flatnonzero(partition.tree.attribute == LEAF)[partition.of_row]
+    rows = [[] for _ in range(partition.tree.n_nodes)]
+    for row, node in enumerate(leaves.tolist()):
+        while node != -1:
+            rows[node].append(row)
+            node = int(partition.tree.parent[node])
+    return rows
+
+
+@pytest.mark.parametrize("penalty_weight", [0.0, 0.5])
+@given(table=tables())
+def test_every_cut_by_score_lowers_variance_and_penalty_most(penalty_weight, table):
+    """Of all cuts of a part, written out one by one; and parts that are left have none."""
+    partition = table.divide(split="score", penalty_weight=penalty_weight)
+    tree, rows, cut_along = partition.tree, nodes_of(partition), laid_out(table, "score")
+    for node, part in enumerate(rows):
+        cuts = {
+            (axis, tuple(left)): fall(table, part, axis, left, right, penalty_weight)
+            for axis, left, right in cuts_of(cut_along, part)
+        }
+        if tree.attribute[node] == LEAF:
+            assert not cuts
+        else:
+            chosen = int(tree.attribute[node]), tuple(rows[tree.first_child[node]])
+            assert cuts[chosen] >= max(cuts.values()) - 1e-9
+
+
+@given(table=tables())
+def test_where_no_score_falls_parts_are_divided_by_penalty(table):
+    """All rows have one score, and so words have one mean: their order is that of their codes."""
+    criterion, same = Variance(), np.ones(table.n_rows)
+    by_score = mondrian_partition(
+        table.axes(), table.k, split="score", statistics=criterion.statistics(same), criterion=criterion, order_by=same
+    )
+    by_penalty = mondrian_partition(table.axes(), table.k, order_by=same)
+
+    assert by_score.of_row.tolist() == by_penalty.of_row.tolist()
 
 
 @pytest.mark.slow

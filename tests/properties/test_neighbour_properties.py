@@ -191,7 +191,7 @@ def test_who_knows_all_rows_but_one_cannot_tell_the_candidates_apart(capfd):
             assert run(["init", "in.csv", *roles]) == 0
             project = Path("sfumato.toml").read_text()
         assert hashlib.sha256(data.encode()).hexdigest() in project
-        project = project.replace('"greedy-containment"', '"laplace-dp"').replace("k = 5\n", "n_features = 2\n")
+        project = project.replace('"auto"', '"laplace-dp"').replace("k = 5\n", "n_features = 2\n")
         found.append(seen(["release", "--json", "-o", "out.csv"], {"in.csv": data, "sfumato.toml": project})[3])
 
     assert set(found[0]) == {"out.csv", "out.csv.manifest.json"}

@@ -71,9 +71,9 @@ def test_a_mechanism_that_needs_all_rows_is_refused_out_of_core(name):
         check_able(build_mechanism(name, {}))
 
     assert str(refused.value) == (
-        "a mechanism for a table that is read in blocks must be one that needs no more than counts (breach-aware, "
-        "error-risk-tree, exact-containment, gain-recoding, global-recoding, greedy-containment, maximal-containment, "
-        "optimal-containment), got another. Hint: choose another one, or hold the table in memory"
+        "out of core the mechanism must be one of breach-aware, error-risk-tree, exact-containment, gain-recoding, "
+        "global-recoding, greedy-containment, local-recoding, maximal-containment, optimal-containment, and "
+        f"{name} needs the whole table in memory. Hint: name one of these, or read the table into memory"
     )
 
 
@@ -83,8 +83,8 @@ def test_a_mechanism_that_needs_more_than_counts_is_refused_on_a_cluster(name):
         check_able_on_cluster(build_mechanism(name, {}))
 
     assert str(refused.value) == (
-        "a mechanism on a cluster must be global-recoding or gain-recoding, which need no more than counts, "
-        "got another."
+        "on a cluster the mechanism must be global-recoding or gain-recoding or local-recoding, and "
+        f"{name} needs more than counts of distinct rows."
     )
 
 
@@ -109,5 +109,5 @@ def test_another_class_with_the_same_methods_releases_the_same_bytes_out_of_core
 
 def test_an_object_that_declares_nothing_needs_all_rows():
     assert needs_of(OnlyReleases()) is Needs.ALL_ROWS
-    with pytest.raises(InvalidParameterError, match="no more than counts"):
+    with pytest.raises(InvalidParameterError, match="OnlyReleases needs the whole table in memory"):
         check_able(OnlyReleases())

@@ -17,6 +17,7 @@ from sfumato.publishing.publish import publish
 from sfumato.schema import Role
 
 WAYS = {
+    "auto": {"k": 5},
     "greedy-containment": {"k": 5, "on_infeasible": "skip"},
     "gain-recoding": {"k": 5, "max_suppressed_fraction": 0.1},
     "mondrian": {"k": 7},
@@ -52,7 +53,7 @@ def test_all_ways_give_the_same_bytes(mechanism, project, tmp_path, monkeypatch,
     for folder in folders:
         folder.mkdir()
 
-    code = release_by_command(project, folders[0] / "release.csv")
+    code = release_by_command(project, folders[0] / "release.csv", "--quick")
     published = publish_project(project, folders[1] / "release.csv")
     monkeypatch.chdir(tmp_path)
     release, original = release_project(load_project("sfumato.toml"), progress=lambda *step: None)
@@ -63,7 +64,7 @@ def test_all_ways_give_the_same_bytes(mechanism, project, tmp_path, monkeypatch,
     assert list(command) == ["release.csv", "release.csv.manifest.json"]
     assert command == python == by_steps
     manifest = json.loads(command["release.csv.manifest.json"])
-    assert manifest["mechanism"]["name"] == mechanism
+    assert manifest["mechanism"]["name"] == ("mondrian" if mechanism == "auto" else mechanism)
     assert manifest["project_sha256"] == load_project(project).sha256
     assert published.table_path == folders[1] / "release.csv"
 
@@ -101,7 +102,7 @@ def test_anatomy_is_released_though_the_project_has_a_k(project, tmp_path, capsy
 
     err = capsys.readouterr().err
     assert code == 0, err
-    assert "note: sfumato.toml sets k for greedy-containment; not used, anatomy does not take it" in err
+    assert "note: sfumato.toml sets k for auto; not used, anatomy does not take it" in err
 
 
 @pytest.mark.parametrize("given", [["-k", "4"], ["-p", "k=4"]])
@@ -122,7 +123,7 @@ def test_a_limit_of_all_rows_goes_from_project_and_flag_to_an_audited_release(
         project, tmp_path / "a.csv", "-m", mechanism, "-p", f"max_suppressed_fraction={limit}", "-p", "max_seconds=5"
     )
     project.write_text(project.read_text().replace("k = 5", f"k = 5\nmax_suppressed_fraction = {limit}"))
-    edited = project.read_text().replace('mechanism = "greedy-containment"', f'mechanism = "{mechanism}"')
+    edited = project.read_text().replace('mechanism = "auto"', f'mechanism = "{mechanism}"')
     project.write_text(edited)
     by_project = release_by_command(project, tmp_path / "b.csv")
 
@@ -148,6 +149,8 @@ def test_a_plan_for_binary_features_serves_only_mechanisms_that_need_them(projec
     project.write_text(project.read_text() + "[binarize.columns]\nage = { cuts = [25] }\n")
     plan = {"columns": {"age": {"cuts": [25]}}}
 
+    assert mechanism_of_project(load_project(project)) == ("auto", {"k": 5})
+    edit_project(project, ProjectChanges(mechanism="greedy-containment", parameters={"k": 5}))
     assert mechanism_of_project(load_project(project)) == ("greedy-containment", {"k": 5, "binarize": plan})
     edit_project(project, ProjectChanges(mechanism="mondrian", parameters={"k": 5}))
     assert load_project(project).settings == {"k": 5, "binarize": plan}

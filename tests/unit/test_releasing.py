@@ -44,7 +44,8 @@ def test_a_frame_and_a_target_are_enough(frame: Any, tmp_path: Path) -> None:
         warnings.simplefilter("error")
         made = sfumato.release(frame, target="ill", k=5)
 
-    assert made.manifest.mechanism["name"] == "greedy-containment"
+    assert made.manifest.mechanism["name"] == "mondrian"
+    assert made.manifest.mechanism["parameters"]["split"] == "score"
     assert made.manifest.mechanism["parameters"]["k"] == 5
     assert {g.column.name: g.column.role for g in made.guesses} == dict.fromkeys(
         ("sex", "smokes", "mixed"), Role.QUASI_IDENTIFIER
@@ -58,7 +59,7 @@ def test_it_is_the_release_of_the_command_line(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame(CELLS)
     frame.to_csv("people.csv", index=False)
-    assert run(["release", "people.csv", "--target", "ill", "-o", "a.csv"]) == 0
+    assert run(["release", "people.csv", "--target", "ill", "--quick", "-o", "a.csv"]) == 0
 
     sfumato.publish(sfumato.release("people.csv", target="ill"), "b.csv", original="people.csv")
 
@@ -137,7 +138,7 @@ def test_no_target_is_said_without_an_option() -> None:
     frame = pd.DataFrame({name: CELLS[name] for name in ("sex", "smokes", "mixed")})
 
     with pytest.raises(SchemaError, match=r"no column has the role target\. Hint: name the target column$"):
-        sfumato.release(frame)
+        sfumato.release(frame, "greedy-containment")
 
 
 def test_a_release_of_a_table_needs_a_table_to_be_published(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ class TestCommand:
 
         assert "(sfumato init --update)" in first
         assert "new: 'town' = quasi-identifier" in second
-        assert run(["release", "-k", "2", "--dry-run"]) == 0
+        assert run(["release", "-k", "2", "--dry-run", "--quick"]) == 0
 
     def test_changed_rows_alone(
         self, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

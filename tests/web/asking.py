@@ -82,7 +82,11 @@ class Seen(HTMLParser):
         self._note_value(tag, found)
 
     def _note_value(self, tag: str, found: dict[str, str | None]) -> None:
-        if tag == "input" and "name" in found and (found.get("type") != "radio" or "checked" in found):
+        if (
+            tag == "input"
+            and "name" in found
+            and (found.get("type") not in ("radio", "checkbox") or "checked" in found)
+        ):
             self.values[found["name"] or ""] = found.get("value", "")
         if tag == "select":
             self._select = found.get("name") or ""

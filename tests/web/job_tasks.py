@@ -54,6 +54,13 @@ def waits(folder, tell, signs=None):
     time.sleep(600)  # until it is killed
 
 
+def finds_and_waits(folder, tell):
+    (folder / "made.txt").write_text("x")
+    (folder / "result.json").write_text(json.dumps({"found": "first"}))
+    tell.first_result()
+    time.sleep(600)  # until it is killed
+
+
 def hogs_the_interpreter(folder, tell):
     """Hold the interpreter's lock, so that no Python thread of this process can act."""
     tell.progress(1, 2, str(os.getpid()))

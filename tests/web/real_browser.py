@@ -59,9 +59,13 @@ class Eyes:
         self._thread = ThreadPoolExecutor(1)
         self._playwright, self._browser = self._thread.submit(self._open, program).result()
 
-    def look_at(self, origin, path, look, **settings):
-        """Open a page and look at it; gives what ``look(tab)`` gives. Whatever the tab logs or asks elsewhere fails."""
-        result, problems = self._thread.submit(self._look, origin, path, look, settings).result()
+    def look_at(self, origin, path, look, *, expected=(), **settings):
+        """Open a page and look at it; gives what ``look(tab)`` gives.
+
+        Whatever the tab logs or asks elsewhere fails, unless it holds an expected part.
+        """
+        result, found = self._thread.submit(self._look, origin, path, look, settings).result()
+        problems = [problem for problem in found if not any(part in problem for part in expected)]
         assert not problems, problems
         return result
 

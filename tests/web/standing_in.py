@@ -25,7 +25,7 @@ path = "people.csv"
 "paid" = { role = "target", kind = "categorical" }
 
 [release]
-mechanism = "greedy-containment"
+mechanism = "auto"
 output = "release.csv"
 
 [release.parameters]
@@ -62,6 +62,9 @@ class Told:
 
     def log(self, text: str) -> None:
         self.lines.append(text)
+
+    def first_result(self) -> None:
+        self.lines.append("first result")
 
 
 def end(job: Job, status: Status = "done", *, result: Any = None, error: TaskError | None = None) -> None:

@@ -192,7 +192,7 @@ def test_all_charts_are_drawn_without_a_complaint(origin, look_at):
     def look(tab):
         tab.wait_for_function(OVER)
         assert set(tab.evaluate(STATES).values()) == {"drawn"}
-        assert tab.locator("#frontier .mark-symbol.role-mark.layer_2_marks path").count() == len(MANY)
+        assert tab.locator("#frontier .mark-symbol.role-mark.layer_3_marks path").count() == len(MANY)
         assert tab.locator("#fetched path").count() == tab.locator("#roc path").count() > 0
         assert tab.locator("#none .mark-symbol.role-mark path").count() == 0
 

@@ -3,6 +3,7 @@
 import asyncio
 import html
 import itertools
+import os
 import re
 
 import pytest
@@ -398,7 +399,8 @@ def test_without_a_table_there_are_no_columns(tmp_path):
 def sparse(tmp_path):
     data = tmp_path / "work" / "wide.libsvm"
     data.parent.mkdir()
-    matrix = sp.random(40, 2_500, 0.01, format="csr", random_state=0)
+    n_columns = int(os.environ.get("SFUMATO_WIDE_COLUMNS", "2500"))  # make soak sets 25,000
+    matrix = sp.random(40, n_columns, 0.01, format="csr", random_state=0)
     rows = [" ".join(f"{i + 1}:1" for i in sorted(matrix.indices[a:b])) for a, b in itertools.pairwise(matrix.indptr)]
     data.write_text("".join(f"{'+1' if i % 2 else '-1'} {row}\n" for i, row in enumerate(rows)))
     found = ColumnsSite(tmp_path / "private", data)

@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from sfumato.cli.main import run
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
+from sfumato.evaluation.compare import table_fingerprint
 from sfumato.evaluation.points import Point, Status, unmeasured
 from sfumato.mechanisms.buckets.slicing import Slicer
 from sfumato.project.file import load_project
@@ -191,7 +192,7 @@ def test_releases_are_ranked_by_the_weights(tmp_path_factory, drawn, given_weigh
     ]
 
 
-def test_weights_change_what_is_recommended(tmp_path):
+def test_weights_change_the_ranks_and_not_what_is_recommended(tmp_path):
     stored = stored_points(tmp_path, [(0.7, 0.5, 1), (0.699, 0.1, 5), (0.9, 1.0, 5)], asked=["k=2"])
     project = str(make_project(tmp_path))
     by = {
@@ -201,8 +202,10 @@ def test_weights_change_what_is_recommended(tmp_path):
     settings = {
         name: [one["settings"] for one in found["releases"] if one["is_recommended"]] for name, found in by.items()
     }
-    assert settings == {"privacy": ["k=3"], "size": ["k=2"]}
-    assert by["size"]["why"] != by["privacy"]["why"]
+    assert settings == {"privacy": ["k=3"], "size": ["k=3"]}
+    assert by["size"]["why"] == by["privacy"]["why"]
+    assert [one["settings"] for one in by["privacy"]["releases"]] == ["k=3", "k=2"]
+    assert [one["settings"] for one in by["size"]["releases"]] == ["k=2", "k=3"]
 
 
 def test_other_guarantees_may_be_asked_of_what_is_stored(tmp_path):
@@ -237,7 +240,7 @@ def test_ranking_reads_no_data_and_measures_nothing(compared, tmp_path):
 def test_the_candidate_is_what_the_project_file_asks_for(tmp_path):
     stored, project = stored_points(tmp_path, [(0.7, 0.5, 1), (0.6, 0.1, 5), (0.9, 1.0, 5)]), make_project(tmp_path)
     before = tasks.rank(tmp_path, Told(), made_in=stored, project=str(project))
-    assert (before["candidate"], before["planned"]) == (None, "greedy-containment k=5")
+    assert (before["candidate"], before["planned"]) == (None, "auto k=5")
     second = next(one for one in before["releases"] if one["parameters"] == {"k": 3})
     task_named("goal.choose")(
         tmp_path, Told(), project=str(project), mechanism=second["mechanism"], parameters=second["parameters"]
@@ -318,7 +321,11 @@ def test_the_step_shows_every_release_and_the_recommendation(site, compared):
     assert unescape(text).count(compared[2]["why"]) == 2  # in words, and for those who do not see the chart
     assert set(keys_of(text)) == {"mondrian k=5", "mondrian k=10", "greedy-containment k=3 on_infeasible=skip"}
     assert "mondrian k=60" in text
-    assert "greedy-containment k=5</strong>, which was not compared" in text
+    assert "Nothing is chosen yet." in text
+    assert 'action="/goal/release"' not in text  # a new project file's mechanism is nobody's choice
+    assert re.findall(r'scope="rowgroup">([^<]+?) <', text) == ["k-anonymity", "k-anonymity by containment"]
+    assert text.count("another promise") == 1
+    assert "less than asked" not in text
     assert len(spec_in(text)["data"]["values"]) == 3
     assert [int(value) for value in re.findall(r'type="range".*?value="(\d+)"', text)] == [50, 30, 20]
 
@@ -347,8 +354,10 @@ def test_sliders_rank_again_and_are_remembered(site):
     again = site.get("/explore").text
     assert [int(value) for value in re.findall(r'type="range".*?value="(\d+)"', again)] == [0, 100, 0]
     assert re.search(r'<td class="num">1</td>\s*<th scope="row">([a-z-]+)', again)[1] == first
-    risks = [float(risk) for risk in re.findall(r'<td class="num">([0-9.]+) %</td>', again)][:3]
-    assert risks == sorted(risks)
+    rows = re.findall(r'<td class="num">(\d+)</td>\s*<th scope="row">.*?<td class="num">([0-9.]+) %</td>', again, re.S)
+    by_rank = [float(risk) for _, risk in sorted(rows, key=lambda row: int(row[0]))]
+    assert len(by_rank) == 3
+    assert by_rank == sorted(by_rank)
 
 
 @pytest.mark.parametrize("wrong", [{"utility": "0", "privacy": "0", "size": "0"}, {"utility": "x"}, {"utility": "101"}])
@@ -383,7 +392,7 @@ def test_a_candidate_goes_into_the_project_file(site):
 @pytest.mark.parametrize(
     ("old", "new", "changed"),
     [
-        ('mechanism = "greedy-containment"', 'mechanism = "mondrian"', ""),
+        ('mechanism = "auto"', 'mechanism = "mondrian"', ""),
         ("weights = [0.5, 0.3, 0.2]", "weights = [1, 0, 0]", ""),
         ('"town" = { role = "quasi-identifier"', '"town" = { role = "other"', "description of the table"),
         ('path = "people.csv"', 'path = "others.csv"', "description of the table"),
@@ -428,7 +437,19 @@ def test_a_hierarchy_written_anew_is_noticed(tmp_path, site):
     assert_compared_earlier(site, "hierarchy")
 
 
-@pytest.mark.parametrize("path", ["/explore/candidate", "/explore/short-list"])
+def test_a_selected_release_is_shown_and_nothing_is_written(site):
+    before = site.page.state.project.read_bytes()
+    key = keys_of(site.get("/explore").text)["mondrian k=10"]
+    answer = site.post("/explore/select", htmx=True, key=key)
+    assert answer.status == 200
+    assert site.page.state.project.read_bytes() == before
+    assert [row["key"] for row in spec_in(answer.text)["data"]["values"] if "selected" in row["mark"]] == [key]
+    assert 'id="choose-selected"' in site.get("/explore").text
+    site.post("/explore/candidate", htmx=True, key=key)
+    assert 'id="choose-selected"' not in site.get("/explore").text  # it is the candidate now
+
+
+@pytest.mark.parametrize("path", ["/explore/candidate", "/explore/short-list", "/explore/select"])
 def test_an_unknown_release_is_refused(site, path):
     before = site.page.state.project.read_bytes()
     for key in ("", "no-such", "mondrian k=5"):
@@ -476,6 +497,62 @@ def test_without_a_comparison_the_step_says_how_to_get_one(tmp_path, status, wor
     assert ("/run" if status == "running" else "/goal") in text
     with pytest.raises(TaskError):
         site.post("/explore/candidate", htmx=True, key="x")
+
+
+def left_on_disk(compared, project, *, n_not_run=0):
+    """Put what a comparison has kept into the run folder of another project file of the same table."""
+    kept = json.loads((compared[1] / tasks.STORED_NAME).read_bytes())
+    kept["table"] = table_fingerprint(load_project(project).read())
+    for result in kept["results"][:n_not_run]:
+        result |= unmeasured(Point(result["mechanism"], result["parameters"]), Status.NOT_RUN, "it was ended")
+    folder = project.parent / "sfumato-compare"
+    folder.mkdir()
+    (folder / "latest.comparison").write_text(json.dumps(kept))
+    return folder
+
+
+def test_a_comparison_on_disk_is_shown_by_another_server(compared, tmp_path):
+    project = make_project(tmp_path)
+    left_on_disk(compared, project)
+    site = ExploreSite(tmp_path, project)
+    answer = site.get("/explore")
+    assert "This comparison was made earlier" in answer.text
+    assert set(keys_of(answer.text)) == {"mondrian k=5", "mondrian k=10", "greedy-containment k=3 on_infeasible=skip"}
+    key = keys_of(answer.text)["mondrian k=10"]
+    assert site.post("/explore/candidate", htmx=True, key=key).status == 200
+    assert load_project(project).mechanism == "mondrian"
+
+
+@pytest.mark.parametrize("what", ["another table", "broken", "of another sort"])
+def test_what_is_on_disk_of_another_table_or_broken_is_not_shown(compared, tmp_path, what):
+    project = make_project(tmp_path)
+    file = left_on_disk(compared, project) / "latest.comparison"
+    if what == "another table":
+        (tmp_path / "people.csv").write_text(TABLE + "20,f,a,x,y\n")
+    else:
+        file.write_text("{" if what == "broken" else "[]")
+    assert "No comparison yet" in ExploreSite(tmp_path, project).get("/explore").text
+
+
+@pytest.mark.parametrize(("status", "words"), [("running", "Still running."), ("cancelled", "Ended early.")])
+def test_a_comparison_that_is_not_finished_shows_what_is(compared, tmp_path, status, words):
+    project = make_project(tmp_path)
+    left_on_disk(compared, project, n_not_run=1)
+    site = ExploreSite(tmp_path, project)
+    site.job("compare", status)
+    answer = site.get("/explore")
+    assert words in answer.text
+    assert len(keys_of(answer.text)) == 2
+    assert 'mondrian k=5</strong> <span class="badge warn">not run</span>' in answer.text
+
+
+def test_an_earlier_comparison_is_not_taken_for_one_that_fails(compared, tmp_path):
+    project = make_project(tmp_path)
+    folder = left_on_disk(compared, project)
+    (tmp_path / "people.csv").unlink()
+    with pytest.raises(InputError):
+        tasks.compare(tmp_path, Told(), project=str(project), asked=["k=5"])
+    assert list(folder.iterdir()) == []
 
 
 def test_a_comparison_without_any_release_gives_the_reasons(site):
@@ -547,20 +624,20 @@ def test_only_pictures_of_a_job_are_sent(tmp_path, path):
 
 @pytest.mark.slow
 def test_a_steward_explores(site):
-    """Sliders re-rank live, a click on a point makes the candidate, and the button posts nothing but itself."""
+    """Sliders re-rank live, a click on a point selects it, a button decides, and another posts nothing but itself."""
     site.page.state.update(weights=[1.0, 0.0, 0.0])
 
     def look(tab):
         drawn = tab.locator("#frontier[data-state=drawn]")
         drawn.wait_for()
-        best = tab.locator("#explore-table tbody tr").first.locator("th")
-        first = best.inner_text()
+        ranks = tab.locator("#explore-table tbody tr:not(.group):not(.as-it-is) td:first-child")
+        first = ranks.all_inner_texts()
         scores = tab.locator("#explore-table").inner_text()
         for name, value in (("utility", "0"), ("privacy", "100")):
             tab.locator(f"#weight-{name}").fill(value)
         assert tab.locator("#shows-privacy").inner_text() == "100"
         tab.wait_for_function("before => document.querySelector('#explore-table').innerText !== before", arg=scores)
-        assert best.inner_text() != first
+        assert ranks.all_inner_texts() != first
         drawn.wait_for()
         star = tab.get_by_role("button", name="mondrian k=10 on the short list")
         star.focus()
@@ -568,7 +645,12 @@ def test_a_steward_explores(site):
         tab.locator(".star[aria-pressed=true]").wait_for()
         assert tab.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
         drawn.wait_for()
+        before = site.page.state.project.read_bytes()
         tab.locator("#frontier .mark-symbol.role-mark path[aria-label*='mondrian k=5']").first.click()
+        tab.get_by_text("mondrian k=5 is selected.").wait_for()
+        assert site.page.state.project.read_bytes() == before
+        assert tab.get_by_role("button", name="Make this release").count() == 0
+        tab.locator("#choose-selected").click()
         tab.get_by_text("The project file now asks for mondrian k=5.").wait_for()
         tab.get_by_role("button", name="Make candidate: mondrian k=10").press("Enter")
         tab.get_by_text("The project file now asks for mondrian k=10.").wait_for()
@@ -586,3 +668,26 @@ def test_a_steward_explores(site):
         look_at(origin, "/explore", look)
     assert site.forms == [{}]
     assert dict(load_project(site.page.state.project).parameters) == {"k": 5}
+
+
+@pytest.mark.slow
+def test_a_server_that_is_gone_is_said(site):
+    """What htmx sends gets no answer; the words go when there is one again."""
+
+    def look(tab):
+        tab.locator("#frontier[data-state=drawn]").wait_for()
+        tab.route("**/explore/short-list", lambda route: route.abort())
+        tab.locator(".star").first.click()
+        said = tab.locator("#server-gone")
+        said.wait_for()
+        assert "does not answer" in said.inner_text()
+        tab.unroute("**/explore/short-list")
+        tab.locator(".star").first.click()
+        said.wait_for(state="detached")
+        tab.route("**/static/icon.svg", lambda route: route.abort())
+        tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        said.wait_for()
+
+    expected = ("htmx:sendError", "htmx:afterRequest", "ERR_FAILED", "/explore/short-list", "/static/icon.svg")
+    with served(site.app) as origin:
+        look_at(origin, "/explore", look, expected=expected)

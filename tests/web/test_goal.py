@@ -99,6 +99,12 @@ def filled(site, **changes):
     return {**site.get("/goal").seen.values, **changes}
 
 
+def filled_for(site, mechanism, **changes):
+    """Fields of the form after a mechanism was chosen, with some changed."""
+    own = site.get("/goal/fields", mechanism=mechanism, shown=mechanism).seen.values
+    return {**filled(site), **own, "mechanism": mechanism, **changes}
+
+
 # ---- tasks
 
 
@@ -171,36 +177,26 @@ def test_every_mechanism_and_guarantee_leads_to_a_definition_that_exists(project
 
 
 @pytest.mark.parametrize(
-    ("change", "mechanism"),
+    ("change", "why"),
     [
-        ("", "gain-recoding"),
-        ('"paid" = { role = "other"', "mondrian"),
+        ("", "keeps the target most predictable"),
+        ('"paid" = { role = "other"', "Without a target"),
     ],
 )
-def test_recommended_mechanism_follows_from_target_and_number_of_columns(tmp_path, change, mechanism):
+def test_auto_is_recommended_and_why_follows_from_the_target(tmp_path, change, why):
     text = PROJECT.replace('"paid" = { role = "target"', change) if change else PROJECT
 
-    assert choices_of(small_project(tmp_path / "work", text))["recommended"]["mechanism"] == mechanism
+    recommended = choices_of(small_project(tmp_path / "work", text))["recommended"]
+    assert recommended["mechanism"] == "auto"
+    assert why in recommended["why"]
 
 
 def test_sparse_tables_are_recommended_a_selection_and_offer_the_class_alone_as_target(sparse_project):
     choices = choices_of(sparse_project)
 
-    assert choices["recommended"]["mechanism"] == "greedy-containment"
+    assert choices["recommended"]["mechanism"] == "auto"
+    assert "those that separate the classes best are kept" in choices["recommended"]["why"]
     assert [one["name"] for one in choices["targets"]] == ["target"]
-
-
-def test_many_columns_are_recommended_a_selection(tmp_path):
-    names = [f"c{number}" for number in range(101)]
-    table = (
-        ",".join([*names, "paid"])
-        + "\n"
-        + "".join(",".join([str(n % 2)] * 101 + ["yn"[n % 2]]) + "\n" for n in range(8))
-    )
-    columns = "".join(f'"{name}" = {{ role = "quasi-identifier", kind = "categorical" }}\n' for name in names)
-    text = f'[data]\npath = "people.csv"\n[columns]\n{columns}"paid" = {{ role = "target", kind = "categorical" }}\n'
-
-    assert choices_of(small_project(tmp_path / "w", text, table))["recommended"]["mechanism"] == "greedy-containment"
 
 
 def test_a_target_among_very_many_columns_is_typed(tmp_path):
@@ -268,7 +264,7 @@ def test_typed_values_become_the_numbers_they_stand_for(tmp_path_factory, k, fra
         ("mondrian", {"split": "sideways"}, "split", "one of"),
         ("gain-recoding", {"t": "7"}, "t", "from 0 to 1"),
         ("gain-recoding", {"max_suppressed_fraction": "half"}, "max_suppressed_fraction", "a number"),
-        ("mondrian", {"t": "0.2"}, "t", "mondrian does not promise this"),
+        ("slicing", {"t": "0.2"}, "t", "slicing does not promise this"),
         ("no-such", {}, "mechanism", "Choose a mechanism"),
     ],
 )
@@ -280,7 +276,7 @@ def test_wrong_values_are_named_by_field(project, mechanism, values, field, word
 
 
 def test_all_wrong_values_are_named_at_once(project):
-    problems = check(project, "mondrian", k="x", l="y", t="0.1", split="z")["problems"]
+    problems = check(project, "mondrian", k="x", l="y", t="far", split="z")["problems"]
 
     assert set(problems) == {"k", "l", "t", "split"}
 
@@ -483,7 +479,7 @@ def test_a_table_that_cannot_be_read_is_explained_and_can_be_tried_again(site, p
 
 
 def test_a_new_project_starts_with_the_recommended_mechanism(site):
-    assert site.get("/goal").seen.values["mechanism"] == "gain-recoding"
+    assert site.get("/goal").seen.values["mechanism"] == "auto"
 
 
 def test_fields_begin_with_what_a_comparison_would_try(site, project):
@@ -506,7 +502,7 @@ def test_fine_tuning_is_open_only_where_somebody_tuned(site, project):
         return "open" in found
 
     assert not is_open(site.get("/goal"))
-    assert is_open(site.post("/goal/release", filled(site, **{"set-threshold": "x"})))
+    assert is_open(site.post("/goal/release", filled_for(site, "gain-recoding", **{"set-threshold": "x"})))
     choose(project, mechanism="mondrian", parameters={"k": 7, "strict": False})
     assert is_open(site.get("/goal"))
 
@@ -518,11 +514,12 @@ def test_a_choice_of_ones_own_is_shown_again(site, project):
     assert (values["mechanism"], values["set-k"], values["set-strict"]) == ("mondrian", "7", "false")
 
 
-def test_a_chosen_first_choice_is_shown_again(site):
-    fields = {"mechanism": "greedy-containment", "target": "paid", "set-k": "5"}
+@pytest.mark.parametrize("mechanism", ["auto", "greedy-containment"])
+def test_a_chosen_first_choice_is_shown_again(site, mechanism):
+    fields = {"mechanism": mechanism, "target": "paid", "set-k": "5"}
     assert site.post("/goal/release", fields).status == 303
 
-    assert site.get("/goal").seen.values["mechanism"] == "greedy-containment"
+    assert site.get("/goal").seen.values["mechanism"] == mechanism
 
 
 def test_the_comparison_of_this_table_recommends_with_its_settings(site, project):
@@ -538,7 +535,7 @@ def test_the_comparison_of_this_table_recommends_with_its_settings(site, project
 
 
 def test_another_mechanism_brings_its_own_fields_and_keeps_the_levels_it_takes(site):
-    shown = filled(site, **{"set-k": "12", "set-l": "3", "set-max_seconds": "5"})
+    shown = filled_for(site, "gain-recoding", **{"set-k": "12", "set-l": "3", "set-max_seconds": "5"})
     answer = site.get("/goal/fields", **{**shown, "mechanism": "slicing"})
     values = answer.seen.values
     assert values["shown"] == "slicing"
@@ -552,7 +549,8 @@ def test_another_mechanism_brings_its_own_fields_and_keeps_the_levels_it_takes(s
 
 
 def test_making_a_release_writes_the_choice_and_goes_to_the_run(site, project):
-    fields = filled(site, **{"set-k": "6", "set-l": "2", "target": "sex", "set-regroup": "false", "quick": "yes"})
+    changes = {"set-k": "6", "set-l": "2", "target": "sex", "set-regroup": "false", "quick": "yes"}
+    fields = filled_for(site, "gain-recoding", **changes)
     answer = site.post("/goal/release", fields)
 
     assert (answer.status, answer.headers["location"]) == (303, "/run")
@@ -563,7 +561,8 @@ def test_making_a_release_writes_the_choice_and_goes_to_the_run(site, project):
     assert site.page.job("release").title == "Make the release with gain-recoding"
 
 
-def test_a_release_without_a_choice_is_made_as_the_file_says(site, project):
+def test_a_release_without_a_form_is_made_as_the_file_says(site, project):
+    project.write_text(project.read_text(encoding="utf-8").replace('"auto"', '"mondrian"'), encoding="utf-8")
     before = project.read_bytes()
     assert site.post("/goal/release").status == 303
 
@@ -571,9 +570,20 @@ def test_a_release_without_a_choice_is_made_as_the_file_says(site, project):
     assert project.read_bytes() == before
 
 
+def test_what_nobody_chose_is_not_released(site, project):
+    """A new project file comes with a mechanism, which nobody has chosen."""
+    answer = site.post("/goal/release")
+    assert answer.status == 422
+    assert "Nothing was chosen yet." in answer.text
+    assert [task for task, _ in site.page.jobs.started if task == "release.make"] == []
+
+    site.page.state.update(goal_chosen=str(project))
+    assert site.post("/goal/release").status == 303
+
+
 def test_settings_of_a_mechanism_that_was_not_chosen_are_not_taken(site, project):
-    fields = filled(site, **{"mechanism": "mondrian", "set-k": "6", "set-loss": "height"})
-    assert fields["shown"] == "gain-recoding"
+    fields = filled(site, **{"mechanism": "mondrian", "set-k": "6", "set-l": "", "set-attacker_knows": "ones"})
+    assert fields["shown"] == "auto"
     assert site.post("/goal/release", fields).status == 303
 
     assert written(project)["release"]["parameters"] == {"k": 6}
@@ -582,7 +592,7 @@ def test_settings_of_a_mechanism_that_was_not_chosen_are_not_taken(site, project
 def test_wrong_values_are_shown_beside_their_fields_and_stay(site, project):
     before = project.read_bytes()
     typed = {"set-k": 'a"<b>', "set-l": "3", "set-epsilon": "1", "set-threshold": "low", "target": "sex"}
-    answer = site.post("/goal/release", filled(site, **typed))
+    answer = site.post("/goal/release", filled_for(site, "gain-recoding", **typed))
     seen = answer.seen
     assert answer.status == 422
     assert {name: seen.values[name] for name in typed} == typed
@@ -617,10 +627,34 @@ def test_a_comparison_asks_for_what_was_typed_and_goes_to_the_run(site, project)
     answer = site.post("/goal/compare", filled(site, **{"set-k": "4", "set-l": "2", "target": "sex"}))
 
     assert (answer.status, answer.headers["location"]) == (303, "/run")
-    assert site.page.jobs.started[-1] == ("explore.compare", {"project": str(project), "asked": ["k=4", "l=2"]})
+    wanted = {"project": str(project), "asked": ["k=4", "l=2"], "also": []}
+    assert site.page.jobs.started[-1] == ("explore.compare", wanted)
     assert site.page.state.get("asked") == ["k=4", "l=2"]
     assert read_written(project).target == "sex"
     assert written(project)["release"] == tomllib.loads(PROJECT)["release"]
+
+
+def test_kinds_of_promises_that_are_ticked_are_compared_as_well_and_stay_ticked(site, project):
+    assert not any("checked" in field for name, field in site.get("/goal").seen.by_id.items() if "also-" in name)
+    ticked = ["containment", "buckets"]
+    assert site.post("/goal/compare", filled(site, **{"set-k": "4", "also": ticked})).status == 303
+
+    assert site.page.jobs.started[-1][1]["also"] == ticked
+    shown = site.get("/goal").seen.by_id
+    assert {name for name, field in shown.items() if "also-" in name and "checked" in field} == {
+        "also-containment",
+        "also-buckets",
+    }
+
+
+def test_the_list_of_points_takes_ticked_kinds(site):
+    assert "maximal-containment" not in points_listed(site.get("/goal/grid", **{"set-k": "5"}))
+    assert "maximal-containment" in points_listed(site.get("/goal/grid", **{"set-k": "5", "also": "containment"}))
+
+
+def points_listed(answer):
+    """Give what is listed before the mechanisms that are left out."""
+    return answer.text.partition("Left out")[0]
 
 
 @pytest.mark.parametrize("purpose", ["release", "compare"])
@@ -729,11 +763,11 @@ def test_a_column_with_a_hostile_name_is_text(tmp_path):
 def test_the_chosen_settings_are_those_that_the_release_is_built_with(site, project):
     site.post(
         "/goal/release",
-        filled(site, **{"mechanism": "mondrian", "shown": "mondrian", "set-k": "9", "set-strict": "false"}),
+        filled_for(site, "mondrian", **{"set-k": "9", "set-strict": "false"}),
     )
     found = load_project(project)
 
-    assert repr(build_mechanism(found.mechanism, found.parameters)) == "Mondrian(k=9, strict=False)"
+    assert repr(build_mechanism(found.mechanism, found.parameters)) == "Mondrian(k=9, split='score', strict=False)"
 
 
 def test_the_step_works_with_real_processes(tmp_path, project):

@@ -16,6 +16,7 @@ from sfumato.errors import InvalidParameterError, OutputError, PrivacyNotAchieva
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.project.file import load_project
 from sfumato.publishing.publish import make_release
+from sfumato.report import summarize
 from sfumato.table.io.read import read_table
 from sfumato.web.column_store import STORE_NAME, ColumnStore
 from sfumato.web.tasks import release as tasks
@@ -82,6 +83,38 @@ def test_report_command_gives_the_same_bytes(tmp_path, quick, output):
     for what in FILES:
         name = result["files"][what]["name"]
         assert is_same((beside / name).read_bytes(), (tmp_path / "job" / name).read_bytes())
+
+
+def test_files_risk_and_report_are_there_before_utility_is_measured(tmp_path, monkeypatch):
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
+    folder, seen = tmp_path / "job", []
+
+    class Looking(Told):
+        def first_result(self):
+            seen.append(json.loads((folder / "result.json").read_text()))
+            assert_listed(folder, seen[0])
+
+    def nothing(*_, **__):
+        assert seen, "utility is measured last"
+        raise InvalidParameterError("n_folds", "got 5", allowed="less")
+
+    monkeypatch.setattr(summarize, "evaluate", nothing)
+    folder.mkdir()
+    last = tasks.make(folder, Looking(), project=str(project))
+    (first,) = seen
+    assert_listed(folder, first)  # also afterwards: it is what stays of a job that is stopped
+    assert_listed(folder, last)
+    assert (first["is_first"], last["is_first"]) == (True, False)
+    assert first["summary"]["risk"] == last["summary"]["risk"]
+    assert first["files"]["table"] == last["files"]["table"]
+    assert "--quick" in first["report_command"]
+    assert "--quick" not in last["report_command"]
+
+
+def assert_listed(folder, result):
+    for file in result["files"].values():
+        assert file["sha256"] == hashlib.sha256((folder / file["name"]).read_bytes()).hexdigest()
+    assert all((folder / f"{picture['name']}.svg").is_file() for picture in result["pictures"])
 
 
 def test_every_picture_is_a_file_with_words(made):
@@ -242,8 +275,9 @@ def test_every_phase_is_told_and_the_audit_is_logged(tmp_path, quick):
         "releasing by mondrian",
         "writing and auditing the files",
         "reading the files back as a recipient would",
-        "measuring risk" if quick else "measuring utility and risk",
+        "measuring risk",
         "drawing pictures and reading both tables beside each other",
+        *([] if quick else ["measuring utility"]),
     ]
     measuring = tell.steps[tell.steps.index((0, 0, phases[3])) : tell.steps.index((0, 0, phases[4]))]
     assert any(total > 0 for _, total, _ in measuring), "the progress of the summary is not passed on"

@@ -1,5 +1,6 @@
 """Release: downloads are the very files, saving replaces nothing unasked, and another format is made again."""
 
+import json
 import re
 import shutil
 from io import BytesIO
@@ -11,13 +12,13 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from sfumato.project.file import load_project
-from sfumato.web.views import measured
+from sfumato.web.views import measured, release
 from sfumato.web.views import measured as pictures
 from waiting import until
 from web.asking import Site
 from web.real_browser import STATIC, look_at, served
 from web.release_pages import JOB, Pages, is_same, make, write_project
-from web.standing_in import JobsAtOnce
+from web.standing_in import JobsAtOnce, end, start_for
 
 LIMIT = 120.0  # seconds after which a test gives up
 
@@ -50,6 +51,46 @@ def test_page_lists_files_with_size_and_hash(pages):
     for file in (pages.page.job("release").result()["files"][what] for what in ("table", "manifest", "report")):
         assert file["sha256"] in page.shown
         assert file["name"] in page.shown
+
+
+def test_the_release_in_five_lines_stands_above_the_files_with_what_should_make_one_stop(tmp_path):
+    project = write_project(tmp_path, "mondrian", "k = 80", n_rows=80)
+    verdict = make(project, tmp_path / "server" / "jobs" / JOB)["summary"]["verdict"]
+    page = Pages(tmp_path / "server", project).get("/release")
+    card = page.text[page.text.index('id="verdict"') : page.text.index('id="files"')]
+    assert re.findall("<dt>(.*?)</dt>", card) == ["Promised", "Prediction", "Lost", "People", "Not covered"]
+    assert verdict["warnings"]
+    assert card.count('<p class="problem"><strong>Warning:</strong>') == len(verdict["warnings"])
+    assert all(sentence in page.shown for sentence in (*verdict["headed"].values(), *verdict["warnings"]))
+
+
+def test_what_is_there_is_shown_and_saved_while_utility_is_being_measured(tmp_path):
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
+    first = make(project, tmp_path / "jobs" / "job1") | {"is_first": True}
+    shutil.move(tmp_path / "jobs" / "job1", tmp_path / "made")
+    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "jobs"))
+    job = start_for(pages.page, "release")
+    shutil.copytree(tmp_path / "made", job.folder, dirs_exist_ok=True)
+    assert "The release is being made" in pages.get("/release").shown
+    (job.folder / "result.json").write_text(json.dumps(first))
+    job._hear({"has_result": True})
+
+    page = pages.get("/release")
+    assert "Prediction is being measured" in page.shown
+    assert page.seen.by_id["measuring"]["hx-get"] == "/release/measuring"
+    assert "Not yet there: is being measured" in pages.get("/utility").shown
+    assert "checks were made beside the original" in pages.get("/risk").shown
+    assert pages.get("/pictures/release/class-sizes.svg").status == 200
+    assert pages.get("/release/measuring").status == 204
+    assert pages.post("/release/save").headers["location"] == "/release#save"
+    assert is_same((tmp_path / "release.csv").read_bytes(), (job.folder / "release.csv").read_bytes())
+
+    end(job, result=first)
+    assert "measuring ended before" in pages.get("/release").shown
+    assert pages.get("/release/measuring").headers["hx-refresh"] == "true"
+    end(job, result=first | {"is_first": False})
+    job._result = None
+    assert "measuring" not in pages.get("/release").seen.by_id
 
 
 @pytest.mark.parametrize("what", ["table", "manifest", "report"])

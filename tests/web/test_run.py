@@ -230,6 +230,36 @@ def test_a_real_process_is_shown_while_it_runs_and_cancelled_within_a_second(tmp
         jobs.close()
 
 
+def test_a_first_result_is_there_while_the_job_goes_on_and_stays_when_it_is_stopped(tmp_path):
+    jobs = Jobs(tmp_path / "jobs", "tests.web")
+    site = Site(tmp_path / "page", view, jobs=jobs)
+    try:
+        job = jobs.start("job_tasks.finds_and_waits", title="Release")
+        assert "/risk" not in site.get("/run/progress").text
+        site.page.started("release", job)
+        until(lambda: job.has_result)
+        answer = site.get("/run/progress")
+        assert (job.status, job.result()) == ("running", {"found": "first"})
+        assert 'href="/risk"' in answer.text
+        assert "Stop measuring" in answer.seen.texts["run-jobs"]
+        site.post("/run/cancel", job=job.id)
+        assert "utility was not measured: it was stopped" in site.get("/run").shown
+        until(lambda: Job.loaded(job.folder / "job.json").is_over)
+        for known in (job, Job.loaded(job.folder / "job.json")):
+            assert (known.status, known.result()) == ("done", {"found": "first"})
+        assert (job.folder / "made.txt").exists()
+    finally:
+        jobs.close()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_job_that_a_server_left_has_failed_but_for_its_first_result(tmp_path, is_known):
+    job = Job("id", "release.make", "It", tmp_path)
+    job._hear({"has_result": is_known})
+    job._write()
+    assert Job.loaded(tmp_path / "job.json").status == ("done" if is_known else "failed")
+
+
 def test_when_a_run_ends_the_bar_of_steps_leads_on(site):
     job = started(site)
     assert "/risk" not in site.get("/run/progress").text

@@ -137,6 +137,10 @@ def _n_quasi(columns: Columns, claims: Claims) -> float:
     return len(claims.names(Role.QUASI_IDENTIFIER))
 
 
+def _n_classes(columns: Columns, claims: Claims) -> float:
+    return len(group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER)).sizes)
+
+
 def _n_buckets(columns: Columns, claims: Claims) -> float | None:
     bucket = claims.perturbation.bucket if claims.perturbation is not None else None
     return columns.coded(bucket).n_distinct if bucket is not None and bucket in columns else None
@@ -159,6 +163,7 @@ def _flipped(columns: Columns, claims: Claims) -> float | None:
 COUNTED_ANEW: Mapping[str, Callable[[Columns, Claims], float | None]] = {
     "n_features_released": _n_quasi,
     "n_columns_released": _n_quasi,
+    "n_classes_of_cells": _n_classes,
     "n_groups": _n_buckets,
     "n_buckets": _n_buckets,
     "mean_rows_of_a_group": _mean_bucket,

@@ -103,15 +103,15 @@ _PLAN = {
     "columns": Names((_WHOLE_COLUMN, {"cuts": ["number"]}, {"bands": "count"}, {"one_of": ["text"], "name?": "text"})),
 }
 _PARAMETERS = {
-    **_each("k r n_features n_folds n_random_orders min_samples_leaf n_beside_sensitive", "count"),
+    **_each("k r n_features n_folds n_random_orders min_samples_leaf n_beside_sensitive max_values_checked", "count"),
     **_each("n_slices random_state", "count?"),
     **_each("l t c max_unique_fraction", "number?"),
-    **_each("epsilon max_breach_increase min_privacy_gain max_suppressed_fraction", "number"),
-    **_each("max_false_fraction threshold max_seconds time_budget", "number"),
+    **_each("epsilon max_breach_increase min_privacy_gain max_suppressed_fraction penalty_weight", "number"),
+    **_each("max_false_fraction threshold max_seconds time_budget min_released_fraction", "number"),
     **_each("max_performance_loss", "number?"),
     **_each("allow_increase refine regroup slicing strict keep_frequent", "truth"),
     **_each("variant distance attacker learner metric calibration loss gain_correction", "text"),
-    **_each("criterion choose search lists test generalization rule split on_infeasible", "text"),
+    **_each("criterion choose search lists test generalization rule split on_infeasible guide", "text"),
     **_each("sensitive gain_target", "text?"),
     "targets?": ("text?", ["text"]),
     "reveals?": "text",
@@ -136,7 +136,7 @@ _THREE = ("performance", "privacy", "size")
 _EVIDENCE = {
     "utility?": {
         **_each("n_features_offered n_features_released n_columns_offered n_columns_released", "count"),
-        **_each("n_groups n_slices n_buckets n_classes_of_cells grown_on_rows of_rows", "count"),
+        **_each("n_groups n_slices n_buckets n_classes_of_cells grown_on_rows of_rows n_rounds", "count"),
         **_each("hamming_separation hamming_separation_of_all_features", "number"),
         **_each("hamming_separation_before_flipping hamming_separation_of_synthetic_rows", "number"),
         **_each("distinguished_pairs_fraction distinguished_pairs_fraction_of_all_features", "number"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,15 +45,20 @@ class Order:
 @click.option("--project", help="Project file, when DATA is not given. Default: sfumato.toml.")
 @click.option("-m", "--mechanism", "mechanisms", multiple=True, help="Compare only this one; repeat for several.")
 @click.option("--guarantee", "guarantees", multiple=True, metavar="NAME=VALUE", help="What to promise, such as k=5.")
+@click.option("--no-l", "no_l", is_flag=True, help="Ask for k alone, also where a column is sensitive.")
+@click.option(
+    "--also", multiple=True, metavar="KIND", help="Try another kind of promise too, such as containment; or all."
+)
 @click.option("--weights", metavar="U,P,S", help="Weights of utility, privacy and size in E(S). Default: equal.")
 @click.option("--classifiers", metavar="A,B,…", help="Classifiers that measure utility.")
 @click.option("--folds", type=int, default=3, show_default=True, help="Folds of the cross-validation.")
-@click.option("--max-rows", type=int, default=50_000, show_default=True, help="Rows that utility is measured on.")
+@click.option("--max-rows", type=int, default=20_000, show_default=True, help="Rows that utility is measured on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds, samples and attacks.")
 @click.option("--run-folder", default="sfumato-compare", show_default=True, help="Folder of finished points.")
 @click.option("--fresh", is_flag=True, help="Measure every point again, whatever the run folder holds.")
 @click.option("--workers", type=int, help="Processes at once. Default: number of cores.")
 @click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds for each point.")
+@click.option("--time-limit", type=float, help="Seconds for all of it; points that do not fit are listed as not run.")
 @click.option("-o", "--output", help="Write the table: .csv, or .json with everything.")
 @click.option("--plot", help="Draw utility against risk: .svg, .png or .pdf.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
@@ -62,18 +70,25 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     """Compare mechanisms on DATA (or on the table that the project file describes) and recommend a release.
 
     Every mechanism proposes settings that suit the table; [compare.grid] of the project file names others. Each point
-    is released, audited, attacked and cross-validated in a process of its own. Finished points are kept in the run
-    folder, so that a run that was ended goes on where it was. Nothing of the data is written.
+    is released, audited, attacked and cross-validated in a process of its own, cheap ones first, and shown when it is
+    finished. Finished points are kept in the run folder: a run that was ended shows them, and the same command goes on
+    with the others. Nothing of the data is written.
 
     Utility is the mean AUC of the classifiers, with mechanisms fitted on the training rows alone. Risk is the expected
-    share of people who are re-identified by somebody who knows all quasi-identifiers. k=5 is asked for unless
-    --guarantee says otherwise.
+    share of people who are re-identified by somebody who knows all quasi-identifiers. Strict k-anonymity with k = 5,
+    and l = 2 where one column is sensitive, is asked for unless --guarantee says otherwise. Other kinds of promises
+    (kk-anonymity, containment, buckets, differential-privacy, breach-bound, perturbation, partial) are tried with
+    --also, and are groups of their own.
+
+    Recommended is the release with the least risk among those whose utility cannot be told from the best that promises
+    the same, and never one that another beats in utility and risk.
 
     \b
     Examples:
       sfumato compare
       sfumato compare admissions.csv --target readmitted --sensitive diagnosis -o compare.csv --plot frontier.svg
-      sfumato compare --guarantee k=10 --weights 0.5,0.4,0.1
+      sfumato compare --guarantee k=10 --time-limit 600
+      sfumato compare --also containment --also kk-anonymity
       sfumato compare --dry-run
     """
     from sfumato.cli.summary import show_guesses
@@ -90,9 +105,13 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     if dry_run:
         show_grid(grid, as_json=as_json)
         return
-    found = _compared(order, grid, asked, settings)
+    found, is_whole = _compared(order, grid, asked, settings)
     show_comparison(found, as_json=as_json)
     _write(found, settings)
+    if not is_whole:
+        kept = f"finished points are kept in {settings['run_folder']}, and the same command goes on from there"
+        click.echo(f"sfumato: interrupted; {kept}", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
     found.raise_if_nothing_meets()
 
 
@@ -117,10 +136,17 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
 
 
 def _grid(order: Order, asked: Sequence[AskedGuarantee], settings: dict[str, Any]) -> Grid:
-    from sfumato.evaluation.points import grid_for
+    from sfumato.evaluation.points import grid_for, usual_guarantees
 
-    chosen = order.settings.get("grid")
-    return grid_for(order.table, chosen, mechanisms=settings["mechanisms"], binarize=order.binarize, asked=asked)
+    wanted = asked or usual_guarantees(order.table, with_l=not settings["no_l"])
+    return grid_for(
+        order.table,
+        order.settings.get("grid"),
+        mechanisms=settings["mechanisms"],
+        binarize=order.binarize,
+        asked=wanted,
+        also=settings["also"] or order.settings.get("also", ()),
+    )
 
 
 def _measuring(order: Order, settings: dict[str, Any]) -> Measuring:
@@ -148,14 +174,17 @@ def _weights(order: Order, settings: dict[str, Any]) -> list[float]:
     return weights
 
 
-def _compared(order: Order, grid: Grid, asked: Sequence[AskedGuarantee], settings: dict[str, Any]) -> Comparison:
-    from sfumato.evaluation.compare import compare
+def _compared(
+    order: Order, grid: Grid, asked: Sequence[AskedGuarantee], settings: dict[str, Any]
+) -> tuple[Comparison, bool]:
+    """Compare; whatever ends it early, what is finished is given, and whether it is all."""
+    from sfumato.evaluation.compare import ComparisonInterrupted, compare
 
     measuring, weights = _measuring(order, settings), _weights(order, settings)
     bar, progress = _points_bar()
     try:
-        with bar:
-            return compare(
+        with _endings_as_interruptions(), bar:
+            found = compare(
                 order.table,
                 grid,
                 measuring=measuring,
@@ -165,12 +194,53 @@ def _compared(order: Order, grid: Grid, asked: Sequence[AskedGuarantee], setting
                 fresh=settings["fresh"],
                 workers=settings["workers"],
                 timeout=settings["timeout"],
+                time_limit=settings["time_limit"],
                 progress=progress,
+                on_result=lambda result: bar.console.print(_as_it_comes(result), soft_wrap=True, **_PLAIN),
             )
-    except KeyboardInterrupt:
-        kept = f"finished points are kept in {settings['run_folder']}, and the same command goes on from there"
-        click.echo(f"sfumato: interrupted; {kept}", err=True)
-        raise click.exceptions.Exit(INTERRUPTED) from None
+            return found, True
+    except ComparisonInterrupted as ended:
+        return ended.found, False
+
+
+_PLAIN: Mapping[str, Any] = {"markup": False, "highlight": False, "emoji": False}
+
+
+@contextlib.contextmanager
+def _endings_as_interruptions() -> Iterator[None]:
+    """Take an order to end (by a scheduler, ``timeout`` or a closed terminal) as Ctrl-C: what is finished is shown."""
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        names = []
+    before = {name: signal.getsignal(getattr(signal, name)) for name in names}
+    taken = {name: handler for name, handler in before.items() if handler is signal.SIG_DFL}
+    for name in taken:
+        signal.signal(getattr(signal, name), _interrupt)
+    try:
+        yield
+    finally:
+        for name, handler in taken.items():
+            signal.signal(getattr(signal, name), handler)
+
+
+def _interrupt(*_: object) -> None:
+    """Interrupt as Ctrl-C does, also in a process that was started in the background and ignores that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
+
+
+def _as_it_comes(result: Mapping[str, Any]) -> str:
+    """Say what became of a point, in a line, while others are still running."""
+    from sfumato.evaluation.comparison import headline_risk, mean_utility
+    from sfumato.evaluation.points import Point
+
+    label = Point(result["mechanism"], result["parameters"]).label
+    auc, accuracy, risk = mean_utility(result, "auc"), mean_utility(result, "accuracy"), headline_risk(result)
+    utility = f"AUC {auc:.3f}" if auc is not None else "" if accuracy is None else f"accuracy {accuracy:.3f}"
+    if not utility or risk is None:
+        return on_one_line(f"{label}: {result['status']}")
+    return on_one_line(f"{label}: {utility}, risk {risk:.4f}, {result['seconds']:.1f} s")
 
 
 def _points_bar() -> tuple[Any, Progress]:
@@ -238,9 +308,9 @@ def _draw(found: Comparison, path: str, *, force: bool) -> None:
 # What ``sfumato compare`` shows: the points as a table in text, and the recommendation.
 
 
-_HEADS = ("rank", "front", "mechanism", "settings", "promises", "utility", "risk", "columns", "rows", "seconds")
-_ON_THE_RIGHT = ("rank", "utility", "risk", "columns", "rows", "seconds")
-_WIDEST = 44
+_HEADS = ("", "mechanism", "settings", "promises", "utility", "risk", "changed", "columns", "rows", "E(S)", "seconds")
+_ON_THE_RIGHT = ("risk", "changed", "columns", "rows", "E(S)", "seconds")
+_WIDEST = 52
 
 
 def show_grid(grid: Grid, *, as_json: bool) -> None:
@@ -258,15 +328,18 @@ def show_grid(grid: Grid, *, as_json: bool) -> None:
 
 
 def show_comparison(found: Comparison, *, as_json: bool) -> None:
-    """Show all points, best E(S) first, what went wrong, and which release is recommended."""
+    """Show all points by what they promise, the most useful first, what went wrong, and which one is recommended."""
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         return
-    for line in _table([_cells(one, found) for one in found.by_rank if one.is_done] + [_original(found)]):
+    for line in _table(found):
         click.echo(line)
-    for one in found.by_rank:
-        if not one.is_done:
+    for one in found.points:
+        if not one.is_done and one not in found.not_run:
             click.echo(on_one_line(f"{one.result['status']}: {one.point.label}: {one.result['reason']}"))
+    for reason in dict.fromkeys(one.result["reason"] for one in found.not_run):
+        missing = [one.point.label for one in found.not_run if one.result["reason"] == reason]
+        click.echo(on_one_line(f"not run ({reason}): {'; '.join(missing)}"))
     if found.original["reason"]:
         click.echo(on_one_line(f"the original table was not measured: {found.original['reason']}"))
     _show_left_out(found.left_out)
@@ -276,43 +349,63 @@ def show_comparison(found: Comparison, *, as_json: bool) -> None:
 
 
 def _show_left_out(left_out: Mapping[str, str]) -> None:
+    from sfumato.evaluation.points import ON_REQUEST
+    from sfumato.evaluation.promises import other_kinds
+
     for name, why in left_out.items():
         click.echo(on_one_line(f"left out: {name}: {why}"))
+    if any(why.endswith(ON_REQUEST) for why in left_out.values()):
+        click.echo(f"on request: --also KIND, which is one of {', '.join(other_kinds())}, or all")
 
 
 def _cells(one: RankedPoint, found: Comparison) -> dict[str, str]:
-    from sfumato.evaluation.comparison import short_guarantees
+    from sfumato.evaluation.comparison import short_guarantees, with_interval
 
     result = one.result
-    mark = ">" if one is found.recommended else ""
+    mark = ">" if one is found.recommended else "*" if one.on_front else ""
+    changed = one.changed_cells_fraction
     return {
-        "rank": f"{mark}{one.rank}",
-        "front": "*" if one.on_front else "",
+        "": mark,
         "mechanism": one.point.mechanism,
         "settings": one.point.settings,
         "promises": ", ".join(short_guarantees(result["guarantees"])),
-        "utility": f"{one.utility:.3f}",
+        "utility": with_interval(one),
         "risk": f"{one.risk:.4f}",
+        "changed": "-" if changed is None else f"{changed:.1%}",
         "columns": f"{result['n_columns']:,}",
         "rows": f"{result['n_rows']:,}",
+        "E(S)": f"{one.rank}",
         "seconds": f"{result['seconds']:.1f}",
     }
 
 
 def _original(found: Comparison) -> dict[str, str]:
-    result = found.original
-    known = {"utility": found.original_utility, "risk": found.original_risk}
-    shown = {name: "-" if value is None else f"{value:.3f}" for name, value in known.items()}
+    from sfumato.evaluation.comparison import with_interval
+
+    result, risk = found.original, found.original_risk
+    shown = {"utility": with_interval(found.ranked_original), "risk": "-" if risk is None else f"{risk:.4f}"}
     numbers = {"columns": result["n_columns"], "rows": result["n_rows"]}
     counts = {name: "-" if value is None else f"{value:,}" for name, value in numbers.items()}
     return dict.fromkeys(_HEADS, "") | {"mechanism": "(as it is)"} | shown | counts
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _table(found: Comparison) -> Iterator[str]:
+    from sfumato.evaluation.promises import kind_meaning
+
+    groups = [(group, [_cells(one, found) for one in group.points]) for group in found.groups]
+    last = _original(found)
+    rows = [*(row for _, of_group in groups for row in of_group), last]
     widths = {head: min(max(len(head), *(len(row[head]) for row in rows)), _WIDEST) for head in _HEADS}
-    for row in ({head: head for head in _HEADS}, *rows):
-        cells = [_cell(row[head], widths[head], on_the_right=head in _ON_THE_RIGHT) for head in _HEADS]
-        yield on_one_line("  ".join(cells)).rstrip()
+    yield _line({head: head for head in _HEADS}, widths)
+    for group, of_group in groups:
+        yield on_one_line(f"{group.title}: {kind_meaning(group.kind)}".removesuffix(": "))
+        yield from (_line(row, widths) for row in of_group)
+    yield _line(last, widths)
+
+
+def _line(row: Mapping[str, str], widths: Mapping[str, int]) -> str:
+    cells = [_cell(row[head], widths[head], on_the_right=head in _ON_THE_RIGHT) for head in _HEADS]
+    return on_one_line("  ".join(cells)).rstrip()
 
 
 def _cell(text: str, width: int, *, on_the_right: bool) -> str:

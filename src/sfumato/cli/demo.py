@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 @click.command("demo")
 @click.option("-o", "--output", default="sfumato-demo", show_default=True, help="Folder for the files.")
-@click.option("-k", default=5, show_default=True, help="Level of k-anonymity by containment.")
+@click.option(
+    "-k", default=5, show_default=True, help="Rows of a group: every person is one of at least so many that look alike."
+)
 @click.option("--quick", is_flag=True, help="Train no classifiers for the report.")
 @click.option("--force", is_flag=True, help="Replace files in the folder that an earlier demo did not write.")
 def command(output: str, k: int, quick: bool, force: bool) -> None:
@@ -28,11 +30,13 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
       sfumato demo -k 20 -o /tmp/demo
     """
     from sfumato.cli.options import progress_bar
-    from sfumato.cli.summary import show_checks, show_release
+    from sfumato.cli.summary import show_checks, show_in_short, show_warnings
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.project.describe import is_demo_folder, write_demo
+    from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import make_release, publish
     from sfumato.publishing.reaudit import audit_published
+    from sfumato.report.in_short import in_short
     from sfumato.report.render import write_report
 
     folder = Path(output)
@@ -42,11 +46,15 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     click.echo(f"\n1. The table: {table.n_rows:,} admissions in {folder / 'admissions.csv'}", err=True)
     _show_roles(table)
     _show_risk(table)
-    click.echo(f"\n2. The release: greedy containment at k = {k}, skipping features that would break it", err=True)
-    mechanism = build_mechanism("greedy-containment", {"k": k, "on_infeasible": "skip"})
-    release = make_release(table, mechanism)
-    published = publish(release, folder / "release.csv", original=table, force=is_ours)
-    show_release(published.release)
+    click.echo(f"\n2. The release: k-anonymity at k = {k}, l-diversity of the sensitive column, made by auto", err=True)
+    mechanism = build_mechanism(DEFAULT_MECHANISM, {"k": k})
+    bar, progress = progress_bar("release")
+    with bar:
+        release = make_release(table, mechanism, progress=progress)
+        published = publish(release, folder / "release.csv", original=table, force=is_ours)
+        short = in_short(published.release, table, mechanism, quick=quick, progress=progress)
+    show_in_short(short)
+    show_warnings(short)
     click.echo("\n3. The audit, by code that shares nothing with the mechanism:", err=True)
     show_checks(audit_published(published.table_path, published.manifest_path, original=table, check_roles=True))
     trained = "" if quick else "classifiers before and after (about 20 s), "

@@ -23,6 +23,7 @@ FLAGS = {
     "entries": "-p {name}.NAME=VALUE",
     "force": "--force",
     "format": "--format",
+    "guarantee": "--guarantee NAME=VALUE",
     "header": "--no-header",
     "host": "--host",
     "hierarchies": "'sfumato hierarchy check' counts them, 'sfumato hierarchy build' makes one",
@@ -32,6 +33,7 @@ FLAGS = {
     "mechanism": "-m; 'sfumato mechanisms' lists them",
     "memory": "--memory",
     "n_folds": "--folds",
+    "no_l": "--no-l asks for k alone",
     "output": "-o",
     "port": "--port",
     "party_files": "sfumato collaborate keys",
@@ -57,6 +59,8 @@ FLAGS = {
 
 _OWN_NAMES = {
     "allowed_hosts": "--allow-host",
+    "also": "--also",
+    "attacker_knows": "--attacker-knows",
     "complete_rows_only": "--drop-incomplete",
     "guarantee": "--guarantee",
     "host": "--host",

@@ -50,7 +50,8 @@ def release_large(
         output, source = project.output, Source(str(project.data_path), "")
     else:
         options, roles = read_options(settings), given_roles(settings)
-        mechanism = build_mechanism(settings["mechanism"] or DEFAULT_MECHANISM, merged_parameters({}, settings))
+        name = settings["mechanism"] or DEFAULT_MECHANISM
+        mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
         output, source = Path(settings["output"]) if settings["output"] else None, Source(data, "")
     check_able(mechanism)
     target = None if dry_run else checked_output(output, source, force=force)

@@ -15,7 +15,7 @@ from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
     from sfumato.manifest import AnyTable
-    from sfumato.mechanisms.base import Release
+    from sfumato.mechanisms.base import Mechanism, Release
     from sfumato.progress import Progress
     from sfumato.project.file import Project
     from sfumato.table.coding import Source
@@ -29,6 +29,7 @@ class Order:
     """What is to be released, from a project file or from flags, and how."""
 
     mechanism: str
+    built: Mechanism
     output: Path | None
     source: Source | None
     make: Callable[[Progress], tuple[Release, AnyTable]]
@@ -39,8 +40,14 @@ class Order:
 @click.argument("data", required=False)
 @click.option("--project", help="Project file, when DATA is not given. Default: sfumato.toml.")
 @click.option("-o", "--output", help="File to write (.csv, .tsv, .parquet, .xlsx, .svm; .gz for text).")
-@click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: greedy-containment.")
+@click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: auto.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
+@click.option("--no-l", is_flag=True, help="Of auto: ask for no l-diversity of sensitive columns, k-anonymity alone.")
+@click.option(
+    "--attacker-knows",
+    type=click.Choice(["all", "ones"]),
+    help="Of auto, for 0/1 tables (words, items): all values of a person, or no more than the ones. Default: all.",
+)
 @click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism.")
 @click.option(
     "--hierarchy",
@@ -52,6 +59,7 @@ class Order:
 @click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
+@click.option("--quick", is_flag=True, help="Train no classifiers to say what prediction keeps.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
 @click.option("--memory", metavar="SIZE", help="Work out of core, in about so much memory, such as 1GB (CSV, Parquet).")
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
@@ -62,6 +70,7 @@ def command(
     project: str | None,
     force: bool,
     dry_run: bool,
+    quick: bool,
     as_json: bool,
     memory: str | None,
     engine: str | None,
@@ -71,6 +80,9 @@ def command(
 
     Nothing is written unless an independent audit confirms every guarantee. The manifest stands beside the table as
     OUTPUT.manifest.json.
+
+    Without -m the release is made by auto: strict k-anonymity (k = 5), with l-diversity (l = 2) of every sensitive
+    column, in the form that keeps most of the target predictable. Five lines say what came of it.
 
     A parameter that is a table is given entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are
     looked up in the working folder, those that a project file names in the folder of that file.
@@ -86,16 +98,18 @@ def command(
 
     \b
     Examples:
+      sfumato release admissions.csv --target readmitted -o release.csv
+      sfumato release admissions.csv --target readmitted --sensitive diagnosis -k 10 -o release.parquet
       sfumato release                                   # what sfumato.toml says
-      sfumato release -k 10 -p on_infeasible=skip --dry-run
-      sfumato release mail.svm -k 5 -o mail-release.csv
-      sfumato release admissions.csv --target readmitted --sensitive diagnosis -o release.parquet
+      sfumato release -k 10 --dry-run
+      sfumato release mail.svm --attacker-knows ones -o mail-release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
     """
-    from sfumato.cli.summary import show_guesses, show_release, show_verdict
+    from sfumato.cli.summary import show_guesses, show_in_short, show_release, show_verdict, show_warnings
     from sfumato.errors import InvalidParameterError
+    from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import publish
 
     if data and project:
@@ -121,12 +135,22 @@ def command(
         release = published.release
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
-    show_release(release)
+    from sfumato.report.in_short import in_short
+
+    if order.mechanism == DEFAULT_MECHANISM:
+        bar, progress = progress_bar("what prediction keeps")
+        with bar:
+            short = in_short(release, original, order.built, quick=quick, progress=progress)
+        show_in_short(short)
+    else:
+        short = in_short(release)
+        show_release(release)
     if target is None:
         click.echo("dry run: nothing was written", err=True)
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
+    show_warnings(short)
 
 
 def checked_output(output: Path | None, source: Source | None, *, force: bool) -> Path:
@@ -155,25 +179,28 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
         table = described_publicly(data, options, roles)
     else:
         table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
-    mechanism = build_mechanism(name, merged_parameters({}, settings))
+    mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
     output = Path(settings["output"]) if settings["output"] else None
 
     def make(progress: Progress) -> tuple[Release, AnyTable]:
         return make_release(table, mechanism, progress=progress), table
 
-    return Order(name, output, table.source, make, tuple(guesses))
+    return Order(name, mechanism, output, table.source, make, tuple(guesses))
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
+    from sfumato.mechanisms.registry import build_mechanism
     from sfumato.publishing.from_project import release_project
     from sfumato.table.coding import Source
 
     project = project_with_flags(path, settings)
+    mechanism = build_mechanism(str(project.mechanism), project.parameters)
 
     def make(progress: Progress) -> tuple[Release, AnyTable]:
         return release_project(project, progress=progress)
 
-    return Order(str(project.mechanism), project.output, Source(str(project.data_path), ""), make)
+    source = Source(str(project.data_path), "")
+    return Order(str(project.mechanism), mechanism, project.output, source, make)
 
 
 def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
@@ -200,12 +227,12 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         click.echo(f"note: {said}", err=True)
         declared = {key: value for key, value in declared.items() if key not in foreign}
     output = Path(settings["output"]) if settings["output"] else written.output
-    parameters = merged_parameters(declared, settings)  # the plan for binary features is among them
+    parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
     return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output)
 
 
-def merged_parameters(written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """Merge the project's parameters with flags; flags win."""
+def merged_parameters(name: str, written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Merge the project's parameters of a mechanism with flags; flags win."""
     parameters = dict(written)
     if settings["binarize"]:
         parameters["binarize"] = {"recipe": settings["binarize"]}
@@ -216,7 +243,22 @@ def merged_parameters(written: Mapping[str, Any], settings: dict[str, Any]) -> d
         _set_parameter(parameters, f"{HIERARCHIES}.{column}", file)
     if settings["k"] is not None:
         parameters["k"] = settings["k"]
+    if settings["no_l"]:
+        _check_of_auto("--no-l", name)
+        parameters["l"] = 1
+    if settings["attacker_knows"]:
+        _check_of_auto("--attacker-knows", name)
+        parameters["attacker_knows"] = settings["attacker_knows"]
     return parameters
+
+
+def _check_of_auto(option: str, mechanism: str) -> None:
+    from sfumato.errors import InvalidParameterError
+    from sfumato.project.file import DEFAULT_MECHANISM
+
+    if mechanism != DEFAULT_MECHANISM:
+        hint = "leave it out, or name no mechanism"
+        raise InvalidParameterError(option, f"got it with {mechanism}", allowed="used with auto only", hint=hint)
 
 
 def _halves(text: str, option: str, form: str) -> tuple[str, str]:

@@ -100,7 +100,8 @@ def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> _O
         project = project_with_flags(project_path, settings)
         mechanism = build_mechanism(str(project.mechanism), project.parameters)
         return _Order(str(project.data_path), mechanism, project.output, project.options, {}, project)
-    mechanism = build_mechanism(settings["mechanism"] or DEFAULT_MECHANISM, merged_parameters({}, settings))
+    name = settings["mechanism"] or DEFAULT_MECHANISM
+    mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
     output = Path(settings["output"]) if settings["output"] else None
     return _Order(data, mechanism, output, read_options(settings), given_roles(settings))
 

@@ -16,6 +16,7 @@ from sfumato.report.not_covered import not_promised
 if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
     from sfumato.mechanisms.base import Release
+    from sfumato.report.in_short import InShort
     from sfumato.table.roles import ColumnGuess
 
 GUESSES_SHOWN = 40
@@ -30,6 +31,18 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
         return
     for guess in guesses:
         click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
+
+
+def show_in_short(short: InShort) -> None:
+    """Print the five lines."""
+    for line in short.lines():
+        click.echo(line, err=True)
+
+
+def show_warnings(short: InShort) -> None:
+    """Print in red what should make one stop."""
+    for sentence in short.warnings():
+        click.secho(f"WARNING: {sentence}", err=True, fg="red")
 
 
 def show_release(release: Release) -> None:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sfumato.displays.base import (
     BLACK,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+_Value = TypeVar("_Value")
+
 
 @dataclass(frozen=True)
 class FrontierDisplay(DrawnDisplay):
@@ -46,7 +48,7 @@ class FrontierDisplay(DrawnDisplay):
     mechanism : tuple of str
         Name of the mechanism of every release, by which markers and colours are given.
     on_front : tuple of bool
-        Which releases no other one beats in utility, risk and columns.
+        Which releases no other one with the same promise beats in utility and risk.
     labels : tuple of str
         Every release in words (mechanism and parameters), or nothing; that of the recommended one is shown.
     recommended : int or None
@@ -57,6 +59,10 @@ class FrontierDisplay(DrawnDisplay):
         What is measured.
     n_left_out : int, default=0
         How many more were tried than are shown because they failed; the picture says so.
+    groups : tuple of str
+        What every release promises, or nothing. The line of the most utility is that of the recommended one's group.
+    intervals : tuple of (float, float) or None
+        Interval of each utility, drawn as a thin line, or nothing.
 
     Examples
     --------
@@ -77,10 +83,14 @@ class FrontierDisplay(DrawnDisplay):
     utility_name: str = "utility"
     risk_name: str = "risk"
     n_left_out: int = 0
+    groups: tuple[str, ...] = ()
+    intervals: tuple[tuple[float, float] | None, ...] = ()
 
     def __post_init__(self) -> None:
-        lists = (self.utility, self.risk, self.n_columns, self.mechanism, self.on_front, self.labels or self.utility)
-        check_one_length("the lists", *lists)
+        lists = (self.utility, self.risk, self.n_columns, self.mechanism, self.on_front)
+        optional = (self.labels, self.groups, self.intervals)
+        check_one_length("the lists", *lists, *(one or self.utility for one in optional))
+        check_range("intervals", [end for one in self.intervals if one is not None for end in one])
         check_range("utility", self.utility)
         check_range("risk", self.risk, low=0)
         check_range("n_columns", self.n_columns, low=0)
@@ -95,8 +105,9 @@ class FrontierDisplay(DrawnDisplay):
         Parameters
         ----------
         points : sequence of mapping
-            Each with ``utility``, ``risk``, ``n_columns``, ``mechanism``, ``on_front``, and perhaps ``label`` and
-            ``recommended``. One that failed has ``None`` for utility or risk: it is left out and counted.
+            Each with ``utility``, ``risk``, ``n_columns``, ``mechanism``, ``on_front``, and perhaps ``label``,
+            ``recommended``, ``group``, ``low`` and ``high``. One that failed has ``None`` for utility or risk: it is
+            left out and counted.
         more
             Other fields of the display.
 
@@ -121,6 +132,8 @@ class FrontierDisplay(DrawnDisplay):
                 tuple(on_one_line(str(point.get("label") or point["mechanism"])) for point in shown),
                 recommended[0] if recommended else None,
                 n_left_out=len(points) - len(shown),
+                groups=_if_any([str(point.get("group") or "") for point in shown]),
+                intervals=_if_any([_interval(point) for point in shown]),
                 **more,
             )
         except KeyError as missing:
@@ -139,13 +152,23 @@ class FrontierDisplay(DrawnDisplay):
         return self._drawn_on(axes)
 
 
+def _if_any(values: Sequence[_Value]) -> tuple[_Value, ...]:
+    """All of them, or none where none says anything."""
+    return tuple(values) if any(values) else ()
+
+
+def _interval(point: Mapping[str, Any]) -> tuple[float, float] | None:
+    low, high = point.get("low"), point.get("high")
+    return None if low is None or high is None else (float(low), float(high))
+
+
 # How the privacy-utility frontier is drawn: lines, the front, a shape and colour a mechanism, and the choice.
 
 
 CHOICE = "recommended"
 WIDE_RANGE = 30.0  # times the smallest risk above 0: from there on the axis is logarithmic
 
-_FURTHER_MARKERS = ("<", ">", "p", "h", "*", "d", "8", "H")
+_FURTHER_MARKERS = ("<", ">", "p", "h", "*", "d", "8", "H", "$\N{BLACK CLUB SUIT}$", "$\N{BLACK SPADE SUIT}$")
 _MARKER_POINTS = 6.5
 _MARGIN = 0.09
 
@@ -155,6 +178,7 @@ def draw_frontier(frontier: FrontierDisplay, ax: Axes) -> None:
     is_log = _set_limits(frontier, ax)
     _draw_lines(frontier, ax)
     _draw_front(frontier, ax)
+    _draw_intervals(frontier, ax)
     _draw_points(frontier, ax)
     n_points = len(frontier.utility)
     counted = "1 release" if n_points == 1 else f"{n_points:,} releases"
@@ -162,7 +186,7 @@ def draw_frontier(frontier: FrontierDisplay, ax: Axes) -> None:
     dress(
         ax,
         title=frontier.title,
-        note=f"{counted}{left_out}; the upper left is best; filled: unbeaten in utility, risk and columns",
+        note=f"{counted}{left_out}; the upper left is best; filled: unbeaten in utility and risk by the same promise",
         x_label=f"{frontier.risk_name} (lower is better{', log scale' if is_log else ''})",
         y_label=f"{frontier.utility_name} (higher is better)",
     )
@@ -174,7 +198,8 @@ def draw_frontier(frontier: FrontierDisplay, ax: Axes) -> None:
 def _set_limits(frontier: FrontierDisplay, ax: Axes) -> bool:
     """Set limits that hold everything; whether the axis of risks is logarithmic (linear up to the smallest risk)."""
     lines = [line for line in (frontier.original_utility, frontier.majority_utility) if line is not None]
-    heights = [*frontier.utility, *lines]
+    ends = [end for one in frontier.intervals if one is not None for end in one]
+    heights = [*frontier.utility, *lines, *ends]
     span = (max(heights) - min(heights)) or 0.02 * (abs(max(heights)) or 1.0)
     ax.set_ylim(min(heights) - _MARGIN * span, max(heights) + _MARGIN * span)
     above_0 = [risk for risk in frontier.risk if risk > 0]
@@ -209,8 +234,18 @@ def _draw_front(frontier: FrontierDisplay, ax: Axes) -> None:
     ax.plot([*risks, ax.get_xlim()[1]], [*heights, heights[-1]], label="most utility up to a risk", **style)
 
 
+def _draw_intervals(frontier: FrontierDisplay, ax: Axes) -> None:
+    for risk, one in zip(frontier.risk, frontier.intervals, strict=False):
+        if one is not None:
+            ax.vlines(risk, *one, color=GREY, linewidth=0.8, zorder=3)
+
+
 def _corners(frontier: FrontierDisplay) -> list[tuple[float, float]]:
-    order = sorted(range(len(frontier.risk)), key=lambda place: (frontier.risk[place], -frontier.utility[place]))
+    chosen, groups = frontier.recommended, frontier.groups
+    alike = [
+        place for place in range(len(frontier.risk)) if chosen is None or not groups or groups[place] == groups[chosen]
+    ]
+    order = sorted(alike, key=lambda place: (frontier.risk[place], -frontier.utility[place]))
     corners: list[tuple[float, float]] = []
     for place in order:
         if not corners or frontier.utility[place] > corners[-1][1]:

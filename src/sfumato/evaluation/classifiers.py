@@ -28,6 +28,22 @@ Flags = NDArray[np.bool_]
 MOST_INTERVALS = 10
 
 
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """What encoded columns hold, see :class:`sfumato.evaluation.encoding.GeneralizedEncoder`.
+
+    Parameters
+    ----------
+    is_share : ndarray of bool
+        The share of a value of a column without order.
+    is_piece : ndarray of bool
+        The share of a range above a cut. These are for linear models; all other classifiers leave them out.
+    """
+
+    is_share: Flags
+    is_piece: Flags
+
+
 @dataclass(frozen=True)
 class NamedClassifier:
     """A classifier as results name it.
@@ -44,11 +60,11 @@ class NamedClassifier:
 
     name: str
     title: str
-    make: Callable[[int, Flags | None], Any]
+    make: Callable[[int, Encoded | None], Any]
 
-    def build(self, seed: int = 0, is_share: Flags | None = None) -> Any:
-        """Make an untrained one; ``is_share`` marks encoded columns that hold the share of a value."""
-        return self.make(seed, is_share)
+    def build(self, seed: int = 0, encoded: Encoded | None = None) -> Any:
+        """Make an untrained one for columns that were encoded so; ``None``: all hold plain numbers."""
+        return self.make(seed, encoded)
 
 
 class Intervals(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # no types upstream
@@ -130,35 +146,98 @@ class EmptyAsZero(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # no 
         return np.where(self.is_empty_, 0.0, np.asarray(X, dtype=np.float64))
 
 
-def _filled_and_scaled(classifier: Any) -> Any:
-    """Missing numbers become the mean, with a column that says so; all columns get the same spread."""
+class Weighted(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # no types upstream
+    """Pieces made smaller by a factor, so that a penalty on coefficients weighs more on them than on whole columns.
+
+    Parameters
+    ----------
+    is_piece : array_like of bool or None
+        Of the first columns; further ones, such as those that say what is missing, are no pieces.
+    factor : float, default=0.3
+
+    Examples
+    --------
+    >>> Weighted([False, True], 0.5).fit_transform(np.array([[2.0, 2.0, 2.0]])).tolist()
+    [[2.0, 1.0, 2.0]]
+    """
+
+    def __init__(self, is_piece: ArrayLike | None = None, factor: float = 0.3) -> None:
+        self.is_piece = is_piece
+        self.factor = factor
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Do nothing: the factor is given."""
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Multiply the pieces."""
+        numbers = np.array(X, dtype=np.float64)
+        if self.is_piece is not None:
+            numbers[:, np.flatnonzero(self.is_piece)] *= self.factor
+        return numbers
+
+
+class WithoutPieces(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # no types upstream
+    """All columns but pieces: a tree finds cuts by itself, and naive Bayes would count a column many times.
+
+    Examples
+    --------
+    >>> WithoutPieces([False, True]).fit_transform(np.array([[2.0, 1.0]])).tolist()
+    [[2.0]]
+    """
+
+    def __init__(self, is_piece: ArrayLike | None = None) -> None:
+        self.is_piece = is_piece
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Do nothing: the columns are given."""
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Leave the pieces out."""
+        numbers = np.asarray(X, dtype=np.float64)
+        return numbers if self.is_piece is None else numbers[:, ~np.asarray(self.is_piece)]
+
+
+def _linear(encoded: Encoded | None, classifier: Any) -> Any:
+    """Missing numbers become the mean, with a column that says so; all columns get the same spread, pieces a third."""
     imputer = SimpleImputer(strategy="mean", add_indicator=True, keep_empty_features=True)
-    return make_pipeline(imputer, StandardScaler(), classifier)
+    return make_pipeline(imputer, StandardScaler(), Weighted(_pieces(encoded)), classifier)
 
 
-def _logistic_regression(seed: int, is_share: Flags | None) -> Any:
-    return _filled_and_scaled(LogisticRegression(max_iter=200, random_state=seed))
+def _of_whole_columns(encoded: Encoded | None, *steps: Any) -> Any:
+    return make_pipeline(WithoutPieces(_pieces(encoded)), *steps)
 
 
-def _naive_bayes(seed: int, is_share: Flags | None) -> Any:
-    return make_pipeline(Intervals(is_share), MultinomialNB())
+def _pieces(encoded: Encoded | None) -> Flags | None:
+    return None if encoded is None else encoded.is_piece
 
 
-def _random_forest(seed: int, is_share: Flags | None) -> Any:
-    return RandomForestClassifier(50, min_samples_leaf=5, n_jobs=1, random_state=seed)
+def _logistic_regression(seed: int, encoded: Encoded | None) -> Any:
+    return _linear(encoded, LogisticRegression(C=0.03, max_iter=200, random_state=seed))
 
 
-def _linear_svm(seed: int, is_share: Flags | None) -> Any:
-    return _filled_and_scaled(LinearSVC(C=0.01, dual="auto", tol=1e-3, random_state=seed))
+def _naive_bayes(seed: int, encoded: Encoded | None) -> Any:
+    is_share = None if encoded is None else encoded.is_share[~encoded.is_piece]
+    return _of_whole_columns(encoded, Intervals(is_share), MultinomialNB())
 
 
-def _c45(seed: int, is_share: Flags | None) -> Any:
-    return C45Classifier(categorical_features=None)
+def _random_forest(seed: int, encoded: Encoded | None) -> Any:
+    forest = RandomForestClassifier(50, min_samples_leaf=5, n_jobs=1, random_state=seed)
+    return _of_whole_columns(encoded, forest)
 
 
-def _gradient_boosting(seed: int, is_share: Flags | None) -> Any:
+def _linear_svm(seed: int, encoded: Encoded | None) -> Any:
+    return _linear(encoded, LinearSVC(C=0.01, dual="auto", tol=1e-3, random_state=seed))
+
+
+def _c45(seed: int, encoded: Encoded | None) -> Any:
+    return _of_whole_columns(encoded, C45Classifier(categorical_features=None))
+
+
+def _gradient_boosting(seed: int, encoded: Encoded | None) -> Any:
     boosting = HistGradientBoostingClassifier(max_iter=60, learning_rate=0.15, early_stopping=False, random_state=seed)
-    return make_pipeline(EmptyAsZero(), boosting)
+    return _of_whole_columns(encoded, EmptyAsZero(), boosting)
 
 
 CLASSIFIERS: Mapping[str, NamedClassifier] = {

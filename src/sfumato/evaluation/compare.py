@@ -36,7 +36,7 @@ from sfumato.processes import (
     stand_alone,
 )
 from sfumato.progress import Progress
-from sfumato.schema import Column
+from sfumato.schema import COMPARISON_NAME, RUN_FOLDER, Column
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
 
@@ -45,7 +45,7 @@ from sfumato.table.coding import CodedColumn
 # What attackers score with the original is the same for many points, and has files of its own.
 
 
-RESULT_VERSION = 2
+RESULT_VERSION = 3
 _SCORES = ".scores"
 _DIGITS = 16
 _NUMBER = (int, float)
@@ -54,10 +54,13 @@ _FIELDS: Mapping[str, tuple[type, ...]] = {
     "reason": (str, NoneType),
     "best_level": (*_NUMBER, NoneType),
     "guarantees": (list,),
+    "perturbation": (str, NoneType),
     "n_columns": (int, NoneType),
     "n_rows": (int, NoneType),
+    "changed_cells_fraction": (*_NUMBER, NoneType),
     "risk": (dict, NoneType),
     "utility": (dict, NoneType),
+    "fold_utility": (dict, NoneType),
     "seconds": (*_NUMBER, NoneType),
     "cpu_seconds": (*_NUMBER, NoneType),
     "peak_memory_bytes": (int, NoneType),
@@ -187,6 +190,11 @@ class RunFolder:
         content = json.dumps({"key": self.key(point), **result}, indent=1, allow_nan=False)
         write_atomically(self.path_of(point), content.encode() + b"\n", force=True)
 
+    def keep(self, found: Comparison) -> None:
+        """Write down what the comparison has found so far, so that it can be shown however it ends."""
+        content = json.dumps({"table": self.fingerprint, **found.to_kept()}, allow_nan=False)
+        write_atomically(self.path / COMPARISON_NAME, content.encode() + b"\n", force=True)
+
 
 @dataclass(frozen=True)
 class ScoresInFolder:
@@ -261,7 +269,13 @@ def _is_whole(found: Mapping[str, Any], measuring: Measuring) -> bool:
         return False
     if found["status"] == Status.DONE and any(found[name] is None for name in _IF_DONE):
         return False
-    return _has_headline(found["risk"]) and _has_scores(found["utility"], measuring.classifiers)
+    has_folds = _has_fold_scores(found["fold_utility"])
+    return has_folds and _has_headline(found["risk"]) and _has_scores(found["utility"], measuring.classifiers)
+
+
+def _has_fold_scores(found: Mapping[str, Any] | None) -> bool:
+    folds = [] if found is None else list(found.values())
+    return all(isinstance(one, list) and all(_is_of(score, (*_NUMBER, NoneType)) for score in one) for one in folds)
 
 
 def _is_of(value: Any, types: tuple[type, ...]) -> bool:
@@ -326,8 +340,9 @@ def measure_in_processes(
     workers: int,
     timeout: float | None,
     finished: Callable[[Point], None],
+    ends_at: float | None = None,
 ) -> None:
-    """Measure points and leave the results in the run folder; whatever ends this ends all processes.
+    """Measure points in their order and leave the results in the run folder; whatever ends this ends all processes.
 
     Parameters
     ----------
@@ -337,15 +352,17 @@ def measure_in_processes(
         Seconds after which a point is given up.
     finished : callable
         Called with every point that has a result.
+    ends_at : float or None
+        Time on the monotonic clock at which all of it ends; points that are not finished then have no result.
     """
     waiting, running = deque(points), list[_Running]()
     with one_thread_each():
         context = _context()
         try:
-            while waiting or running:
+            while (waiting or running) and not _is_past(ends_at):
                 while waiting and len(running) < workers:
                     running.append(_started(context, table, waiting.popleft(), folder))
-                _wait(running, timeout)
+                _wait(running, timeout, ends_at)
                 for one in [one for one in running if _is_over(one, folder, timeout)]:
                     running.remove(one)
                     finished(one.point)
@@ -376,8 +393,13 @@ def _measure_and_save(table: AnyTable, point: Point, folder: RunFolder, temporar
     folder.save(point, measure_point(table, point, folder.measuring, folder.scores))
 
 
-def _wait(running: Sequence[_Running], timeout: float | None) -> None:
+def _is_past(ends_at: float | None) -> bool:
+    return ends_at is not None and time.monotonic() >= ends_at
+
+
+def _wait(running: Sequence[_Running], timeout: float | None, ends_at: float | None) -> None:
     left = [one.seconds_left(timeout) for one in running]
+    left.append(None if ends_at is None else max(ends_at - time.monotonic(), 0.0))
     known = [seconds for seconds in left if seconds is not None]
     multiprocessing.connection.wait([one.process.sentinel for one in running], min(known) if known else None)
 
@@ -410,8 +432,18 @@ def _kill(process: BaseProcess) -> None:
     process.join(_SECONDS_TO_DIE)
 
 
-RUN_FOLDER = "sfumato-compare"
 TIMEOUT = 300.0
+
+
+_STILL_RUNNING = "the comparison had not come to it when this was written"
+
+
+class ComparisonInterrupted(KeyboardInterrupt):
+    """Somebody ended a comparison; ``found`` holds what was finished, and says what is missing."""
+
+    def __init__(self, found: Comparison) -> None:
+        super().__init__()
+        self.found = found
 
 
 def compare(
@@ -426,6 +458,9 @@ def compare(
     workers: int | None = None,
     timeout: float | None = TIMEOUT,
     progress: Progress | None = None,
+    also: Sequence[str] = (),
+    time_limit: float | None = None,
+    on_result: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Comparison:
     """Compare mechanisms on a table.
 
@@ -451,17 +486,27 @@ def compare(
         Processes at once; ``None`` for the number of cores.
     timeout : float or None
         Seconds for each point; ``None`` waits for ever.
+    also : sequence of str
+        Kinds of promises to try beside strict k-anonymity, where ``grid`` is not given; see
+        :func:`sfumato.evaluation.points.grid_for`.
+    time_limit : float or None
+        Seconds for the whole comparison. Points that are not finished then are listed as not run; the next comparison
+        with the same run folder goes on with them.
+    on_result : callable or None
+        Called with every result as it comes, those of the run folder first.
 
     Raises
     ------
+    ComparisonInterrupted
+        On Ctrl-C, with everything that was finished. It is a ``KeyboardInterrupt``.
     SchemaError
         If the table has no target with two classes or more.
     InvalidParameterError
         If a parameter is out of its range, or there is no point.
     """
     measuring = measuring or Measuring()
-    grid = grid or grid_for(table, asked=asked)
-    _check(table, grid, measuring, workers, timeout)
+    grid = grid or grid_for(table, asked=asked, also=also)
+    _check(table, grid, measuring, workers, {"timeout": timeout, "time_limit": time_limit})
     evaluation_scores([0.0], [0.0], [0], weights)
     folder = RunFolder(Path(run_folder), table_fingerprint(table), measuring)
     folder.prepare()
@@ -469,29 +514,49 @@ def compare(
         folder.scores.clear()
     points = _without_doubles([Point(ORIGINAL), *grid.points])
     pending = [point for point in points if fresh or not folder.is_finished(point, timeout)]
-    n_done = len(points) - len(pending)
+    results: dict[int, Mapping[str, Any]] = {}
 
     def finished(point: Point) -> None:
-        nonlocal n_done
-        n_done += 1
+        result = folder.load(point) or unmeasured(point, Status.FAILED, "its result was lost")
+        results[points.index(point)] = result
+        folder.keep(found(_STILL_RUNNING))
         if progress is not None:
-            progress(n_done, len(points), point.label)
+            progress(len(results), len(points), point.label)
+        if on_result is not None:
+            on_result(result)
 
-    if progress is not None:
-        progress(n_done, len(points), "comparing")
+    def found(why_not: str) -> Comparison:
+        missing = (unmeasured(point, Status.NOT_RUN, why_not) for point in points)
+        whole = [results.get(place, not_run) for place, not_run in enumerate(missing)]
+        facts = (grid.left_out, measuring, EvaluationWeights(*weights), tuple(asked))
+        return Comparison(tuple(whole[1:]), whole[0], *facts)
+
+    ends_at = None if time_limit is None else time.monotonic() + time_limit
     n_at_once = workers or os.cpu_count() or 1
-    measure_in_processes(table, pending, folder, workers=n_at_once, timeout=timeout, finished=finished)
-    results = [folder.load(point) or unmeasured(point, Status.FAILED, "its result was lost") for point in points]
-    return Comparison(
-        tuple(results[1:]), results[0], grid.left_out, measuring, EvaluationWeights(*weights), tuple(asked)
-    )
+    limits: Any = {"workers": n_at_once, "timeout": timeout, "ends_at": ends_at}
+    if progress is not None:
+        progress(0, len(points), "comparing")
+    try:
+        for point in (point for point in points if point not in pending):
+            finished(point)
+        measure_in_processes(table, pending, folder, finished=finished, **limits)
+    except KeyboardInterrupt:
+        ended = found("the comparison was interrupted")
+        folder.keep(ended)
+        raise ComparisonInterrupted(ended) from None
+    whole = found(f"not finished within {time_limit:g} seconds" if time_limit else "")
+    folder.keep(whole)
+    return whole
 
 
-def _check(table: AnyTable, grid: Grid, measuring: Measuring, workers: int | None, timeout: float | None) -> None:
+def _check(
+    table: AnyTable, grid: Grid, measuring: Measuring, workers: int | None, limits: Mapping[str, float | None]
+) -> None:
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise InvalidParameterError("workers", f"got {workers!r}", allowed="a whole number of at least 1")
-    if timeout is not None and not 0 < timeout < float("inf"):
-        raise InvalidParameterError("timeout", f"got {timeout!r}", allowed="a number of seconds above 0")
+    for name, seconds in limits.items():
+        if seconds is not None and not 0 < seconds < float("inf"):
+            raise InvalidParameterError(name, f"got {seconds!r}", allowed="a number of seconds above 0")
     target = class_column(table)
     if target.n_distinct < 2:
         problem = "the target has one class only, so that there is nothing to predict"

@@ -8,15 +8,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from sfumato.errors import PrivacyNotAchievableError
-from sfumato.evaluation.points import TIME_LIMITS, Measuring, Point, Status
+from sfumato.evaluation.points import TIME_LIMITS, USUAL_K, USUAL_L, Measuring, Point, Status
+from sfumato.evaluation.promises import PERTURBED, STRICT, group_title, kind_title, promised_kind, sought_kind
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
+from sfumato.evaluation.scores import estimate
 from sfumato.guarantees import GUARANTEES
-from sfumato.mechanisms.breach.tradeoff import EvaluationWeights, evaluation_scores, pareto_front
+from sfumato.learning.fold_scores import compare_folds
+from sfumato.mechanisms.breach.tradeoff import EvaluationWeights, evaluation_scores
 from sfumato.mechanisms.registry import find_mechanism
 
 # Points of a comparison beside each other: headline numbers, Pareto front, E(S), and the one to recommend.
@@ -24,10 +27,18 @@ from sfumato.mechanisms.registry import find_mechanism
 
 WITHIN = 0.01
 """A recommended release may have so much less utility than the best that meets the same guarantee."""
+SIGNIFICANCE = 0.05
 _ROUNDING = 1e-12
 _SHOWN = 3
-USUAL = AskedGuarantee("k", 5)
-"""Guarantee that is asked for where nobody says which, if some point keeps it."""
+_KIND = ("guarantee",)
+_USUAL = {
+    STRICT: ("k", USUAL_K),
+    PERTURBED: ("k", USUAL_K),
+    "kk-anonymity": ("kk-anonymity", USUAL_K),
+    "containment": ("containment", USUAL_K),
+    "buckets": ("bucket-diversity", USUAL_L),
+}
+"""Guarantee that is asked of each kind where nobody says which; of other kinds no level is asked."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +54,11 @@ class RankedPoint:
     risk : float or None
         Expected share of people named (marketer risk); 0 for rows that were drawn anew and are nobody's.
     meets : bool
-        Whether it promises what was asked.
+        Whether it promises what was asked, and is of the kind that was asked for.
+    low, high : float or None
+        95 % interval of the utility over the folds, see :func:`sfumato.evaluation.scores.estimate`.
     on_front : bool
-        Whether no other point is as good in utility, risk and columns and better in one.
+        Whether no other point of its group is as good in utility and risk and better in one.
     score : float or None
         E(S): weighted sum of the ranks of utility, risk and columns.
     rank : int or None
@@ -56,6 +69,8 @@ class RankedPoint:
     utility: float | None
     risk: float | None
     meets: bool
+    low: float | None = None
+    high: float | None = None
     on_front: bool = False
     score: float | None = None
     rank: int | None = None
@@ -64,6 +79,23 @@ class RankedPoint:
     def point(self) -> Point:
         """Mechanism and parameters."""
         return Point(self.result["mechanism"], self.result["parameters"])
+
+    @property
+    def kind(self) -> str:
+        """Kind of promise: as audited or, where nothing was released, as the mechanism declares."""
+        audited = promised_kind(self.result["guarantees"], self.result.get("perturbation"))
+        return audited or sought_kind(self.point.mechanism, self.point.parameters)
+
+    @property
+    def group(self) -> str:
+        """Name of the group of releases that promise the same."""
+        return group_title(self.kind, self.result["guarantees"])
+
+    @property
+    def changed_cells_fraction(self) -> float | None:
+        """Share of the quasi-identifying cells that are not released as they are."""
+        found: float | None = self.result.get("changed_cells_fraction")
+        return found
 
     @property
     def is_done(self) -> bool:
@@ -78,6 +110,15 @@ class RankedPoint:
     def promises(self, asked: AskedGuarantee) -> bool:
         """Whether its audited guarantees keep what is asked."""
         return self.is_released and asked.is_promised_by(self.result["guarantees"])
+
+    def dominates(self, other: RankedPoint) -> bool:
+        """Whether it is at least as good in utility and in risk, and better in one; both must be done."""
+        pairs = list(zip(self._merits, other._merits, strict=True))
+        return all(ours >= theirs for ours, theirs in pairs) and any(ours > theirs for ours, theirs in pairs)
+
+    @property
+    def _merits(self) -> tuple[float, float]:
+        return self.utility or 0.0, -(self.risk or 0.0)
 
 
 def mean_utility(result: Mapping[str, Any], measure: str) -> float | None:
@@ -107,8 +148,12 @@ def rank_points(
     original: Mapping[str, Any] | None,
     weights: EvaluationWeights,
     asked: Sequence[AskedGuarantee],
+    kind: str | None = STRICT,
 ) -> list[RankedPoint]:
     """Rank all finished points; the original stands among them in E(S), as [PBI17]_ has it, and not on the front.
+
+    Fronts are those of the groups: a release is compared with those that promise the same. ``kind`` is the kind of
+    promise that is asked for.
 
     References
     ----------
@@ -116,25 +161,39 @@ def rank_points(
        Selection. Transactions on Data Privacy 10 (2017).
     """
     measure = utility_measure(results)
-    found = [_ranked(result, measure, asked) for result in results]
+    found = [_ranked(result, measure, asked, kind) for result in results]
     places = [place for place, one in enumerate(found) if one.is_done]
     if not places:
         return found
     done = [found[place] for place in places]
-    on_front = pareto_front(*_factors(done))
-    baseline = [] if original is None else [_ranked(original, measure, ())]
+    baseline = [] if original is None else [_ranked(original, measure, (), None)]
     scored = done + [one for one in baseline if one.is_done]
     evaluation = evaluation_scores(*_factors(scored), weights)
     order = [number for number in evaluation.order if number < len(done)]
     for number, place in enumerate(places):
-        score, rank = float(evaluation.scores[number]), order.index(number) + 1
-        found[place] = replace(done[number], on_front=bool(on_front[number]), score=score, rank=rank)
+        one, score, rank = done[number], float(evaluation.scores[number]), order.index(number) + 1
+        on_front = not any(other.group == one.group and other.dominates(one) for other in done)
+        found[place] = replace(one, on_front=on_front, score=score, rank=rank)
     return found
 
 
-def _ranked(result: Mapping[str, Any], measure: str, asked: Sequence[AskedGuarantee]) -> RankedPoint:
-    meets = all(guarantee.is_promised_by(result["guarantees"]) for guarantee in asked)
-    return RankedPoint(result, mean_utility(result, measure), headline_risk(result), meets)
+def _ranked(result: Mapping[str, Any], measure: str, asked: Sequence[AskedGuarantee], kind: str | None) -> RankedPoint:
+    low, high = _interval(result, measure)
+    one = RankedPoint(result, mean_utility(result, measure), headline_risk(result), False, low, high)
+    keeps = all(guarantee.is_promised_by(result["guarantees"]) for guarantee in asked)
+    return replace(one, meets=keeps and one.is_released and one.kind == kind)
+
+
+def fold_scores(result: Mapping[str, Any], measure: str) -> list[float] | None:
+    """Give the utility fold by fold, the mean over the classifiers; ``None`` where some fold has none."""
+    found = (result.get("fold_utility") or {}).get(measure)
+    return None if not found or None in found else [float(score) for score in found]
+
+
+def _interval(result: Mapping[str, Any], measure: str) -> tuple[float | None, float | None]:
+    scores = fold_scores(result, measure)
+    found = None if scores is None else estimate(scores)
+    return (None, None) if found is None else (found.low, found.high)
 
 
 def _factors(points: Sequence[RankedPoint]) -> tuple[list[float], list[float], list[int]]:
@@ -143,34 +202,103 @@ def _factors(points: Sequence[RankedPoint]) -> tuple[list[float], list[float], l
     return utility, risk, [int(one.result["n_columns"]) for one in points]
 
 
-def recommended_place(points: Sequence[RankedPoint]) -> int | None:
-    """Place of the release to recommend; ``None`` if none is done and meets what was asked.
+# Which release to recommend: of those that promise what was asked one that no other beats, near the best, least risk.
 
-    Best E(S) of those whose utility is within 0.01 of the best that meets the same.
+
+def undominated(points: Sequence[RankedPoint]) -> list[RankedPoint]:
+    """Finished points that no other of these is as good as in utility and risk, and better than in one."""
+    done = [one for one in points if one.is_done]
+    return [one for one in done if not any(other.dominates(one) for other in done)]
+
+
+def tied_with_best(points: Sequence[RankedPoint], measure: str) -> list[RankedPoint]:
+    """Points whose utility cannot be told from the best of them, the best included.
+
+    A point is tied if it has at most 0.01 less than the best, and the paired corrected test over the folds (Nadeau and
+    Bengio; see :func:`sfumato.learning.fold_scores.compare_folds`) finds no difference at 0.05. Without scores by fold
+    the first condition decides.
     """
-    near = near_the_best(points)
-    return min(near, key=lambda place: points[place].rank or 0, default=None)
+    if not points:
+        return []
+    best = max(points, key=lambda one: (one.utility or 0.0, -(one.risk or 0.0)))
+    return [one for one in points if one is best or _is_tied(best, one, measure)]
 
 
-def near_the_best(points: Sequence[RankedPoint]) -> list[int]:
-    """Places of the points that meet what was asked and have almost the best utility of these."""
-    eligible = {place: one.utility for place, one in enumerate(points) if one.is_done and one.meets}
-    best = max((utility for utility in eligible.values() if utility is not None), default=0.0)
-    return [place for place, u in eligible.items() if u is not None and u >= best - WITHIN - _ROUNDING]
+def _is_tied(best: RankedPoint, other: RankedPoint, measure: str) -> bool:
+    if (best.utility or 0.0) - (other.utility or 0.0) > WITHIN + _ROUNDING:
+        return False
+    ours, theirs = fold_scores(best.result, measure), fold_scores(other.result, measure)
+    if ours is None or theirs is None or len(ours) != len(theirs) or len(ours) < 2:
+        return True
+    return compare_folds(ours, theirs).p_value >= SIGNIFICANCE
 
 
-def refusal(points: Sequence[RankedPoint], asked: Sequence[AskedGuarantee]) -> PrivacyNotAchievableError:
+def least_risk(points: Sequence[RankedPoint]) -> RankedPoint | None:
+    """Point with the least risk; of equal ones that with the fewest changed cells, then the most utility."""
+
+    def place(one: RankedPoint) -> tuple[float, float, float]:
+        changed = one.changed_cells_fraction
+        return one.risk or 0.0, 1.0 if changed is None else changed, -(one.utility or 0.0)
+
+    return min(points, key=place, default=None)
+
+
+def wanted_promise(
+    points: Sequence[Point], asked: Sequence[AskedGuarantee]
+) -> tuple[str | None, tuple[AskedGuarantee, ...]]:
+    """Kind of promise that a recommended release is of, and the guarantees that it must keep.
+
+    It follows from what is asked or, where nothing is, from what the points seek: strict k-anonymity with k >= 5 where
+    some point seeks that, and l where all of these do. It never depends on what the rows allow. ``None`` where the
+    points are of several kinds and none is strict.
+    """
+    kinds = list(dict.fromkeys(sought_kind(point.mechanism, point.parameters) for point in points))
+    alone = kinds[0] if len(kinds) == 1 else None
+    if asked:
+        return (asked[0].kind if asked[0].kind in kinds or alone is None else alone), tuple(asked)
+    kind = STRICT if STRICT in kinds or not kinds else alone
+    members = [point for point in points if sought_kind(point.mechanism, point.parameters) == kind]
+    usual = [_usual_of(members, *_USUAL[kind])] if kind in _USUAL else []
+    if kind == STRICT and members and all(_sought_level(point, "l") is not None for point in members):
+        usual.append(_usual_of(members, "l", USUAL_L))
+    return kind, tuple(guarantee for guarantee in usual if guarantee is not None)
+
+
+def _usual_of(points: Sequence[Point], name: str, value: float) -> AskedGuarantee | None:
+    """Usual guarantee where a point seeks it, else the safest level that one seeks; ``None`` where none is sought."""
+    usual = AskedGuarantee(name, value)
+    sought = [level for point in points if (level := _sought_level(point, usual.parameter)) is not None]
+    safest = usual.safest(sought)
+    return usual if safest is None or usual.allows(safest) else AskedGuarantee(name, safest)
+
+
+def _sought_level(point: Point, parameter: str) -> float | None:
+    info = find_mechanism(point.mechanism)
+    defaults = {} if info is None else {one.name: one.default for one in info.parameters}
+    found = point.parameters.get(parameter, defaults.get(parameter))
+    return float(found) if isinstance(found, int | float) else None
+
+
+def refusal(
+    points: Sequence[RankedPoint], asked: Sequence[AskedGuarantee], kind: str | None = STRICT
+) -> PrivacyNotAchievableError:
     """Say which guarantee no measured point keeps, and the nearest that one does."""
-    missed = [guarantee for guarantee in asked if not any(one.promises(guarantee) for one in points)]
+    if kind is None:
+        kinds = " or ".join(dict.fromkeys(kind_title(one.kind) for one in points))
+        hint = "ask for one kind by its name"
+        return PrivacyNotAchievableError(kinds, best_level=None, hint=hint, problem="the points promise", remedy=_KIND)
+    of_kind = [one for one in points if one.kind == kind]
+    missed = [guarantee for guarantee in asked if not any(one.promises(guarantee) for one in of_kind)]
     unmeasured = [one.point.label for one in points if one.is_released and one.meets]
     if missed or not any(one.is_released for one in points):
-        return _missed(points, missed[0] if missed else USUAL, is_asked=bool(missed))
+        wanted = missed[0] if missed else AskedGuarantee("k", USUAL_K)
+        return _missed(points, wanted, asked, is_asked=bool(missed))
     if unmeasured:
         guarantee = f"{listed(asked) or 'any release'} on the training rows of every fold"
         kept = f"{', '.join(unmeasured[:_SHOWN])} can be released, but the utility was not measured"
         hint = f"{kept}; more folds have more rows each"
         return PrivacyNotAchievableError(guarantee, best_level=None, hint=hint, remedy=("n_folds",))
-    alone = [f"{one} by {next(p.point.label for p in points if p.promises(one))}" for one in asked]
+    alone = [f"{one} by {next(p.point.label for p in of_kind if p.promises(one))}" for one in asked]
     hint = f"each is promised alone: {'; '.join(alone)}; name a point with all of them in [compare.grid]"
     problem = "no point of the grid promises"
     return PrivacyNotAchievableError(f"{listed(asked)} together", best_level=None, hint=hint, problem=problem)
@@ -181,7 +309,9 @@ def listed(asked: Sequence[AskedGuarantee]) -> str:
     return " and ".join(str(guarantee) for guarantee in asked)
 
 
-def _missed(points: Sequence[RankedPoint], wanted: AskedGuarantee, *, is_asked: bool) -> PrivacyNotAchievableError:
+def _missed(
+    points: Sequence[RankedPoint], wanted: AskedGuarantee, asked: Sequence[AskedGuarantee], *, is_asked: bool
+) -> PrivacyNotAchievableError:
     known = [(one.point.label, level) for one in points if (level := _reached(one, wanted)) is not None]
     best = wanted.safest([level for _, level in known])
     nearest = [f"{label} reaches {level:g}" for label, level in known if level == best][:_SHOWN]
@@ -190,9 +320,14 @@ def _missed(points: Sequence[RankedPoint], wanted: AskedGuarantee, *, is_asked: 
     hints = [f"nearest: {'; '.join(nearest)}"] if nearest else []
     if not nearest and not all(one.is_done for one in points):
         hints.append(_what_went_wrong(points))
+    if any(one.result["status"] == Status.NOT_RUN for one in points):
+        hints.append("not all points were run; the same command goes on with the missing ones")
     if is_asked and (most is None or not wanted.allows(most)):
         safest = "no point asks for it" if most is None else f"the safest {wanted.parameter} tried was {most:g}"
         hints.append(f"{safest}; name others in [compare.grid]")
+    asks_l = any(guarantee.name == "l" for guarantee in asked)
+    if asks_l:
+        hints.append("if l is out of reach, k alone can be asked for")
     is_refused = any(
         one.result["status"] == Status.INFEASIBLE and value is not None and wanted.allows(value)
         for one, value in zip(points, tried, strict=True)
@@ -202,8 +337,12 @@ def _missed(points: Sequence[RankedPoint], wanted: AskedGuarantee, *, is_asked: 
         best_level=best,
         hint="; ".join(hints),
         problem="cannot be met:" if is_refused else "no point of the grid promises",
-        remedy=("timeout",) if any(one.result["status"] == Status.TIMED_OUT for one in points) else (),
+        remedy=(*(["timeout"] if _are_slow(points) else []), *(["no_l"] if asks_l else [])),
     )
+
+
+def _are_slow(points: Sequence[RankedPoint]) -> bool:
+    return any(one.result["status"] == Status.TIMED_OUT for one in points)
 
 
 def _reached(one: RankedPoint, wanted: AskedGuarantee) -> float | None:
@@ -212,7 +351,7 @@ def _reached(one: RankedPoint, wanted: AskedGuarantee) -> float | None:
         return wanted.level_of(one.result["guarantees"])
     info = find_mechanism(one.point.mechanism)
     defaults = {} if info is None else {parameter.name: parameter.default for parameter in info.parameters}
-    is_same = wanted.is_about({**defaults, **one.point.parameters})
+    is_same = one.kind == wanted.kind and wanted.is_about({**defaults, **one.point.parameters})
     return one.result["best_level"] if one.result["status"] == Status.INFEASIBLE and is_same else None
 
 
@@ -237,6 +376,28 @@ _NAMES = {"auc": "AUC", "accuracy": "accuracy"}
 
 
 @dataclass(frozen=True)
+class PromiseGroup:
+    """Releases that promise the same.
+
+    Parameters
+    ----------
+    title : str
+        What they promise, by name.
+    kind : str
+        Kind of promise, see :mod:`sfumato.evaluation.promises`.
+    points : tuple of RankedPoint
+        Finished ones by utility, the best first, then the others.
+    best : RankedPoint or None
+        Release that is recommended of the group; ``None`` where none is done.
+    """
+
+    title: str
+    kind: str
+    points: tuple[RankedPoint, ...]
+    best: RankedPoint | None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Results of all points, and what follows from them.
 
@@ -252,7 +413,7 @@ class Comparison:
     weights : EvaluationWeights
         Of utility, privacy and size in E(S).
     asked : tuple of AskedGuarantee
-        What a recommended release must promise; empty asks for k >= 5 where some point promises that.
+        What a recommended release must promise; empty asks for what :func:`wanted_promise` says.
     """
 
     results: tuple[Mapping[str, Any], ...]
@@ -263,17 +424,45 @@ class Comparison:
     asked: tuple[AskedGuarantee, ...] = ()
 
     @cached_property
+    def _wanted(self) -> tuple[str | None, tuple[AskedGuarantee, ...]]:
+        tried = [Point(result["mechanism"], result["parameters"]) for result in self.results]
+        return wanted_promise(tried, self.asked)
+
+    @property
+    def kind(self) -> str | None:
+        """Kind of promise that the recommended release is of; ``None`` where several are tried and none is asked."""
+        return self._wanted[0]
+
+    @property
     def used_guarantees(self) -> tuple[AskedGuarantee, ...]:
-        """What was asked or, if nothing was, the usual one where it is kept."""
-        if self.asked:
-            return self.asked
-        done = [result for result in self.results if result["status"] == Status.DONE]
-        return (USUAL,) if any(USUAL.is_promised_by(result["guarantees"]) for result in done) else ()
+        """What was asked or, if nothing was, the usual."""
+        return self._wanted[1]
 
     @cached_property
     def points(self) -> tuple[RankedPoint, ...]:
         """All points with their ranks, in the order of the grid."""
-        return tuple(rank_points(self.results, self.original, self.weights, self.used_guarantees))
+        return tuple(rank_points(self.results, self.original, self.weights, self.used_guarantees, self.kind))
+
+    @cached_property
+    def groups(self) -> tuple[PromiseGroup, ...]:
+        """Finished points by what they promise; first the group of the recommended release."""
+        titles = dict.fromkeys(one.group for one in self.points if one.is_done)
+        members = {title: [one for one in self.points if one.group == title and one.is_done] for title in titles}
+        found = [
+            PromiseGroup(
+                title,
+                of_group[0].kind,
+                tuple(sorted(of_group, key=lambda one: (-(one.utility or 0.0), one.risk or 0.0))),
+                least_risk(tied_with_best(undominated(of_group), self._measure)),
+            )
+            for title, of_group in members.items()
+        ]
+        return tuple(sorted(found, key=lambda group: (self.recommended not in group.points, group.kind != self.kind)))
+
+    @property
+    def not_run(self) -> tuple[RankedPoint, ...]:
+        """Points that were not run or not finished, because the time was over or the comparison was ended."""
+        return tuple(one for one in self.points if one.result["status"] == Status.NOT_RUN)
 
     @cached_property
     def by_rank(self) -> tuple[RankedPoint, ...]:
@@ -290,16 +479,30 @@ class Comparison:
         """Utility of the table as it is."""
         return mean_utility(self.original, self._measure)
 
+    @cached_property
+    def ranked_original(self) -> RankedPoint:
+        """The table as it is, with its headline figures; it promises nothing."""
+        low, high = _interval(self.original, self._measure)
+        return RankedPoint(self.original, self.original_utility, self.original_risk, False, low, high)
+
     @property
     def original_risk(self) -> float | None:
         """Risk of the table as it is."""
         return headline_risk(self.original)
 
-    @property
+    @cached_property
     def recommended(self) -> RankedPoint | None:
-        """Release to make; ``None`` if no point keeps what was asked."""
-        place = recommended_place(self.points)
-        return None if place is None else self.points[place]
+        """Release to make; ``None`` if no finished point keeps what was asked.
+
+        Of the releases that keep it, one that no other of them is as good as in utility and risk and better than in
+        one. Of those that cannot be told from the best in utility (:func:`tied_with_best`) it has the least risk, and
+        of equal ones the fewest changed cells.
+        """
+        return least_risk(self._tied)
+
+    @cached_property
+    def _tied(self) -> list[RankedPoint]:
+        return tied_with_best(undominated([one for one in self.points if one.meets]), self._measure)
 
     @property
     def _measure(self) -> str:
@@ -308,33 +511,71 @@ class Comparison:
     def why(self) -> str:
         """Say in a sentence which release is recommended and why, or that there is none."""
         chosen = self.recommended
+        missing = f" {counted(len(self.not_run), 'point')} not run." if self.not_run else ""
         if chosen is None:
-            return f"No release is recommended: {self._why_none()}."
+            return f"No release is recommended: {self._why_none()}.{missing}"
+        changed, before = chosen.changed_cells_fraction, self.original_utility
+        cells = "" if changed is None else f", {changed:.1%} of the cells changed"
         return (
-            f"Recommended: {chosen.point.label}. {self._beside_others()}: "
-            f"{self.utility_name} {chosen.utility:.3f}, {chosen.risk:.2%} of the people expected to be re-identified, "
-            f"{counted(chosen.result['n_columns'], 'column')}."
+            f"Recommended: {chosen.point.label}. {self._beside_others()}: {self.utility_name} {with_interval(chosen)}"
+            f"{'' if before is None else f' of {before:.3f} before'}, {chosen.risk:.2%} of the people expected to be "
+            f"re-identified{cells}.{missing}"
         )
 
     def _beside_others(self) -> str:
-        asked, n_meeting = listed(self.used_guarantees), sum(one.is_done and one.meets for one in self.points)
+        n_meeting = sum(one.is_done and one.meets for one in self.points)
         if n_meeting == 1:
-            return f"It is the only release {f'that promises {asked}' if asked else 'that was measured'}"
-        near = [self.points[place] for place in near_the_best(self.points)]
-        before = "" if self.original_utility is None else f"; {self.original_utility:.3f} before"
-        best = f"the best {self.utility_name} ({max(one.utility or 0.0 for one in near):.3f}{before})"
-        of_all = f"Of the {n_meeting:,} releases {f'that promise {asked}' if asked else 'that were made'}"
-        if len(near) == 1:
-            return f"{of_all}, it has {best}, and no other is within {WITHIN:g}"
-        return f"{of_all}, {len(near):,} are within {WITHIN:g} of {best}, and of these it has the best E(S)"
+            return f"It is the only finished release that promises {self._asked_words()}"
+        of_all = f"Of the {n_meeting:,} releases that promise {self._asked_words()}"
+        if len(self._tied) == 1:
+            clear = f"every safer one is lower by more than {WITHIN:g} or clearly by the folds"
+            return f"{of_all}, it has the best {self.utility_name}, and {clear}"
+        best = max(one.utility or 0.0 for one in self._tied)
+        return (
+            f"{of_all}, {len(self._tied):,} are beaten by none and cannot be told from the best {self.utility_name} "
+            f"({best:.3f}), and of these it leaves the least risk"
+        )
+
+    def _asked_words(self) -> str:
+        """Say what a recommended release promises, with the kind where the guarantees do not name it."""
+        asked = listed(self.used_guarantees)
+        title = kind_title(self.kind) if self.kind is not None else ""
+        if self.kind == STRICT and asked:
+            return asked
+        return f"{title} ({asked})" if asked else title
 
     def _why_none(self) -> str:
-        asked = listed(self.used_guarantees)
+        if self.kind is None:
+            kinds = dict.fromkeys(kind_title(one.kind) for one in self.points)
+            return f"the points promise different things ({', '.join(kinds)}), and none was asked for"
         if any(one.is_released and one.meets for one in self.points):
-            return f"no release {f'that promises {asked} ' if asked else ''}has a measured utility"
+            return f"no release that promises {self._asked_words()} has a measured utility"
         if not any(one.is_released for one in self.points):
             return "no point was released"
-        return f"no point promises {asked}"
+        return f"no point promises {self._asked_words()}"
+
+    def to_kept(self) -> dict[str, Any]:
+        """Plain data for JSON from which :meth:`from_kept` makes the same comparison; no cell value is in it."""
+        return {
+            "results": [dict(result) for result in self.results],
+            "original": dict(self.original),
+            "left_out": dict(self.left_out),
+            "measuring": self.measuring.to_dict(),
+            "weights": list(self.weights),
+            "asked": [f"{guarantee.name}={guarantee.value:g}" for guarantee in self.asked],
+        }
+
+    @classmethod
+    def from_kept(cls, kept: Mapping[str, Any]) -> Self:
+        """Make a comparison of what :meth:`to_kept` gave."""
+        return cls(
+            tuple(kept["results"]),
+            kept["original"],
+            kept["left_out"],
+            Measuring(**{**kept["measuring"], "classifiers": tuple(kept["measuring"]["classifiers"])}),
+            EvaluationWeights(*kept["weights"]),
+            tuple(AskedGuarantee.parse(text) for text in kept["asked"]),
+        )
 
     def raise_if_nothing_meets(self) -> None:
         """Refuse a comparison in which no point keeps what was asked.
@@ -345,14 +586,15 @@ class Comparison:
             With the nearest values that can be kept.
         """
         if self.recommended is None:
-            raise refusal(self.points, self.asked)
+            raise refusal(self.points, self.used_guarantees, self.kind)
 
     def notes(self) -> list[str]:
         """Say what a reader of the numbers must know."""
         n_rows, most = self.original.get("n_rows"), self.measuring.max_rows
         notes = [
             f"utility is the mean {self.utility_name} of {', '.join(self.measuring.classifiers)} over "
-            f"{self.measuring.n_folds} folds; mechanisms were fitted on the training rows of each fold alone"
+            f"{self.measuring.n_folds} folds; mechanisms were fitted on the training rows of each fold alone",
+            "intervals of utility are 95 % ones of the corrected resampled t-test (Nadeau and Bengio) over the folds",
         ]
         if most is not None and n_rows is not None and n_rows > most:
             notes.append(f"utility was measured on {most:,} of {n_rows:,} rows; release and risk are of all rows")
@@ -368,8 +610,7 @@ class Comparison:
         """Make a tidy table: one row for every point, best E(S) first, then the original."""
         chosen = self.recommended
         return [self._row(one) | {"is_recommended": one is chosen} for one in self.by_rank] + [
-            self._row(RankedPoint(self.original, self.original_utility, self.original_risk, meets=False))
-            | {"is_recommended": False}
+            self._row(self.ranked_original) | {"is_recommended": False}
         ]
 
     def _row(self, one: RankedPoint) -> dict[str, Any]:
@@ -394,6 +635,11 @@ class Comparison:
             "seconds": result["seconds"],
             "cpu_seconds": result["cpu_seconds"],
             "peak_memory_bytes": result["peak_memory_bytes"],
+            "kind": None if one is self.ranked_original else one.kind,
+            "group": None if one is self.ranked_original else one.group,
+            "utility_low": one.low,
+            "utility_high": one.high,
+            "changed_cells_fraction": one.changed_cells_fraction,
         }
 
     def to_csv(self) -> str:
@@ -408,15 +654,23 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; no cell value is in it."""
         chosen = self.recommended
-        extra = ("utility", "risk", "meets", "on_front", "score", "rank")
         return {
             "guarantees": [str(guarantee) for guarantee in self.used_guarantees],
             "weights": self.weights._asdict(),
             "measuring": self.measuring.to_dict(),
             "original": dict(self.original),
-            "points": [
-                {**one.result, "headline": {name: getattr(one, name) for name in extra}} for one in self.by_rank
+            "points": [{**one.result, "headline": _headline(one)} for one in self.by_rank],
+            "kind": self.kind,
+            "groups": [
+                {
+                    "title": group.title,
+                    "kind": group.kind,
+                    "points": [one.point.label for one in group.points],
+                    "best": None if group.best is None else group.best.point.label,
+                }
+                for group in self.groups
             ],
+            "not_run": [one.point.label for one in self.not_run],
             "left_out": dict(self.left_out),
             "recommended": None
             if chosen is None
@@ -435,9 +689,33 @@ class Comparison:
                 "on_front": one.on_front,
                 "label": one.point.label,
                 "recommended": one is self.recommended,
+                "group": one.group,
+                "low": one.low,
+                "high": one.high,
             }
             for one in self.points
         ]
+
+
+_HEADLINE = ("utility", "risk", "meets", "on_front", "score", "rank", "kind", "group", "changed_cells_fraction")
+
+
+def _headline(one: RankedPoint) -> dict[str, Any]:
+    found = {name: getattr(one, name) for name in _HEADLINE}
+    return found | {"utility_low": one.low, "utility_high": one.high}
+
+
+def with_interval(one: RankedPoint) -> str:
+    """Write the utility with its interval, where there is one.
+
+    Examples
+    --------
+    >>> with_interval(RankedPoint({}, 0.8, 0.1, True, 0.7812, 0.8188)), with_interval(RankedPoint({}, 0.8, 0.1, True))
+    ('0.800 (0.781–0.819)', '0.800')
+    """
+    if one.utility is None:
+        return "-"
+    return f"{one.utility:.3f}" + ("" if one.low is None else f" ({one.low:.3f}–{one.high:.3f})")
 
 
 def short_guarantees(guarantees: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -13,39 +13,56 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.mechanisms.axes import positions_of
+from sfumato.mechanisms.axes import cell_of_values, positions_of
+from sfumato.mechanisms.hierarchies.hierarchy import ROOT
+from sfumato.mechanisms.lattice.levels import HIERARCHY, MISSING, read_interval
 from sfumato.mechanisms.recoder import GENERALIZED
 from sfumato.schema import Column, Kind
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import GeneralizedCell, read_cell, write_value
 
 Matrix = NDArray[np.float64]
-RangeEncoding = Literal["midpoint", "bounds"]
+RangeEncoding = Literal["pieces", "midpoint", "bounds"]
 SetEncoding = Literal["shares", "label"]
+MOST_PIECES = 16
+"""Pieces of a column with an order: enough for a linear model to bend, few enough for small tables."""
 
 
 class GeneralizedEncoder:
-    """Turn ranges and sets of values into columns of numbers.
+    """Turn ranges, sets and labels into columns of numbers: the mean of what each cell stands for.
+
+    A cell stands for some of a column's values. A value by itself would get a few numbers; a cell gets their mean over
+    the values that it stands for. So values and cells are numbers of one kind, a classifier that was trained on a
+    release can be asked about original rows, and it does not matter how a cell is written: ``[17, 24]``, the set of its
+    values and a label of a hierarchy that stands for them (see :func:`cells_of_release`) get the same numbers.
 
     Parameters
     ----------
-    ranges : {"midpoint", "bounds"}, default="midpoint"
-        A range becomes its middle (one column), or its two ends (two columns).
+    ranges : {"pieces", "midpoint", "bounds"}, default="pieces"
+        Of a column with an order. ``midpoint`` is the middle of a range; ``bounds`` its two ends. ``pieces`` is the
+        middle and, for up to 15 cuts, the share of the range above the cut, so that a linear model can give each part
+        of the column a level of its own. Cuts are between the ends of the fitted cells: all of them where these are
+        few, else those that divide the rows evenly. ``*`` is the range of all fitted cells, and a set the range from
+        its lowest to its highest value.
     sets : {"shares", "label"}, default="shares"
-        A set becomes one column for each value that the fitted table names, with 1 over the size of the set for its
-        values and 0 for all others (a single value is a one, ``*`` the same share for all; missing is not counted); or
-        one column with a number for each distinct set, to be taken as a category.
+        Of a column without order. A set becomes one column for each value that the fitted table names, with 1 over the
+        size of the set for its values and 0 for all others (a single value is a one, ``*`` the same share for all;
+        missing is not counted). Values that every fitted cell names together, or not at all, have one column together.
+        Or one column with a number for each distinct set, to be taken as a category.
+    max_values : int or None
+        Largest number of columns of shares that a column without order gets: those of most rows.
 
     Attributes
     ----------
     feature_names_ : tuple of str
-    is_categorical_ : ndarray of bool
-        Which columns hold numbers of categories.
+    is_categorical_, is_share_, is_piece_ : ndarray of bool
+        Which columns hold numbers of categories, shares of values, and shares above a cut. A tree finds cuts by itself
+        and needs no pieces.
 
     Notes
     -----
-    A missing cell is not-a-number in a column of ranges and of labels, and all zeros in shares. A label that the
-    fitted table did not have is not-a-number as well, and so is a date or level without a place in the order of the
+    A missing cell is not-a-number in a column of ranges and of labels, and all zeros in shares and pieces. A label that
+    the fitted table did not have is not-a-number as well, and so is a date or level without a place in the order of the
     fitted ones. Where no cell of the fitted table says anything, all rows get one column of zeros.
 
     Examples
@@ -54,17 +71,23 @@ class GeneralizedEncoder:
     >>> cells = pa.table({"age": ["[20, 30]", "25"], "job": ["{a|b}", "b"]})
     >>> columns = {"age": Column("age", kind=Kind.NUMERIC), "job": Column("job")}
     >>> coded = Table.from_arrow(cells, Schema.of([Column("age"), Column("job")]))
-    >>> GeneralizedEncoder().fit(coded, columns).transform(coded).tolist()
-    [[25.0, 0.5, 0.5], [25.0, 0.0, 1.0]]
+    >>> encoder = GeneralizedEncoder().fit(coded, columns)
+    >>> encoder.transform(coded).tolist()
+    [[25.0, 0.75, 0.25, 0.5, 0.5], [25.0, 1.0, 0.0, 0.0, 1.0]]
+    >>> encoder.feature_names_
+    ('age', 'age above cut 1', 'age above cut 2', 'job = 0', 'job = 1')
     """
 
-    def __init__(self, ranges: RangeEncoding = "midpoint", sets: SetEncoding = "shares") -> None:
-        if ranges not in ("midpoint", "bounds"):
-            raise InvalidParameterError("ranges", f"got {ranges!r}", allowed="one of midpoint, bounds")
-        if sets not in ("shares", "label"):
+    def __init__(
+        self, ranges: RangeEncoding = "pieces", sets: SetEncoding = "shares", max_values: int | None = None
+    ) -> None:
+        if ranges not in get_args(RangeEncoding):
+            raise InvalidParameterError("ranges", f"got {ranges!r}", allowed="one of pieces, midpoint, bounds")
+        if sets not in get_args(SetEncoding):
             raise InvalidParameterError("sets", f"got {sets!r}", allowed="one of shares, label")
         self.ranges = ranges
         self.sets = sets
+        self.max_values = max_values
 
     def fit(self, table: Table, columns: Mapping[str, Column]) -> GeneralizedEncoder:
         """Learn which values occur.
@@ -80,16 +103,20 @@ class GeneralizedEncoder:
         for name, described in columns.items():
             distinct = _Distinct.of(name, table[name], described)
             if distinct.has_order:
-                self._parts.append(_Ranges(described, self.ranges))
+                self._parts.append(_Ranges.fitted(described, self.ranges, distinct, table[name].counts))
             elif self.sets == "shares":
-                self._parts.append(_Shares(described, distinct.single_values()))
+                self._parts.append(_Shares.fitted(described, distinct, table[name].counts, self.max_values))
             else:
                 labels = tuple(text for text in table[name].values.to_pylist() if text is not None)
                 self._parts.append(_Labels(described, {label: i for i, label in enumerate(labels)}))
-        named = [(name, isinstance(part, _Labels)) for part in self._parts for name in part.names()]
-        named = named or [("nothing known", False)]
-        self.feature_names_ = tuple(name for name, _ in named)
-        self.is_categorical_ = np.array([is_label for _, is_label in named], dtype=np.bool_)
+        named = [(name, part, i) for part in self._parts for i, name in enumerate(part.names())]
+        self.feature_names_ = tuple(name for name, _, _ in named) or ("nothing known",)
+        flags = [
+            (isinstance(part, _Labels), isinstance(part, _Shares), isinstance(part, _Ranges) and part.is_piece(i))
+            for _, part, i in named
+        ]
+        of_kinds = np.array(flags or [(False, False, False)], dtype=np.bool_)
+        self.is_categorical_, self.is_share_, self.is_piece_ = of_kinds.T
         return self
 
     def transform(self, table: Table) -> Matrix:
@@ -109,8 +136,10 @@ class GeneralizedEncoder:
 def cells_of_release(manifest: Mapping[str, Any], table: Table) -> tuple[Table, dict[str, Column]]:
     r"""Prepare a release for an encoder: all columns as cells, described by the kinds that their original values have.
 
-    A column that the manifest calls generalized holds cells already; its recoding says what its values were. In all
-    others a text such as ``*`` or ``{a|b}`` is a value like any other, and is written as one.
+    A column that the manifest calls generalized holds cells already; its recoding says what its values were. Labels of
+    a hierarchy are written as cells of what they stand for: the values that the manifest lists, or the interval that
+    the label itself tells (by the ends it names; of an open one by that end); any other label is one value. In all
+    other columns a text such as ``*`` or ``{a|b}`` is a value like any other, and is written as one.
 
     Examples
     --------
@@ -122,17 +151,37 @@ def cells_of_release(manifest: Mapping[str, Any], table: Table) -> tuple[Table, 
     >>> cells["note"].values.to_pylist(), str(columns["age"].kind)
     (['\\*', 'b'], 'numeric')
     """
-    generalized = {
-        entry["name"]: Column(
-            entry["name"],
-            kind=Kind(entry.get("kind", Kind.CATEGORICAL)),
-            domain=tuple(entry.get("domain") or ()) or None,
-        )
-        for entry in manifest.get("recodings", ())
-        if entry.get("rule") == GENERALIZED
+    entries = {
+        entry["name"]: entry for entry in manifest.get("recodings", ()) if entry.get("rule") in (GENERALIZED, HIERARCHY)
     }
-    cells = values_as_cells(table, (name for name in table.schema.names() if name not in generalized))
-    return cells, {column.name: generalized.get(column.name, column) for column in table.schema}
+    described = {name: _described(entry) for name, entry in entries.items()}
+    cells = values_as_cells(table, (name for name in table.schema.names() if name not in entries))
+    columns = dict(cells.columns)
+    for name, entry in entries.items():
+        if entry["rule"] == HIERARCHY:
+            columns[name] = _labels_as_cells(columns[name], described[name], entry.get("labels") or {})
+    columns_of_values = {column.name: described.get(column.name, column) for column in table.schema}
+    return replace(cells, columns=columns), columns_of_values
+
+
+def _described(entry: Mapping[str, Any]) -> Column:
+    kind = Kind(entry.get("kind", Kind.CATEGORICAL))
+    return Column(entry["name"], kind=kind, domain=tuple(entry.get("domain") or ()) or None)
+
+
+def _labels_as_cells(column: CodedColumn, described: Column, listed: Mapping[str, Sequence[str]]) -> CodedColumn:
+    written = [_label_as_cell(text, described, listed) for text in pc.cast(column.values, pa.string()).to_pylist()]
+    return column.recode(pa.array(written, pa.string()))
+
+
+def _label_as_cell(label: str | None, described: Column, listed: Mapping[str, Sequence[str]]) -> str | None:
+    if label is None or label == ROOT:
+        return label
+    if label in listed:
+        return cell_of_values(described, [None if value == MISSING else value for value in listed[label]])
+    interval = None if described.kind is Kind.CATEGORICAL else read_interval(label)
+    ends = [] if interval is None else [end for end in (interval.low, interval.high) if end is not None]
+    return cell_of_values(described, ends or [label])
 
 
 def values_as_cells(table: Table, names: Iterable[str]) -> Table:
@@ -165,66 +214,137 @@ class _Distinct:
             problem = "has cells that are neither values nor ranges or sets of values"
             raise InputError(problem, column=name) from None
         named = sorted({value for cell in cells for value in _named(cell)})
-        positions = positions_of(described, pa.array(named, pa.string()))
+        positions = _positions(described, named)
         return cls(texts, cells, None if positions is None else dict(zip(named, positions.tolist(), strict=True)))
 
     @property
     def has_order(self) -> bool:
         return self.position_of is not None
 
-    def single_values(self) -> tuple[str, ...]:
-        return tuple(sorted({value for cell in self.cells for value in cell.values}))
+
+def _positions(described: Column, values: Sequence[str]) -> NDArray[np.float64] | None:
+    """Place values in the order of a column; ``None`` where one has no place, as a label such as ``19**`` has none."""
+    try:
+        return positions_of(described, pa.array(values, pa.string()))
+    except ValueError:
+        return None
 
 
 def _named(cell: GeneralizedCell) -> tuple[str, ...]:
     return (*cell.values, *(cell.bounds or ()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Ranges:
     described: Column
     form: RangeEncoding
+    whole: tuple[float, float]
+    cuts: NDArray[np.float64]
+
+    @classmethod
+    def fitted(cls, described: Column, form: RangeEncoding, distinct: _Distinct, counts: NDArray[np.int64]) -> _Ranges:
+        placed = [_ends(cell, distinct.position_of or {}, (np.nan, np.nan)) for cell in distinct.cells]
+        ends = np.array(placed).reshape(-1, 2)
+        is_known = ~np.isnan(ends[:, 0])
+        ends, weights = ends[is_known], counts[is_known]
+        if not len(ends):
+            return cls(described, form, (np.nan, np.nan), np.zeros(0))
+        whole = (float(ends[:, 0].min()), float(ends[:, 1].max()))
+        return cls(described, form, whole, _cuts(ends, weights) if form == "pieces" else np.zeros(0))
 
     def names(self) -> list[str]:
         name = self.described.name
-        return [name] if self.form == "midpoint" else [f"{name} from", f"{name} to"]
+        if self.form == "bounds":
+            return [f"{name} from", f"{name} to"]
+        return [name, *(f"{name} above cut {number}" for number in range(1, len(self.cuts) + 1))]
+
+    def is_piece(self, place: int) -> bool:
+        return self.form == "pieces" and place > 0
 
     def encode(self, distinct: _Distinct) -> Matrix:
         position_of = self._placed_one_by_one(distinct) if distinct.position_of is None else distinct.position_of
-        ends = np.array([self._ends(cell, position_of) for cell in distinct.cells]).reshape(-1, 2)
-        return ends.mean(axis=1, keepdims=True) if self.form == "midpoint" else ends
+        ends = np.array([_ends(cell, position_of, self.whole) for cell in distinct.cells]).reshape(-1, 2)
+        if self.form == "bounds":
+            return ends
+        return np.hstack([ends[:, :1] / 2 + ends[:, 1:] / 2, self._above(ends)])
+
+    def _above(self, ends: Matrix) -> Matrix:
+        """Share of each range above each cut; halves keep differences of huge numbers finite."""
+        low, high = ends[:, :1], ends[:, 1:]
+        width = np.where(high > low, high / 2 - low / 2, 1.0)
+        share = np.clip((high / 2 - self.cuts / 2) / width, 0.0, 1.0)
+        return np.asarray(np.where(low > self.cuts, 1.0, np.where(high > self.cuts, share, 0.0)), dtype=np.float64)
 
     def _placed_one_by_one(self, distinct: _Distinct) -> dict[str, float]:
         """Place the values that have a place, beside others that have none."""
         named = {value for cell in distinct.cells for value in _named(cell)}
-        found = ((value, positions_of(self.described, pa.array([value], pa.string()))) for value in named)
+        found = ((value, _positions(self.described, [value])) for value in named)
         return {value: float(position[0]) for value, position in found if position is not None}
 
-    @staticmethod
-    def _ends(cell: GeneralizedCell, position_of: Mapping[str, float]) -> tuple[float, float]:
-        places = [position_of[value] for value in _named(cell) if value in position_of]
-        is_placed = places and len(places) == len(_named(cell))
-        return (min(places), max(places)) if is_placed else (np.nan, np.nan)
+
+def _ends(cell: GeneralizedCell, position_of: Mapping[str, float], whole: tuple[float, float]) -> tuple[float, float]:
+    """Lowest and highest position of what a cell stands for; not-a-number where that is not known."""
+    if cell.is_any:
+        return whole
+    places = [position_of[value] for value in _named(cell) if value in position_of]
+    is_placed = places and len(places) == len(_named(cell))
+    return (min(places), max(places)) if is_placed else (np.nan, np.nan)
 
 
-@dataclass(frozen=True)
+def _cuts(ends: Matrix, weights: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Where pieces of a column meet: between neighbouring ends of ranges, such that pieces have about as many ends.
+
+    Two different ends need no cut: the middle of a range tells them apart.
+    """
+    different, places = np.unique(ends, return_inverse=True)
+    if len(different) <= 2:
+        return np.zeros(0)
+    lower, upper = different[:-1], different[1:]
+    middle = lower / 2 + upper / 2
+    between = np.where((lower <= middle) & (middle < upper), middle, lower)
+    if len(between) < MOST_PIECES:
+        return between
+    below = np.cumsum(np.bincount(places.reshape(-1), np.repeat(weights, 2)))
+    wanted = np.arange(1, MOST_PIECES) / MOST_PIECES * below[-1]
+    taken = np.unique(np.searchsorted(below, wanted).clip(max=len(between) - 1))
+    return np.asarray(between[taken], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
 class _Shares:
     described: Column
-    values: tuple[str, ...]
+    place_of: Mapping[str, int]
+    sizes: NDArray[np.int64]
+    kept: NDArray[np.intp]
+
+    @classmethod
+    def fitted(cls, described: Column, distinct: _Distinct, counts: NDArray[np.int64], most: int | None) -> _Shares:
+        """Group the values that are always named together, in the order of each group's first value."""
+        named_by: dict[str, list[int]] = {}
+        for i, cell in enumerate(distinct.cells):
+            for value in cell.values:
+                named_by.setdefault(value, []).append(i)
+        group_of: dict[tuple[int, ...], int] = {}
+        place_of = {value: group_of.setdefault(tuple(named_by[value]), len(group_of)) for value in sorted(named_by)}
+        sizes = np.bincount(list(place_of.values()), minlength=len(group_of))
+        everything = cls(described, place_of, sizes, np.arange(len(group_of)))
+        if most is None or len(group_of) <= most:
+            return everything
+        rows = counts @ everything.encode(distinct)
+        return replace(everything, kept=np.sort(np.argsort(-rows, kind="stable")[:most]))
 
     def names(self) -> list[str]:
-        return [f"{self.described.name} = {i}" for i in range(len(self.values))]
+        return [f"{self.described.name} = {i}" for i in range(len(self.kept))]
 
     def encode(self, distinct: _Distinct) -> Matrix:
-        place = {value: i for i, value in enumerate(self.values)}
-        shares = np.zeros((len(distinct.cells), len(self.values)))
+        shares = np.zeros((len(distinct.cells), len(self.sizes)))
         for row, cell in enumerate(distinct.cells):
             if cell.is_any:
-                shares[row] = 1 / max(len(self.values), 1)
+                shares[row] = self.sizes / max(int(self.sizes.sum()), 1)
             else:
-                held = [place[value] for value in cell.values if value in place]
-                shares[row, held] = 1 / max(len(cell.values), 1)
-        return shares
+                held = [self.place_of[value] for value in cell.values if value in self.place_of]
+                np.add.at(shares[row], held, 1 / max(len(cell.values), 1))
+        return shares[:, self.kept]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -14,14 +14,17 @@ from typing import Any
 from sfumato.attack.inference import KeptScores
 from sfumato.attack.risk import risk_of
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError, SfumatoError
+from sfumato.evaluation.changed_cells import changed_cells_fraction
 from sfumato.evaluation.classifiers import checked_classifiers
+from sfumato.evaluation.promises import checked_kinds, declared_kind, kind_title
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
-from sfumato.evaluation.scores import MOST_SEED, evaluate
+from sfumato.evaluation.scores import MOST_SEED, Estimate, Utility, evaluate
 from sfumato.evaluation.treatment import learned_from
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import MechanismInfo, combinations
-from sfumato.mechanisms.registry import build_mechanism, mechanism_info, registered_mechanisms
+from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info, registered_mechanisms
 from sfumato.publishing.publish import make_release
+from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 
 # Points of a comparison: which mechanisms with which parameters are tried on a table, and which are left out.
@@ -30,6 +33,8 @@ from sfumato.table.binary import BinaryTable
 ORIGINAL = "original"
 """Name of the table as it is, where it stands among the points."""
 MOST_POINTS = 10_000
+USUAL_K, USUAL_L = 5, 2
+ON_REQUEST = ", which is tried on request"
 Proposals = dict[str, tuple[MechanismInfo, Sequence[Mapping[str, Any]]]]
 TIME_LIMITS = frozenset({"max_seconds", "time_budget"})
 _NOT_SHOWN = TIME_LIMITS | {"binarize", "n_workers"}
@@ -83,12 +88,13 @@ def grid_for(
     mechanisms: Sequence[str] = (),
     binarize: Mapping[str, Any] | None = None,
     asked: Sequence[AskedGuarantee] = (),
+    also: Sequence[str] = (),
 ) -> Grid:
-    """Lay out the points of a comparison.
+    """Lay out the points of a comparison, cheap ones first.
 
     Every mechanism proposes its own for the table (``compared`` of its
     :class:`sfumato.mechanisms.base.MechanismInfo`), or says why it has none here. One without a proposal is tried with
-    its defaults.
+    its defaults. Of the proposals those are taken that promise what is asked for.
 
     Parameters
     ----------
@@ -96,11 +102,14 @@ def grid_for(
         By mechanism its parameters, each a value or a list of values; all combinations are tried, instead of what
         mechanisms propose, and other mechanisms are not.
     mechanisms : sequence of str
-        Only these; empty means all.
+        Only these, with all that they propose; empty means all that promise what is asked for.
     binarize : mapping or None
         How mixed columns become binary features, for mechanisms that need them and have no plan of their own.
     asked : sequence of AskedGuarantee
-        What a release must promise: proposals with a less safe value get this one. ``chosen`` is taken as it is.
+        What a release must promise: proposals with a less safe value get this one. Empty asks for what
+        :func:`usual_guarantees` says. ``chosen`` is taken as it is.
+    also : sequence of str
+        Kinds of promises to try beside those that are asked for, see :mod:`sfumato.evaluation.promises`.
 
     Raises
     ------
@@ -124,36 +133,116 @@ def grid_for(
         _check_number(listed)
         proposed = {name: (info, combinations(listed[name])) for name, info in known.items()}
     else:
-        proposed, left_out = _proposed(table, asked)
+        proposed, left_out = _proposed(table, asked or usual_guarantees(table), mechanisms, checked_kinds(also))
     wanted = {name: found for name, found in proposed.items() if not mechanisms or name in mechanisms}
-    points = tuple(
+    points = [
         _checked(Point(name, _with_plan(info, settings, binarize)))
         for name, (info, each) in wanted.items()
         for settings in each
-    )
-    return Grid(points, {name: why for name, why in left_out.items() if not mechanisms or name in mechanisms})
+    ]
+    in_order = points if chosen else cheap_first(points, asked or usual_guarantees(table))
+    return Grid(tuple(in_order), {name: why for name, why in left_out.items() if not mechanisms or name in mechanisms})
 
 
-def _proposed(table: AnyTable, asked: Sequence[AskedGuarantee]) -> tuple[Proposals, dict[str, str]]:
+def usual_guarantees(table: AnyTable, *, with_l: bool = True) -> tuple[AskedGuarantee, ...]:
+    """Ask for what a release must promise where nobody says: k = 5 and, where a column is sensitive, l = 2.
+
+    It depends on the roles of the columns alone, never on what the rows allow. Where several columns are sensitive, l
+    is not asked for, because mechanisms promise it of one column.
+
+    Examples
+    --------
+    >>> from sfumato.datasets.admissions import admissions
+    >>> [str(guarantee) for guarantee in usual_guarantees(admissions(n_rows=20))]
+    ['k >= 5', 'l >= 2']
+    """
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    has_one = len(plain.schema.names(Role.SENSITIVE)) == 1
+    return (AskedGuarantee("k", USUAL_K), *([AskedGuarantee("l", USUAL_L)] if with_l and has_one else []))
+
+
+def cheap_first(points: Sequence[Point], asked: Sequence[AskedGuarantee]) -> list[Point]:
+    """Order points: first those at the very levels that are asked for, then by what their mechanisms say they cost."""
+
+    def place(point: Point) -> tuple[bool, float]:
+        info = find_mechanism(point.mechanism)
+        levels = [(one.value, point.parameters.get(one.parameter)) for one in asked]
+        is_other = any(level is not None and level != value for value, level in levels)
+        return is_other, 1.0 if info is None else info.cost_of(point.parameters)
+
+    return sorted(points, key=place)
+
+
+def _proposed(
+    table: AnyTable, asked: Sequence[AskedGuarantee], named: Sequence[str], also: Sequence[str]
+) -> tuple[Proposals, dict[str, str]]:
+    """Give by mechanism the proposals that promise what is asked for; all of those that are named."""
     proposed: Proposals = {}
     left_out: dict[str, str] = {}
     for name, info in registered_mechanisms().items():
         try:
             settings = info.compared(table) if info.compared is not None else ({},)
-            proposed[name] = info, _raised(settings, asked)
+            raised = _raised(info, settings, asked)
+            proposed[name] = info, raised if name in named else _wanted(info, raised, asked, also)
         except SchemaError as reason:
             left_out[name] = str(reason).removesuffix(".")
     return proposed, left_out
 
 
-def _raised(settings: Sequence[Mapping[str, Any]], asked: Sequence[AskedGuarantee]) -> list[Mapping[str, Any]]:
+def _raised(
+    info: MechanismInfo, settings: Sequence[Mapping[str, Any]], asked: Sequence[AskedGuarantee]
+) -> list[Mapping[str, Any]]:
     unique: list[Mapping[str, Any]] = []
     for one in settings:
         for guarantee in asked:
-            one = guarantee.raised_in(one)
+            one = _with_level(info, guarantee.raised_in(one), guarantee)
         if one not in unique:
             unique.append(one)
     return unique
+
+
+def _with_level(info: MechanismInfo, settings: Mapping[str, Any], asked: AskedGuarantee) -> Mapping[str, Any]:
+    """Add the asked level where a mechanism that can promise it would not by its default."""
+    defaults = {parameter.name: parameter.default for parameter in info.parameters}
+    if asked.parameter in settings or asked.parameter not in defaults:
+        return settings
+    default = defaults[asked.parameter]
+    is_kept = default is not None and asked.allows(default)
+    if is_kept or declared_kind(info, settings) != asked.kind:
+        return settings
+    return {**settings, asked.parameter: int(asked.value) if asked.value == int(asked.value) else asked.value}
+
+
+def _wanted(
+    info: MechanismInfo, settings: Sequence[Mapping[str, Any]], asked: Sequence[AskedGuarantee], also: Sequence[str]
+) -> list[Mapping[str, Any]]:
+    """Keep the settings of a kind that is asked for.
+
+    Raises
+    ------
+    SchemaError
+        If there is none, with the reason.
+    """
+    kinds = {guarantee.kind for guarantee in asked}
+    taken = {parameter.name for parameter in info.parameters}
+    of_kind = [one for one in settings if declared_kind(info, one) in {*kinds, *also}]
+    found = [one for one in of_kind if declared_kind(info, one) in also or _can_keep(info, one, asked, taken)]
+    if found:
+        return found
+    if of_kind:
+        missing = next(guarantee for guarantee in asked if guarantee.parameter not in taken)
+        problem = f"it cannot promise {missing}"
+        raise SchemaError(problem)
+    own = dict.fromkeys(declared_kind(info, one) for one in settings)
+    problem = f"it promises {' or '.join(kind_title(kind) for kind in own)}{ON_REQUEST}"
+    raise SchemaError(problem)
+
+
+def _can_keep(
+    info: MechanismInfo, settings: Mapping[str, Any], asked: Sequence[AskedGuarantee], taken: Collection[str]
+) -> bool:
+    own = [guarantee for guarantee in asked if guarantee.kind == declared_kind(info, settings)]
+    return all(guarantee.parameter in taken for guarantee in own)
 
 
 def _values(name: str, value: Any) -> Sequence[Any]:
@@ -189,7 +278,7 @@ def _checked(point: Point) -> Point:
 
 
 QUICK_CLASSIFIERS = ("logistic-regression", "naive-bayes", "gradient-boosting")
-MOST_ROWS = 50_000
+MOST_ROWS = 20_000
 
 
 class Status(StrEnum):
@@ -200,6 +289,7 @@ class Status(StrEnum):
     INFEASIBLE = "infeasible"
     FAILED = "failed"
     TIMED_OUT = "timed out"
+    NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
@@ -248,9 +338,11 @@ def measure_point(
     -------
     dict
         ``mechanism``, ``parameters``, ``status`` (of :class:`Status`), ``reason``, ``best_level``,
-        ``guarantees`` as audited, ``n_columns`` of the original that something was released of, ``n_rows`` released,
-        ``risk``, ``utility``, ``seconds``, ``cpu_seconds`` and ``peak_memory_bytes``. Fit for JSON; no cell value is in
-        it.
+        ``guarantees`` as audited, ``perturbation`` (how cells were changed, as the manifest names it), ``n_columns`` of
+        the original that something was released of, ``n_rows`` released, ``changed_cells_fraction`` (see
+        :func:`sfumato.evaluation.changed_cells.changed_cells_fraction`), ``risk``, ``utility``, ``fold_utility`` (by
+        measure one number a fold, the mean over the classifiers), ``seconds``, ``cpu_seconds`` and
+        ``peak_memory_bytes``. Fit for JSON; no cell value is in it.
 
     Examples
     --------
@@ -267,8 +359,8 @@ def measure_point(
     if found["risk"] is not None:
         with _outcome_in(found, "on the training rows of a fold: "):
             mechanism = None if point.mechanism == ORIGINAL else build_mechanism(point.mechanism, point.parameters)
-            found["utility"] = evaluate(table, mechanism, **asdict(measuring)).to_dict()
-            found["status"] = Status.DONE
+            utility = evaluate(table, mechanism, **asdict(measuring))
+            found |= {"utility": utility.to_dict(), "fold_utility": _fold_utility(utility), "status": Status.DONE}
         if found["status"] == Status.INFEASIBLE:
             reason = found["reason"].replace(" Nothing was released.", "")
             found |= {"status": Status.RELEASED, "reason": reason, "best_level": None}
@@ -288,10 +380,13 @@ def unmeasured(point: Point, status: Status, reason: str | None = None) -> dict[
         "reason": reason,
         "best_level": None,
         "guarantees": [],
+        "perturbation": None,
         "n_columns": None,
         "n_rows": None,
+        "changed_cells_fraction": None,
         "risk": None,
         "utility": None,
+        "fold_utility": None,
         "seconds": None,
         "cpu_seconds": None,
         "peak_memory_bytes": None,
@@ -319,16 +414,36 @@ def _release_and_attack(
 ) -> None:
     inputs = _input_columns(table)
     if point.mechanism == ORIGINAL:
-        found |= {"n_columns": len(inputs), "n_rows": table.n_rows}
+        found |= {"n_columns": len(inputs), "n_rows": table.n_rows, "changed_cells_fraction": 0.0}
         found["risk"] = risk_of(table, table, seed=seed, kept=kept)
         return
     release = make_release(table, build_mechanism(point.mechanism, point.parameters))
     found |= {
         "guarantees": [_plain(entry) for entry in release.manifest.guarantees],
         "n_columns": len(_source_columns(release.manifest) & inputs),
+        "perturbation": (release.manifest.perturbation or {}).get("kind"),
         "n_rows": release.table.n_rows,
+        "changed_cells_fraction": changed_cells_fraction(table, release),
     }
     found["risk"] = risk_of(table, release.table, release.manifest, seed=seed, kept=kept)
+
+
+def _fold_utility(utility: Utility) -> dict[str, list[float | None]]:
+    """Average each measure over the classifiers, fold by fold; ``None`` for a fold in which one has no number."""
+    measured: dict[str, list[Estimate | None]] = {
+        "auc": [scores.auc for scores in utility.classifiers.values()],
+        "accuracy": [scores.accuracy for scores in utility.classifiers.values()],
+    }
+    return {
+        name: [_mean_of(numbers) for numbers in zip(*(one.folds for one in found if one), strict=True)]
+        for name, found in measured.items()
+        if all(found)
+    }
+
+
+def _mean_of(numbers: Sequence[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) / len(known) if len(known) == len(numbers) else None
 
 
 def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:

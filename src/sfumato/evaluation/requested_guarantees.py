@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sfumato.errors import InvalidParameterError
+from sfumato.evaluation.promises import kind_of_guarantee
 from sfumato.guarantees import GUARANTEES, Guarantee
 from sfumato.guarantees.base import Level
 
@@ -47,9 +48,9 @@ def _entries() -> frozenset[str]:
 class AskedGuarantee:
     """A guarantee by name, with the value that is wanted.
 
-    ``k`` is kept by k-anonymity, (k,k)-anonymity, global (1,k)-anonymity and k-anonymity by containment, each in its
-    own sense; ``l`` by l-diversity and by buckets. The name of a kind, such as ``k-anonymity``, is kept by that kind
-    alone. Promises over some of the quasi-identifiers keep nothing.
+    ``k`` is kept by strict k-anonymity alone and ``l`` by l-diversity. What else is counted by a k or an l has its own
+    name: ``kk-anonymity``, ``global-anonymity``, ``containment``, ``bucket-size``, ``bucket-diversity``. Promises over
+    some of the quasi-identifiers keep nothing.
 
     Examples
     --------
@@ -90,15 +91,18 @@ class AskedGuarantee:
         return _promises()[self.name].level
 
     @property
+    def kind(self) -> str:
+        """Kind of promise that keeps it, see :mod:`sfumato.evaluation.promises`."""
+        return kind_of_guarantee(_promises()[self.name].kinds[0])
+
+    @property
     def parameter(self) -> str:
         """Name of the mechanisms' parameter, and of the guarantees' entry, that the value is of."""
         return self._level.name
 
     def is_about(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether a mechanism with these parameters seeks this guarantee, of whatever kind, and no other."""
-        sought = {name for name in _entries() if parameters.get(name) is not None}
-        others = {name for name, promise in _promises().items() if promise.level.name == self.parameter} - {self.name}
-        return (self.name == self.parameter or not others) and sought == {self.parameter}
+        """Whether a mechanism with these parameters seeks a level of this name, and none of another."""
+        return {name for name in _entries() if parameters.get(name) is not None} == {self.parameter}
 
     def raised_in(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters with the asked value in place of a less safe one; as they are where there is none.

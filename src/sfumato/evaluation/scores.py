@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.dummy import DummyClassifier
@@ -19,7 +17,7 @@ from sklearn.metrics import roc_curve
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
 
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.evaluation.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIERS, Flags, checked_classifiers
+from sfumato.evaluation.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIERS, Encoded, checked_classifiers
 from sfumato.evaluation.encoding import GeneralizedEncoder, Matrix
 from sfumato.evaluation.treatment import (
     Codes,
@@ -33,12 +31,10 @@ from sfumato.evaluation.treatment import (
 )
 from sfumato.learning.fold_scores import area_under_curve, compare_folds
 from sfumato.manifest import AnyTable
-from sfumato.mechanisms.axes import positions_of
 from sfumato.mechanisms.base import Mechanism
 from sfumato.progress import Progress
 from sfumato.schema import Column
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.generalized import GeneralizedCell, read_cell, write_set
 
 # What a classifier says about held-out rows, and how right it is: by fold, by class, and over all thresholds.
 
@@ -181,47 +177,8 @@ def pooled_curve(folds: list[HeldOutFold], positive: int) -> RocCurve | None:
     return RocCurve(tuple(false_positive[taken].tolist()), tuple(true_positive[taken].tolist()))
 
 
-# Columns of many different values, cut down to what a classifier can learn from.
-
-
 MOST_VALUES = 64
-"""Values of a column without order that get a column of numbers each."""
-
-
-def without_rare_values(cells: Table, columns: Mapping[str, Column], most: int = MOST_VALUES) -> Table:
-    """Take all but the most frequent values out of cells, in columns without order that have more of them.
-
-    An encoder that is fitted on the result knows no other values, and so makes no more columns of numbers. A value of a
-    set of n counts 1/n.
-
-    Examples
-    --------
-    >>> from sfumato.schema import Schema
-    >>> table = Table.from_arrow(pa.table({"job": ["a", "a", "b", "{b|c}"]}), Schema.of([Column("job")]))
-    >>> without_rare_values(table, {"job": Column("job")}, most=2)["job"].cells().to_pylist()
-    ['a', 'a', 'b', 'b']
-    """
-    kept = {name: _frequent(cells[name], described, most) for name, described in columns.items()}
-    return replace(cells, columns={**cells.columns, **kept})
-
-
-def _frequent(column: CodedColumn, described: Column, most: int) -> CodedColumn:
-    read = [read_cell(text) for text in column.values.to_pylist()]
-    weights: Counter[str] = Counter()
-    for cell, count in zip(read, column.counts.tolist(), strict=True):
-        weights.update({value: count / len(cell.values) for value in cell.values})
-    if len(weights) <= most or positions_of(described, pa.array(sorted(weights), pa.string())) is not None:
-        return column
-    kept = set(sorted(weights, key=lambda value: (-weights[value], value))[:most])
-    texts = [_only(cell, kept, text) for cell, text in zip(read, column.values.to_pylist(), strict=True)]
-    return column.recode(pa.array(texts, pa.string()))
-
-
-def _only(cell: GeneralizedCell, kept: Collection[str], text: str | None) -> str | None:
-    if not cell.values:
-        return text
-    return write_set([value for value in cell.values if value in kept], may_be_missing=cell.may_be_missing)
-
+"""Columns of shares that a column without order gets, see :class:`sfumato.evaluation.encoding.GeneralizedEncoder`."""
 
 FittedOn = Literal["training fold", "all rows"]
 AnyMechanism = Mechanism | RecodingMechanism | None
@@ -345,8 +302,9 @@ def evaluate(
 
     Notes
     -----
-    The result is the same for the same arguments, except of mechanisms whose noise takes no seed. Of a column without
-    order the 64 most frequent values are learned from.
+    The result is the same for the same arguments, except of mechanisms whose noise takes no seed. Cells are
+    encoded as :class:`sfumato.evaluation.encoding.GeneralizedEncoder` says, the same for every mechanism; of a column
+    without order the 64 most frequent values are learned from.
 
     Intervals are those of Nadeau and Bengio's corrected resampled t-test over the folds.
 
@@ -408,10 +366,10 @@ class _Part:
     test: Matrix
     test_target: Codes
 
-    is_share: Flags
+    encoded: Encoded
 
     def held_out(self, name: str, seed: int, n_classes: int) -> HeldOutFold:
-        classifier = CLASSIFIERS[name].build(seed, self.is_share)
+        classifier = CLASSIFIERS[name].build(seed, self.encoded)
         return held_out_fold(classifier, (self.train, self.train_target), (self.test, self.test_target), n_classes)
 
 
@@ -442,10 +400,9 @@ def _folds_of_released_rows(part: Treated, released: Codes, folds: Folds, seed: 
 
 
 def _encoded(columns: Mapping[str, Column], train: tuple[Table, Codes], test: tuple[Table, Codes]) -> _Part:
-    encoder = GeneralizedEncoder().fit(without_rare_values(train[0], columns), columns)
-    is_share = np.array([name not in columns for name in encoder.feature_names_], dtype=np.bool_)
+    encoder = GeneralizedEncoder(max_values=MOST_VALUES).fit(train[0], columns)
     own, new = (encoder.transform(cells).clip(-LARGEST, LARGEST) for cells in (train[0], test[0]))
-    return _Part(own, train[1], new, test[1], is_share)
+    return _Part(own, train[1], new, test[1], Encoded(encoder.is_share_, encoder.is_piece_))
 
 
 def _class_codes(part: Treated, target: CodedColumn) -> Codes:

@@ -181,6 +181,8 @@ def treated(mechanism: Mechanism | RecodingMechanism | None, train: AnyTable, te
     if mechanism is None:
         return _as_they_are(train, test)
     own: Any = copy(mechanism)
+    if hasattr(own, "for_table"):
+        own = own.for_table(train)
     if hasattr(own, "recode"):
         return _recoded(own.recode(train), _as_table(train), _as_table(test))
     return _released(own.release(train), train, test)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
@@ -121,9 +122,10 @@ def cross_validated_utility(
             progress(number, n_folds, "fold")
         part = _recoded(table.take(train_rows), table.take(test_rows), recoder, features)
         encoding = encoder().fit(part.train, part.columns)
-        model = _fresh(classifier, encoding)
-        model.fit(encoding.transform(part.train), target[train_rows])
-        test = encoding.transform(part.test)
+        is_used = np.full(len(encoding.feature_names_), True) if classifier is not None else ~encoding.is_piece_
+        model = _fresh(classifier, encoding.is_categorical_[is_used])
+        model.fit(encoding.transform(part.train)[:, is_used], target[train_rows])
+        test = encoding.transform(part.test)[:, is_used]
         wrong = model.predict(test) != target[test_rows]
         auc = _auc(model, test, target[test_rows])
         folds.append(FoldUtility(float(wrong.mean()), part.certainty_penalty, part.seconds, auc))
@@ -136,10 +138,8 @@ def _check_classifier(classifier: object) -> None:
         raise InvalidParameterError("classifier", problem, allowed="a scikit-learn classifier, or None")
 
 
-def _fresh(classifier: Classifier | None, encoding: GeneralizedEncoder) -> Any:
-    if classifier is not None:
-        return clone(classifier)
-    return C45Classifier(categorical_features=encoding.is_categorical_)
+def _fresh(classifier: Classifier | None, is_categorical: NDArray[np.bool_]) -> Any:
+    return C45Classifier(categorical_features=is_categorical) if classifier is None else clone(classifier)
 
 
 def _auc(model: Any, test: Any, target: Any) -> float | None:

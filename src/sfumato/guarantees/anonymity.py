@@ -79,7 +79,7 @@ class KKAnonymity(CrowdGuarantee):
     """
 
     kind: ClassVar[str] = "kk-anonymity"
-    asked_as: ClassVar[tuple[str, ...]] = ("k", "kk-anonymity")
+    asked_as: ClassVar[tuple[str, ...]] = ("kk-anonymity",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="(k,k)-anonymity",
         meaning="Every original row fits at least k released rows, and every released row fits at least k original "
@@ -114,7 +114,7 @@ class GlobalAnonymity(CrowdGuarantee):
     """
 
     kind: ClassVar[str] = "global-anonymity"
-    asked_as: ClassVar[tuple[str, ...]] = ("k", "global-anonymity")
+    asked_as: ClassVar[tuple[str, ...]] = ("global-anonymity",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="global (1,k)-anonymity",
         meaning="Even if every person must be given one row of their own, each original row can still belong to at "

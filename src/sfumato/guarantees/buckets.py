@@ -79,7 +79,7 @@ class BucketDiversity(_InBuckets):
 
     kind: ClassVar[str] = "bucket-diversity"
     level: ClassVar[Level] = L
-    asked_as: ClassVar[tuple[str, ...]] = ("l", "bucket-diversity")
+    asked_as: ClassVar[tuple[str, ...]] = ("bucket-diversity",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="diversity in buckets",
         meaning="Rows are put into buckets, and within one it is hidden which sensitive value belongs to whom. No "

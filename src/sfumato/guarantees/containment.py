@@ -31,7 +31,7 @@ class Containment(CrowdGuarantee):
     """
 
     kind: ClassVar[str] = "containment"
-    asked_as: ClassVar[tuple[str, ...]] = ("k", "containment")
+    asked_as: ClassVar[tuple[str, ...]] = ("containment",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="k-anonymity by containment",
         meaning="For 0/1 tables. Take the ones of any row: at least k rows have all of them. Who knows some ones of a "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -199,12 +200,18 @@ def held_out_evidence(data: _Data, chosen: Sequence[int], fold: int) -> Numbers:
     target = held_out.target[train]
     if not len(features) or target.min() == target.max():
         return np.tile(np.eye(n_classes)[majority(target, n_classes)], (len(test), 1))
-    with _threads().limit(limits=1):
+    with one_thread():
         model = clone(data.classifier).fit(data.X[np.ix_(train, features)], target)
         tested = data.X[np.ix_(test, features)]
         if held_out.metric == "auc":
             return _evidence(model, tested, n_classes)
         return np.asarray(np.eye(n_classes)[model.predict(tested)])
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Let libraries compute in one thread meanwhile; small models lose more by several than they gain."""
+    limited: AbstractContextManager[Any] = _threads().limit(limits=1)
+    return limited
 
 
 @cache

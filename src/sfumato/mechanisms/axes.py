@@ -16,6 +16,7 @@ from sfumato.errors import SchemaError
 from sfumato.learning.c45.tree import MISSING, TreeColumn
 from sfumato.schema import Column, Kind
 from sfumato.table.coding import CodedColumn, Table, parse_numbers
+from sfumato.table.generalized import write_range, write_set
 from sfumato.table.weighted import WeightedColumn
 
 Codes = NDArray[np.int32]
@@ -112,6 +113,28 @@ def align(axis: Axis, column: CodedColumn) -> Axis:
     code_of = {label: code for code, label in enumerate(axis.labels)}
     recode = np.array([code_of.get(label, MISSING) for label in other.labels] + [MISSING], dtype=np.int32)
     return Axis(axis.name, recode[other.codes], axis.labels, axis.positions, axis.described)
+
+
+def cell_of_values(described: Column, values: Sequence[str | None]) -> str | None:
+    """Write a cell that stands for some values of a column: a range where they have an order, else a set.
+
+    ``None`` among the values is missing.
+
+    Examples
+    --------
+    >>> cell_of_values(Column("age", kind=Kind.NUMERIC), ["9", "17", "10"]), cell_of_values(Column("job"), ["b", "a"])
+    ('[9, 17]', '{a|b}')
+    """
+    known = sorted({value for value in values if value is not None})
+    may_be_missing = None in values
+    try:
+        positions = positions_of(described, pa.array(known, pa.string()))
+    except ValueError:  # labels that are no numbers
+        positions = None
+    if positions is None or not known:
+        return write_set(known, may_be_missing=may_be_missing)
+    ends = known[int(positions.argmin())], known[int(positions.argmax())]
+    return write_range(*ends, may_be_missing=may_be_missing)
 
 
 def _axis(described: Column, column: CodedColumn) -> Axis:

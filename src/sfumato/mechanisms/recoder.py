@@ -198,9 +198,9 @@ class Recoding:
         return certainty_penalty_of(self.cells, self._rows_of_class)
 
     @cached_property
-    def anonymity_level(self) -> int:
-        """Size of the smallest class of rows with equal cells."""
-        return anonymity_level_of(self.cells, self._rows_of_class)
+    def rows_alike(self) -> Counts:
+        """Rows of each combination of cells; classes of the cover with equal cells are one."""
+        return rows_alike(self.cells, self._rows_of_class)
 
     @cached_property
     def _rows_of_class(self) -> Counts:
@@ -237,11 +237,11 @@ def certainty_penalty_of(cells: Sequence[Generalized], rows_of_class: Counts) ->
     return generalized_certainty_penalty(np.column_stack([own.penalties for own in cells]), rows_of_class)
 
 
-def anonymity_level_of(cells: Sequence[Generalized], rows_of_class: Counts) -> int:
-    """Rows of the smallest class, when those with equal cells are one."""
-    alike = np.column_stack([own.of_class for own in cells])
+def rows_alike(cells: Sequence[Generalized], rows_of_class: Counts) -> Counts:
+    """Rows of each combination of cells, given the rows of classes, of which several may have equal cells."""
+    alike = np.column_stack([own.of_class for own in cells])[rows_of_class > 0]
     same = np.unique(alike, axis=0, return_inverse=True)[1]
-    return anonymity_level(np.bincount(same.reshape(-1), rows_of_class))
+    return np.bincount(same.reshape(-1), rows_of_class[rows_of_class > 0]).astype(np.int64)
 
 
 def with_cells(table: Table, axes: Sequence[Axis], cells: Sequence[Generalized], of_row: Ids) -> Table:
@@ -300,9 +300,9 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
         released = recoded.keep(c.name for c in table.schema if c.role is not Role.IDENTIFIER)
         utility = {
             "global_certainty_penalty": recoding.certainty_penalty,
-            "n_classes_of_cells": int(recoding.cover.parts.shape[0]),
+            "n_classes_of_cells": len(recoding.rows_alike),
         }
-        return self._drafted(table, released, recoding.axes, utility, recoding.anonymity_level)
+        return self._drafted(table, released, recoding.axes, utility, anonymity_level(recoding.rows_alike))
 
     def _drafted(
         self,

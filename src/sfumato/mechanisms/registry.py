@@ -20,6 +20,7 @@ from sfumato.mechanisms.base import Mechanism, MechanismInfo, Needs, Parameter
 ENTRY_POINTS = "sfumato.mechanisms"
 """Group of the entry points by which other packages add mechanisms."""
 _OWN = {
+    "auto": "sfumato.mechanisms.auto:DECLARATION",
     "greedy-containment": "sfumato.mechanisms.containment.greedy:DECLARATION",
     "maximal-containment": "sfumato.mechanisms.containment.maximal:DECLARATION",
     "exact-containment": "sfumato.mechanisms.containment.exact:DECLARATION",
@@ -27,6 +28,7 @@ _OWN = {
     "breach-aware": "sfumato.mechanisms.breach.selector:DECLARATION",
     "global-recoding": "sfumato.mechanisms.lattice.recoder:DECLARATION",
     "gain-recoding": "sfumato.mechanisms.lattice.gain:DECLARATION",
+    "local-recoding": "sfumato.mechanisms.lattice.local:DECLARATION",
     "error-risk-tree": "sfumato.mechanisms.tree.mechanism:DECLARATION",
     "mondrian": "sfumato.mechanisms.mondrian.mechanism:DECLARATION",
     "anatomy": "sfumato.mechanisms.buckets.anatomy:DECLARATION",

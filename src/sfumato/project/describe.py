@@ -245,7 +245,7 @@ def project_text(
 
 _RELEASE_SECTION = """
 [release]
-mechanism = "greedy-containment"  # 'sfumato mechanisms' lists them
+mechanism = "auto"  # the best strict k-anonymity we can make; 'sfumato mechanisms' lists the others
 output = "release.csv"
 
 [release.parameters]
@@ -257,6 +257,7 @@ k = 5
 
 # What 'sfumato compare' tries; without this section every mechanism proposes its own settings:
 # [compare]
+# also = ["containment"]  # kinds of promises to try beside k-anonymity
 # weights = [0.5, 0.3, 0.2]  # of utility, privacy and few columns
 # [compare.grid.mondrian]
 # k = [5, 10]

@@ -24,7 +24,7 @@ from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
 from sfumato.table.io.read import ReadOptions, check_covers, read_table
 
-DEFAULT_MECHANISM = "greedy-containment"
+DEFAULT_MECHANISM = "auto"
 """What a project that names no mechanism is released with."""
 
 _Enum = TypeVar("_Enum", Role, Kind)
@@ -54,7 +54,7 @@ _DATA_KEYS = {
 }
 _COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list}
 _RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict}
-_COMPARE_KEYS = {"weights": list, "classifiers": list, "grid": dict}
+_COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def release(
         that it has; nothing is guessed of it.
     mechanism : Mechanism or str, optional
         An object such as ``sfumato.Mondrian(k=5)``, or a name such as ``"mondrian"``; by default
-        ``"greedy-containment"``, as on the command line.
+        ``"auto"``, as on the command line: strict k-anonymity, and l-diversity of sensitive columns.
     target : str, optional
         Column that recipients predict.
     roles : mapping of str to Role or str, optional
@@ -76,7 +76,7 @@ def release(
     >>> frame = pa.table({"sex": list("fm") * 20, "smokes": list("yynn") * 10, "ill": list("ynnn") * 10})
     >>> made = release(frame, target="ill", k=5)
     >>> made.manifest.mechanism["name"], made.table.n_rows
-    ('greedy-containment', 40)
+    ('mondrian', 40)
     >>> [(guess.column.name, str(guess.column.role)) for guess in made.guesses]
     [('sex', 'quasi-identifier'), ('smokes', 'quasi-identifier')]
     """

@@ -21,7 +21,7 @@ from sfumato.table.coding import Source
 def mechanism_of_project(project: Project) -> tuple[str, dict[str, Any]]:
     """Name a project's mechanism and what it is built with.
 
-    A project that names none gets ``greedy-containment``. The plan for binary features is for mechanisms that need
+    A project that names none gets ``auto``. The plan for binary features is for mechanisms that need
     such features; others are built without it.
     """
     name = project.mechanism or DEFAULT_MECHANISM

@@ -26,7 +26,7 @@ from sfumato.audit.spark import audit_cluster
 from sfumato.counting.spark import count_on_cluster
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
 from sfumato.manifest import Manifest
-from sfumato.mechanisms.base import Needs, Release, needs_of
+from sfumato.mechanisms.base import Needs, Release, name_of, needs_of
 from sfumato.mechanisms.registry import mechanisms_in_need_of
 from sfumato.progress import Progress
 from sfumato.publishing.out_of_core.api import with_roles
@@ -125,8 +125,9 @@ def _bytes_beside(column: CodedColumn) -> int:
 def check_able_on_cluster(mechanism: object) -> CellMechanism:
     """Refuse a mechanism that cannot do with counts of distinct rows."""
     if needs_of(mechanism) is not Needs.COUNTS:
-        allowed = f"{' or '.join(mechanisms_in_need_of(Needs.COUNTS))}, which need no more than counts"
-        raise InvalidParameterError("a mechanism on a cluster", "got another", allowed=allowed)
+        problem = f"and {name_of(mechanism)} needs more than counts of distinct rows"
+        allowed = " or ".join(mechanisms_in_need_of(Needs.COUNTS))
+        raise InvalidParameterError("on a cluster the mechanism", problem, allowed=allowed, remedy=("mechanism",))
     return cast("CellMechanism", mechanism)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from sfumato.displays.base import Display, registered_displays, rendered
@@ -30,20 +30,38 @@ _PIXELS_PER_POINT = 4 / 3
 _LEAST_WIDTH = 480
 
 
-def pictures_of(summary: Mapping[str, Any], manifest: Manifest) -> dict[str, list[dict[str, str]]]:
-    """Draw what a summary and its manifest have figures for, by section: ``utility``, ``risk`` and ``done``.
+class Picture(NamedTuple):
+    """A display as it was drawn; ``alt`` is the picture in a sentence, for those who do not see it."""
+
+    section: str
+    name: str
+    title: str
+    alt: str
+    svg: bytes
+
+
+def drawn(summary: Mapping[str, Any], manifest: Manifest) -> list[Picture]:
+    """Draw what a summary and its manifest have figures for."""
+    return [
+        Picture(section, name, display.title, alt, rendered(display, "svg"))
+        for section, name, alt, display in displays_of(summary, manifest)
+    ]
+
+
+def pictures_of(pictures: Sequence[Picture]) -> dict[str, list[dict[str, str]]]:
+    """Make drawn pictures parts of a page, by section: ``utility``, ``risk`` and ``done``.
 
     Each picture has ``id``, ``title``, ``alt`` (the picture in a sentence, for those who do not see it) and ``svg``.
     One with which all would have more than 260 kB is left out, with its title and the reason in ``alt``.
     """
     n_left = MOST_BYTES
     found: dict[str, list[dict[str, str]]] = {"utility": [], "risk": [], "done": []}
-    for number, (section, name, alt, display) in enumerate(displays_of(summary, manifest)):
-        svg = inline_svg(rendered(display, "svg"), prefix=f"s{number}-", label=f"{display.title}. {alt}")
+    for number, (section, name, title, alt, whole) in enumerate(pictures):
+        svg = inline_svg(whole, prefix=f"s{number}-", label=f"{title}. {alt}")
         if len(svg.encode()) > n_left:
             svg, alt = "", "This picture is too large for the report."
         n_left -= len(svg.encode())
-        found[section].append({"id": f"picture-{name}", "title": display.title, "alt": alt, "svg": svg})
+        found[section].append({"id": f"picture-{name}", "title": title, "alt": alt, "svg": svg})
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress
 from sfumato.report.guarantee_texts import NOTHING, number_in_words, share_in_words
-from sfumato.report.pictures import pictures_of
+from sfumato.report.pictures import Picture, drawn, pictures_of
 from sfumato.report.summarize import NOT_MEASURED, summarize
 
 if TYPE_CHECKING:
@@ -30,18 +30,17 @@ def for_others(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what only the data holder should see.
 
     Left out are distinct values before, single checks, recalls of classes, sizes of groups, risk by few columns, the
-    columns to blame and the shell line with its paths. Dropped columns are named, as the manifest names them
-    (decision 0005). Of a release whose rows were drawn with noise nothing that was measured beside the original is
-    told: a promise of differential privacy would not hold for it.
+    columns to blame, columns that told something before, and the shell line with its paths. Dropped columns are named,
+    as the manifest names them (decision 0005). Of a release whose rows were drawn with noise nothing that was measured
+    beside the original is told: a promise of differential privacy would not hold for it.
     """
     is_synthetic = summary["done"]["is_synthetic"]
     reproduction = {**summary["reproduction"], "command": None, "notes": []}
     columns = [{**change, "n_before": None} for change in summary["columns"]["changes"]]
-    told = summary["in_short"][:2] if is_synthetic else summary["in_short"]
     return {
         **summary,
         "audience": "external",
-        "in_short": told,
+        "verdict": summary["verdict_for_others"],
         "audit": {**summary["audit"], "checks": []},
         "utility": {NOT_MEASURED: WITHHELD} if is_synthetic else _utility(summary["utility"]),
         "risk": {NOT_MEASURED: WITHHELD} if is_synthetic else _risk(summary["risk"]),
@@ -109,15 +108,15 @@ def write_report(
     return target
 
 
-def report_html(summary: Mapping[str, Any], manifest: Manifest) -> str:
-    """Render a summary; the same one gives the same text."""
+def report_html(summary: Mapping[str, Any], manifest: Manifest, pictures: Sequence[Picture] | None = None) -> str:
+    """Render a summary, with its pictures if they are drawn already; the same one gives the same text."""
     from markupsafe import Markup
 
-    pictures = pictures_of(summary, manifest)
-    for drawn in pictures.values():
-        for picture in drawn:
+    inlined = pictures_of(drawn(summary, manifest) if pictures is None else pictures)
+    for of_section in inlined.values():
+        for picture in of_section:
             picture["svg"] = Markup(picture["svg"])  # our own drawing, with every text in it escaped
-    return _environment().get_template("report.html").render(summary=summary, pictures=pictures)
+    return _environment().get_template("report.html").render(summary=summary, pictures=inlined)
 
 
 @cache

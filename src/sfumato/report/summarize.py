@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -16,12 +17,13 @@ from sfumato.displays.class_sizes import sizes_before_and_after
 from sfumato.displays.risk import RiskCurve
 from sfumato.errors import ManifestError, SfumatoError
 from sfumato.evaluation.classifiers import CLASSIFIERS
-from sfumato.evaluation.scores import evaluate
+from sfumato.evaluation.scores import Estimate, evaluate
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.registry import find_mechanism
 from sfumato.progress import Progress
 from sfumato.report.guarantee_texts import ASSUMPTIONS, guarantee_in_words, number_in_words, share_in_words
+from sfumato.report.in_short import MOST_ROWS, InShort, Prediction, in_short
 from sfumato.report.not_covered import not_promised
 from sfumato.report.reproduction import Asked, audit_command, command_for, mechanism_of
 from sfumato.schema import Role
@@ -107,7 +109,6 @@ def _in_words(
 
 
 NOT_MEASURED = "not_measured"
-MOST_ROWS = 20_000
 MOST_COLUMNS_TO_BLAME = 5
 
 _MOST_STEPS = 400
@@ -367,6 +368,7 @@ def summarize(
     audit: AuditReport | None = None,
     asked: Asked | None = None,
     quick: bool = False,
+    risk: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Collect everything that a report says.
@@ -383,6 +385,8 @@ def summarize(
         How the original was described, for the shell line that makes the release again.
     quick : bool
         Whether to leave out the training of classifiers.
+    risk : mapping or None
+        That of an earlier summary of the same release, not to be measured again.
 
     Raises
     ------
@@ -406,16 +410,19 @@ def summarize(
     rebuilt = mechanism or mechanism_of(manifest, known.declared)
     skip = QUICK if quick else "" if _target(manifest) else "the release has no target to predict"
     utility = utility_section(utility_kept(release, original, rebuilt, skip=skip, progress=progress))
-    risk = risk_section(risk_left(release, original, progress=progress))
+    risk = risk if risk is not None else risk_section(risk_left(release, original, progress=progress))
     columns = column_changes(manifest, release.table, original)
     command, notes = command_for(manifest, original, known)
     done = _done(manifest)
     guarantees = [guarantee_in_words(entry) for entry in manifest.guarantees]
+    verdict, told = _verdicts(release, original, utility)
     return {
         "sfumato_report": SUMMARY_VERSION,
         "audience": "internal",
         "name": manifest.output.get("name"),
-        "in_short": _in_short(manifest, done, guarantees, utility, risk, checked),
+        "verdict": verdict.to_dict(),
+        "verdict_for_others": told.to_dict(),
+        "in_short": _in_short(manifest, done, guarantees, checked),
         "asked": _asked(manifest),
         "done": done,
         "guarantees": guarantees,
@@ -508,32 +515,54 @@ def _stated(manifest: Manifest) -> list[dict[str, str]]:
     ]
 
 
+def _verdicts(release: Release, original: AnyTable | None, utility: Mapping[str, Any]) -> tuple[InShort, InShort]:
+    """Sum the release up for the data holder, and for others.
+
+    Others are told of the columns that they see; of a release drawn with noise, nothing measured beside the original.
+    """
+    found, seen = in_short(release, original, quick=True), in_short(release)
+    holder = replace(found, prediction=_prediction(utility))
+    is_noisy = release.manifest.is_differentially_private or _done(release.manifest)["is_synthetic"]
+    return holder, seen if is_noisy else replace(seen, prediction=holder.prediction, found=found.found)
+
+
+def _prediction(utility: Mapping[str, Any]) -> Prediction | str:
+    """Take the figures of the classifier that was best before, as the report's table has them."""
+    if NOT_MEASURED in utility:
+        return str(utility[NOT_MEASURED])
+    best = next(entry for entry in utility["classifiers"] if entry["name"] == utility["best"])
+    before, after = ({metric: _estimate(best[when][metric]) for metric in _METRICS} for when in ("before", "after"))
+    assert before["accuracy"] is not None
+    assert after["accuracy"] is not None
+    return Prediction(
+        best["name"],
+        before["auc"],
+        after["auc"],
+        before["accuracy"],
+        after["accuracy"],
+        utility["majority_accuracy"],
+        utility["n_rows"],
+    )
+
+
+def _estimate(found: Mapping[str, float] | None) -> Estimate | None:
+    return None if found is None else Estimate(found["mean"], found["low"], found["high"], ())
+
+
 def _in_short(
     manifest: Manifest,
     done: Mapping[str, Any],
     guarantees: list[dict[str, Any]],
-    utility: Mapping[str, Any],
-    risk: Mapping[str, Any],
     audit: AuditReport,
 ) -> list[str]:
-    """Say the report in a few sentences."""
+    """Say what was made, and how the audit ended."""
     of_all = f" of {done['n_rows_before']:,}" if done["n_rows_before"] is not None else ""
     rows = f"{done['n_rows_after']:,}{of_all} rows"
     names = ", ".join(entry["title"] for entry in guarantees)
-    said = [
+    return [
         f"{rows} were released by {manifest.mechanism['name']}, in {done['n_columns_after']:,} columns.",
         _audit_in_short(names, audit),
     ]
-    if NOT_MEASURED in utility:
-        said.append(f"Utility was not measured: {utility[NOT_MEASURED]}.")
-    else:
-        said.append(_utility_in_short(utility))
-    if NOT_MEASURED in risk:
-        said.append(f"Risk was not measured: {risk[NOT_MEASURED]}.")
-    elif row := next(iter(risk["rows"]), None):
-        before, after = share_in_words(row["before"]), share_in_words(row["after"])
-        said.append(f"Risk: {row['what']}: {before} before, {after} after.")
-    return said
 
 
 def _audit_in_short(names: str, audit: AuditReport) -> str:
@@ -541,14 +570,6 @@ def _audit_in_short(names: str, audit: AuditReport) -> str:
         return f"An independent audit confirms what is promised: {names}."
     exceptions = ", ".join(dict.fromkeys(one.name for one in audit.unchecked))
     return f"Promised: {names}. An independent audit confirms it except for what it could not check: {exceptions}."
-
-
-def _utility_in_short(utility: Mapping[str, Any]) -> str:
-    best = next(entry for entry in utility["classifiers"] if entry["name"] == utility["best"])
-    metric, words = ("auc", "AUC") if best["before"]["auc"] and best["after"]["auc"] else ("accuracy", "accuracy")
-    before, after = best["before"][metric]["mean"], best["after"][metric]["mean"]
-    guess = 0.5 if metric == "auc" else utility["majority_accuracy"]
-    return f"Utility: {words} of {best['title']} {before:.3f} before, {after:.3f} after (guessing: {guess:.3f})."
 
 
 def _audit_command(manifest: Manifest) -> str | None:

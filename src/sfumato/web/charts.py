@@ -38,6 +38,7 @@ def frontier_spec(
     original_utility: float | None = None,
     utility_name: str = "AUC",
     chosen: str | None = None,
+    selected: str | None = None,
 ) -> Spec:
     """Chart of utility against risk of all releases of a comparison.
 
@@ -50,6 +51,8 @@ def frontier_spec(
         Of the table as it is, drawn as a line.
     chosen : str or None
         Key of the candidate, which gets a ring.
+    selected : str or None
+        Key of the release whose figures are shown, which gets one too.
 
     Examples
     --------
@@ -58,9 +61,12 @@ def frontier_spec(
     >>> [row["key"] for row in spec["data"]["values"]]
     ['a']
     """
-    shown = [_frontier_row(point, chosen) for point in points if None not in (point["utility"], point["risk"])]
+    marked = {"candidate": chosen, "selected": selected}
+    shown = [_frontier_row(point, marked) for point in points if None not in (point["utility"], point["risk"])]
     axis = _risk_axis([row["risk"] for row in shown])
-    layers = [_front_line(shown), _frontier_points(shown), _rings()]
+    group = next((row["group"] for row in shown if row["recommended"]), None)
+    alike = [row for row in shown if group is None or row["group"] == group]
+    layers = [_front_line(alike), _intervals(), _frontier_points(shown), _rings()]
     if original_utility is not None:
         layers.insert(0, _level(original_utility, f"as it is: {original_utility:.3f}"))
     return {
@@ -81,11 +87,21 @@ def frontier_spec(
     }
 
 
-def _frontier_row(point: Mapping[str, Any], chosen: str | None) -> dict[str, Any]:
+def _frontier_row(point: Mapping[str, Any], marked: Mapping[str, str | None]) -> dict[str, Any]:
     kept = ("key", "label", "mechanism", "utility", "risk", "n_columns", "on_front", "recommended")
     marks = ["recommended"] if point["recommended"] else []
-    marks += ["candidate"] if point["key"] == chosen and chosen is not None else []
-    return {**{name: point[name] for name in kept}, "mark": " and ".join(marks)}
+    marks += [word for word, key in marked.items() if key is not None and point["key"] == key]
+    more = {name: point.get(name) for name in ("group", "low", "high")}
+    return {**{name: point[name] for name in kept}, **more, "mark": " and ".join(marks)}
+
+
+def _intervals() -> Spec:
+    """Interval of each utility, as a thin line."""
+    return {
+        "transform": [{"filter": "datum.low !== null"}],
+        "mark": {"type": "rule", "color": "var(--edge)", "strokeWidth": 1, "tooltip": None},
+        "encoding": {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
+    }
 
 
 def _risk_axis(risks: Sequence[float]) -> dict[str, Any]:
@@ -114,7 +130,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def _front_line(rows: Sequence[Mapping[str, Any]]) -> Spec:
-    """Most utility that any release has up to a risk, as steps."""
+    """Most utility that any of these releases has up to a risk, as steps."""
     corners: list[dict[str, float]] = []
     for row in sorted(rows, key=lambda row: (row["risk"], -row["utility"])):
         if not corners or row["utility"] > corners[-1]["utility"]:
@@ -146,6 +162,7 @@ def _frontier_points(rows: Sequence[Mapping[str, Any]]) -> Spec:
                 {"field": "label", "title": "release"},
                 {"field": "utility", "title": "utility", "format": ".3f"},
                 {"field": "risk", "title": "risk", "format": ".3~%"},
+                {"field": "group", "title": "promises"},
                 {"field": "n_columns", "title": "columns"},
                 {"field": "mark", "title": "this is"},
             ],
@@ -158,7 +175,7 @@ def _colour(number: int) -> str:
 
 
 def _rings() -> Spec:
-    """Ring and word for the recommended release and the candidate."""
+    """Ring and word for the recommended release, the candidate and the selected one."""
     is_marked = {"filter": "datum.mark !== ''"}
     ring = {"type": "point", "shape": "circle", "size": 420, "strokeWidth": 2.2, "color": "var(--accent)"}
     word = {"type": "text", "dy": -18, "fontWeight": 600, "color": "var(--accent)"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from sfumato.web.rendering import page_of, page_response
 from sfumato.web.state import Page
 
 PURPOSE = "release"
+_MEASURING = "is being measured"
+_STOPPED = "measuring ended before there was a figure; make the release again to have one"
 
 
 @dataclass(frozen=True)
@@ -24,16 +27,31 @@ class MadeRelease:
 
     job: Job
 
+    @cached_property
+    def _read(self) -> tuple[bool, dict[str, Any]]:
+        """Whether the job was over, asked first so that the result is then the last one, and its result."""
+        is_over = self.job.is_over
+        return is_over, self.job.result()
+
     @property
     def result(self) -> dict[str, Any]:
-        """Facts that :func:`sfumato.web.tasks.release.make` gave back."""
-        return self.job.result()
+        """Facts that :func:`sfumato.web.tasks.release.make` gave back, those of its first result while it goes on."""
+        return self._read[1]
+
+    @property
+    def is_measuring(self) -> bool:
+        """Whether the files are there and utility is still being measured."""
+        return bool(self.result["is_first"]) and not self._read[0]
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Summary of the report."""
+        """Summary of the report; where utility is to follow, that is said in its place."""
         found: dict[str, Any] = self.result["summary"]
-        return found
+        if not self.result["is_first"]:
+            return found
+        words = _MEASURING if self.is_measuring else _STOPPED
+        headed = {**found["verdict"]["headed"], "Prediction": words}
+        return {**found, "utility": {"not_measured": words}, "verdict": {**found["verdict"], "headed": headed}}
 
     @property
     def columns(self) -> ColumnStore:
@@ -54,9 +72,9 @@ class MadeRelease:
 
 
 def made_release(page: Page) -> MadeRelease | None:
-    """Release that was made last, if the latest job made one."""
+    """Release that was made last, if the latest job made one; utility may be yet to follow."""
     job = page.job(PURPOSE)
-    return MadeRelease(job) if job is not None and job.status == "done" else None
+    return MadeRelease(job) if job is not None and job.has_result else None
 
 
 def missing_response(request: Request, *, step: str, title: str) -> HTMLResponse:

@@ -96,7 +96,7 @@ def _reached(page: Page) -> Sequence[str]:
         reached.append("columns")
     if opened is not None and opened.status == "done":
         reached += ["goal", "run", "explore"]
-    if release is not None and release.status == "done":
+    if release is not None and release.has_result:
         reached += ["utility", "risk", "release"]
     return reached
 

@@ -19,6 +19,17 @@ from sfumato.web.settings import PageSettings
 
 _STATE_NAME = "state.json"
 _RUNS = ("release", "compare", "collaborate")
+_FORGOTTEN: dict[str, Any] = {
+    "jobs": {},
+    "short_list": [],
+    "weights": None,
+    "asked": None,
+    "also": [],
+    "compare_inputs": None,
+    "on_disk": None,
+    "selected": None,
+}
+"""What is known of a table, as it is for a new one."""
 
 
 class PageState:
@@ -95,7 +106,7 @@ class Page:
         Jobs stay as long as they are among the ``jobs`` of either the table or its ``former``.
         """
         with self._lock:
-            self._update({"jobs": {}, "short_list": [], "weights": None, "asked": None} | facts)
+            self._update(_FORGOTTEN | facts)
 
     def is_running(self, *purposes: str) -> bool:
         """Whether a job of one of these purposes is under way."""

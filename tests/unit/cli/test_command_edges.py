@@ -29,7 +29,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-RELEASE = ["release", "good.csv", "--target", "y", "--identifiers", "pid", "-k", "3", "-p", "on_infeasible=skip"]
+GREEDY = ["-m", "greedy-containment", "-p", "on_infeasible=skip"]
+RELEASE = ["release", "good.csv", *GREEDY, "--target", "y", "--identifiers", "pid", "-k", "3"]
 
 
 def only_line(capsys):
@@ -82,9 +83,9 @@ def test_the_manifest_does_not_tell_values_that_were_not_released(folder):
     assert run(["init", "good.csv", "--identifiers", "pid", "--target", "y"]) == 0
     project = (folder / "sfumato.toml").read_text()
     plan = '[binarize.columns]\ncity = { one_of = ["Huntington"], name = "hd" }\n'
-    (folder / "sfumato.toml").write_text(project.replace("k = 5", 'k = 3\non_infeasible = "skip"') + plan)
+    (folder / "sfumato.toml").write_text(project.replace("k = 5", "k = 3") + plan)
 
-    assert run(["release"]) == 0
+    assert run(["release", *GREEDY]) == 0
     assert "Huntington" not in (folder / "release.csv.manifest.json").read_text()
 
 
@@ -120,9 +121,9 @@ def test_missing_tokens_of_a_column_hold_for_release_and_audit(folder):
         '"age" = { role = "quasi-identifier", ', '"age" = { role = "quasi-identifier", missing = ["999"], '
     )
     project = project.replace('"city" = { role = "other", ', '"city" = { role = "other", missing = ["a"], ')
-    (folder / "sfumato.toml").write_text(project.replace("k = 5", 'k = 3\non_infeasible = "skip"'))
+    (folder / "sfumato.toml").write_text(project.replace("k = 5", "k = 3"))
 
-    assert run(["release"]) == 0
+    assert run(["release", *GREEDY]) == 0
     common = ["audit", "release.csv", "--manifest", "release.csv.manifest.json"]
     assert run([*common, "--original", "good.csv"]) == 5  # what means missing in a column only the project says
     assert run([*common, "--project", "sfumato.toml", "--accept", "figures"]) == 0
@@ -165,7 +166,7 @@ def test_a_binary_table_can_be_written_as_libsvm_with_its_names_in_the_manifest(
     rows = "".join(f"{i % 2},{i // 2 % 2},{1 if i % 3 else -1}\n" for i in range(48))
     (folder / "bits.csv").write_text("fever,cough,label\n" + rows)
 
-    assert run(["release", "bits.csv", "--target", "label", "-k", "3", "-o", "out.svm"]) == 0
+    assert run(["release", "bits.csv", *GREEDY, "--target", "label", "-k", "3", "-o", "out.svm"]) == 0
     assert run(["audit", "out.svm", "--manifest", "out.svm.manifest.json", "--original", "bits.csv"]) == 8
 
 
@@ -173,7 +174,7 @@ def test_identifiers_of_a_sparse_table_are_dropped(folder):
     (folder / "mail.svm").write_text("".join(f"{1 if i % 2 else -1} 1:1 {2 + i % 2}:1 9:1\n" for i in range(20)))
     (folder / "sfumato.toml").write_text(
         '[data]\npath = "mail.svm"\ndefault_role = "quasi-identifier"\n[columns]\ntarget = {role = "target"}\n'
-        'f9 = {role = "identifier"}\n[release.parameters]\nk = 2\n'
+        'f9 = {role = "identifier"}\n[release]\nmechanism = "greedy-containment"\n[release.parameters]\nk = 2\n'
     )
 
     assert run(["release", "-o", "out.csv"]) == 0
@@ -184,7 +185,8 @@ def test_a_search_that_stops_at_once_names_the_other_way(folder, capsys):
     rows = "".join(f"{int(i > 0)},{int(i % 40 == 39)},{i % 2}\n" for i in range(80))
     (folder / "stop.csv").write_text("common,rare,y\n" + rows)
 
-    code = run(["release", "stop.csv", "--target", "y", "-k", "60", "-p", "criterion=class_contrast", "-o", "x.csv"])
+    greedy = ["-m", "greedy-containment", "-p", "criterion=class_contrast"]
+    code = run(["release", "stop.csv", *greedy, "--target", "y", "-k", "60", "-o", "x.csv"])
     assert code == 4
     assert "on_infeasible=skip" in only_line(capsys)
 
@@ -205,7 +207,7 @@ def test_columns_that_mix_numbers_with_a_few_texts_are_taken_and_explained_by_fl
 def test_one_class_is_named_with_file_and_column(folder, capsys):
     (folder / "one.csv").write_text("a,y\n" + "1,same\n0,same\n" * 4)
 
-    assert run(["release", "one.csv", "--target", "y", "-o", "x.csv", "-k", "2"]) == 3
+    assert run(["release", "one.csv", *GREEDY, "--target", "y", "-o", "x.csv", "-k", "2"]) == 3
     line = only_line(capsys)
     assert "'y'" in line
     assert "one.csv" in line

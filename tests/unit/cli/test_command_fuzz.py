@@ -16,6 +16,8 @@ FLAGS = {
         "-m",
         "--mechanism",
         "-k",
+        "--no-l",
+        "--attacker-knows",
         "-p",
         "--param",
         "--binarize",
@@ -101,6 +103,8 @@ VALUES = [
     "criterion=distinguished_pairs",
     "binarize=3",
     "adult-19",
+    "auto",
+    "ones",
     "greedy-containment",
     "error-risk-tree",
     "mondrian",
@@ -173,6 +177,8 @@ def test_random_command_lines_never_crash(crowded_folder, capsys, monkeypatch, s
             and chooser.random() < 0.9
         ):
             arguments.append(chooser.choice(VALUES))
+        if name == "release":
+            arguments.append("--quick")  # no classifiers for what is not about them
         if name == "demo":
             arguments.append("--nonsense")
         if name == "compare":

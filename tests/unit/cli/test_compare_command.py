@@ -72,11 +72,13 @@ def test_the_table_shows_every_point_and_recommends_one(finished, capsys):
 
     lines = out.splitlines()
     assert code == 0
-    assert [line.split()[:2] for line in lines[:1]] == [["rank", "front"]]
-    assert sum("mondrian" in line for line in lines[1:4]) == 2
-    assert sum("anatomy" in line for line in lines[1:4]) == 1
-    assert lines[4].split()[:3] == ["(as", "it", "is)"]
-    assert lines[-1].startswith("Recommended: mondrian k=6. It is the only release that promises k >= 5: AUC")
+    assert lines[0].split()[:3] == ["mechanism", "settings", "promises"]
+    assert lines[1].startswith("k-anonymity: every row equals at least")
+    assert [line.split()[0] for line in lines[2:4] if "mondrian" in line].count(">") == 1
+    assert lines[4].startswith("buckets: ")
+    assert "anatomy" in lines[5]
+    assert lines[6].split()[:3] == ["(as", "it", "is)"]
+    assert lines[-1].startswith("Recommended: mondrian k=6. It is the only finished release that promises k >= 5: AUC")
     assert "fitted on the training rows of each fold alone" in out
     text = (finished / "stays.csv").read_text()
     cells = {cell for row in csv.reader(text.splitlines()) for cell in row if not cell.isdigit()}
@@ -115,7 +117,7 @@ def test_files_are_written_and_not_replaced_unasked(finished, folder, capsys):
 
 
 def test_a_guarantee_filters_and_one_that_nothing_meets_ends_with_four(finished, capsys):
-    code, out, _ = compared(finished, capsys, "--guarantee", "l=2")
+    code, out, _ = compared(finished, capsys, "--guarantee", "bucket-diversity=2")
     assert code == 0
     assert "Recommended: anatomy l=2" in out
 
@@ -141,13 +143,19 @@ def test_a_dry_run_lists_the_points_and_makes_nothing(folder, capsys):
 
     assert run(["compare", "stays.csv", "--target", "readmitted", "--dry-run", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert len(listed["points"]) > 20
+    assert all(point["parameters"]["k"] >= 5 for point in listed["points"])
     assert "laplace-dp" in listed["left_out"]
-    assert (
-        run(["compare", "stays.csv", "--target", "readmitted", "--dry-run", "-m", "mondrian", "--guarantee", "k=25"])
-        == 0
-    )
-    assert capsys.readouterr().out.splitlines()[-2:] == ["mondrian k=25", "1 point"]
+    dry = ["compare", "stays.csv", "--target", "readmitted", "--dry-run"]
+    assert run([*dry, "-m", "gain-recoding", "--guarantee", "k=25"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "gain-recoding k=25"
+    assert run([*dry, "--sensitive", "discharge_diagnosis"]) == 0
+    with_l = capsys.readouterr().out
+    assert "mondrian k=5 split=gain l=2" in with_l.splitlines()
+    assert "on request: --also KIND, which is one of kk-anonymity, containment" in with_l
+    assert run([*dry, "--sensitive", "discharge_diagnosis", "--no-l", "--also", "buckets"]) == 0
+    without_l = capsys.readouterr().out.splitlines()
+    assert {"mondrian k=5 split=gain", "anatomy l=2"} <= set(without_l)
     assert not (folder / "sfumato-compare").exists()
 
 
@@ -190,16 +198,45 @@ def test_a_killed_run_goes_on_where_it_was(folder):
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="signals")
+def test_an_order_to_end_shows_and_writes_what_is_finished(folder):
+    """As a scheduler or the command ``timeout`` ends a run."""
+    many = PROJECT.replace("k = [3, 6]", "k = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]")
+    (folder / "sfumato.toml").write_text(many)
+    entry = "from sfumato.cli.main import main; main()"
+    command = [sys.executable, "-c", entry, "compare", "--folds", "2", "--workers", "1", "-o", "c.csv"]
+    started = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        seen = next(line for line in started.stderr if line.startswith("mondrian k=3: AUC"))
+        started.send_signal(signal.SIGTERM)
+        out, err = started.communicate(timeout=120)
+    finally:
+        started.kill()
+        started.wait()
+
+    assert started.returncode == 130, err
+    assert " s\n" in seen
+    assert "not run (the comparison was interrupted): " in out
+    assert "finished points are kept in sfumato-compare" in err
+    status = {row["parameters"]: row["status"] for row in csv.DictReader((folder / "c.csv").read_text().splitlines())}
+    assert status['{"k": 3}'] == "done"
+    assert status['{"k": 14}'] == "not run"
+
+
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="signals")
 def test_an_interrupt_says_that_points_are_kept(folder, monkeypatch, capsys):
-    def interrupted(*_, **__):
+    def interrupted(point):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sfumato.evaluation.compare.compare", interrupted)
-    assert run(COMPARE) == 130
-    said = capsys.readouterr().err
-    assert "finished points are kept in sfumato-compare" in said
-    assert "nothing was left behind" not in said
+    monkeypatch.setattr("sfumato.evaluation.compare.measure_in_processes", lambda *_, finished, **__: interrupted(None))
+    assert run([*COMPARE, "-o", "c.csv"]) == 130
+    shown = capsys.readouterr()
+    assert "finished points are kept in sfumato-compare" in shown.err
+    assert "nothing was left behind" not in shown.err
+    assert "not run (the comparison was interrupted): mondrian k=3; mondrian k=6; anatomy l=2" in shown.out
+    rows = list(csv.DictReader((folder / "c.csv").read_text().splitlines()))
+    assert [row["status"] for row in rows] == ["not run"] * 4
 
 
 @pytest.mark.slow

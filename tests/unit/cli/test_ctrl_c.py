@@ -60,7 +60,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("command")
     with (folder / "data.csv").open("wb") as file:
         write_table(admissions(n_rows=300), file, "csv")
-    release = ["release", "data.csv", "--target", "readmitted", "-k", "2", "-p", "on_infeasible=skip", "-o", "r.csv"]
+    greedy = ["-m", "greedy-containment", "-k", "2", "-p", "on_infeasible=skip"]
+    release = ["release", "data.csv", "--target", "readmitted", *greedy, "-o", "r.csv"]
     done = subprocess.run(
         [sys.executable, "-c", START, *release],
         cwd=folder,
@@ -106,8 +107,13 @@ def test_every_command_is_interrupted_here():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "n_imports"), [("plainly", 1), ("natively", 30), ("natively", 80)])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("command", "way", "n_imports"),
+    [
+        ("release", "plainly", 1),  # before it is known which command it is
+        *((command, "natively", n_imports) for command in COMMANDS for n_imports in (30, 80)),
+    ],
+)
 def test_an_interruption_while_modules_are_imported_is_one_line(folder, command, way, n_imports):
     before = set(os.listdir(folder))
     if command == "reproduce" and n_imports > 30:

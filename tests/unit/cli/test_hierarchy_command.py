@@ -253,7 +253,7 @@ def test_hierarchies_of_a_project_are_found_beside_it_and_flags_replace_single_o
         (["-p", 'hierarchies={job="job.csv"}'], 2, "as hierarchies.NAME=VALUE (-p hierarchies.NAME=VALUE)"),
         (["--hierarchy", "jbo=job.csv"], 3, "did you mean 'job'"),
         (["--hierarchy", "job=nowhere.csv"], 3, "nowhere.csv: does not exist"),
-        (["--hierarchy", "job=job.csv", "-m", "mondrian"], 2, "gain-recoding, global-recoding (-m;"),
+        (["--hierarchy", "job=job.csv", "-m", "mondrian"], 2, "gain-recoding, global-recoding, local-recoding (-m;"),
     ],
 )
 def test_mistakes_about_hierarchies_are_named(jobs, capsys, options, code, said):

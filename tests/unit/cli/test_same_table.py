@@ -104,7 +104,7 @@ def test_in_blocks_as_well(tmp_path: Path, name: str) -> None:
 
 
 def released(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
-    code = run(["release", *arguments, "-k", "2", "--json"])
+    code = run(["release", *arguments, "-m", "greedy-containment", "-k", "2", "--json"])
     out, err = capsys.readouterr()
     return code, json.loads(out) if out else {}, err
 

@@ -181,3 +181,27 @@ def test_a_recommendation_must_be_one_of_the_points():
 
     with pytest.raises(InvalidParameterError, match="recommended"):
         dataclasses.replace(display, recommended=1)
+
+
+def test_the_line_is_that_of_releases_with_the_promise_of_the_recommended_one():
+    shown = FrontierDisplay.from_points(
+        [
+            point(0.70, 0.2, group="k-anonymity", recommended=True),
+            point(0.90, 0.1, group="containment"),
+            point(0.65, 0.1, group="k-anonymity"),
+        ]
+    ).plot()
+
+    line = next(one for one in shown.get_lines() if one.get_label() == "most utility up to a risk")
+    assert line.get_ydata().tolist()[:2] == [0.65, 0.70]
+
+
+def test_intervals_are_drawn_within_the_picture():
+    display = FrontierDisplay.from_points([point(0.7, 0.2, low=0.4, high=0.95), point(0.6, 0.1)])
+    shown = display.plot()
+
+    assert display.intervals == ((0.4, 0.95), None)
+    assert shown.get_ylim()[0] < 0.4
+    assert shown.get_ylim()[1] > 0.95
+    with pytest.raises(InvalidParameterError):
+        FrontierDisplay((0.7,), (0.2,), (3,), ("mondrian",), (True,), intervals=((float("nan"), 1.0),))

@@ -13,6 +13,7 @@ from sfumato.evaluation.classifiers import (
     CLASSIFIERS,
     DEFAULT_CLASSIFIERS,
     MOST_INTERVALS,
+    Encoded,
     Intervals,
     checked_classifiers,
 )
@@ -134,7 +135,7 @@ def test_naive_bayes_takes_shares_as_evidence_for_one_value():
     jobs, y = np.array([0, 0, 1, 1, 2, 2, 2, 0]), np.array([0, 0, 0, 1, 1, 1, 1, 1], dtype=np.int32)
     X = np.eye(3)[jobs]
     both = np.array([[0.5, 0.5, 0.0]])
-    classifier = CLASSIFIERS["naive-bayes"].build(0, np.ones(3, dtype=np.bool_))
+    classifier = CLASSIFIERS["naive-bayes"].build(0, Encoded(np.ones(3, dtype=np.bool_), np.zeros(3, dtype=np.bool_)))
 
     found = held_out_fold(classifier, (X, y), (np.vstack([X, both]), np.append(y, 0)), 2).evidence
 

@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.cli.main import in_flag_words
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import AuditFailedError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation import compare as processes
 from sfumato.evaluation import points as points_module
 from sfumato.evaluation.compare import RunFolder, compare
-from sfumato.evaluation.comparison import Comparison, short_guarantees
+from sfumato.evaluation.comparison import Comparison, short_guarantees, wanted_promise, with_interval
 from sfumato.evaluation.points import ORIGINAL, Grid, Measuring, Point, Status, measure_point, unmeasured
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.mechanisms.breach.tradeoff import EvaluationWeights
@@ -67,9 +68,21 @@ numbers = st.tuples(
 def test_the_front_is_what_nothing_beats(found):
     points = compared(*(made(*one) for one in found)).points
 
-    for (u, r, n), point in zip(found, points, strict=True):
-        beaten = any(u2 >= u and r2 <= r and n2 <= n and (u2, r2, n2) != (u, r, n) for u2, r2, n2 in found)
+    for (u, r, _), point in zip(found, points, strict=True):
+        beaten = any(u2 >= u and r2 <= r and (u2, r2) != (u, r) for u2, r2, _ in found)
         assert point.on_front == (not beaten)
+
+
+def test_a_front_is_that_of_releases_that_promise_the_same():
+    strict, contained = made(0.7, 0.2, 3), made(0.9, 0.1, 3, kind="containment")
+    found = compared(strict, contained)
+
+    assert [one.on_front for one in found.points] == [True, True]
+    assert [(group.title, group.best.result) for group in found.groups] == [
+        ("k-anonymity", strict),
+        ("k-anonymity by containment", contained),
+    ]
+    assert found.recommended.result is strict
 
 
 @given(
@@ -92,20 +105,91 @@ def test_scores_are_weighted_ranks_with_the_original_among_them(found, weights):
     assert all(a.score >= b.score - 1e-9 for a, b in pairwise(in_order))
 
 
-@given(st.lists(st.tuples(numbers, st.sampled_from([3, 5, 10])), min_size=1, max_size=8), st.sampled_from([3, 5, 10]))
-def test_the_recommended_one_meets_the_guarantee_and_is_near_the_best_that_does(found, k):
-    comparison = compared(*(made(*one, k=own) for one, own in found), asked=(AskedGuarantee("k", k),))
+changes = st.sampled_from([0.1, 0.5, None])
+kinds = st.sampled_from(["k-anonymity", "k-anonymity", "containment", "kk-anonymity"])
 
-    meeting = [one for one, own in found if own >= k]
+
+@given(
+    st.lists(st.tuples(numbers, st.sampled_from([3, 5, 10]), kinds, changes, st.booleans()), min_size=1, max_size=8),
+    st.sampled_from([3, 5, 10]),
+    st.sampled_from([(1, 0, 0), (0, 0, 1), (0.2, 0.6, 0.2)]),
+)
+def test_the_recommended_one_meets_the_guarantee_and_nothing_that_does_beats_it(found, k, weights):
+    results = [
+        made(*one, k=own, kind=kind)
+        | {"changed_cells_fraction": changed, "perturbation": "flipped" if is_flipped else None}
+        for one, own, kind, changed, is_flipped in found
+    ]
+    comparison = compared(*results, asked=(AskedGuarantee("k", k),), weights=EvaluationWeights(*weights))
+
+    meeting = [
+        (one[0], one[1], changed, result)
+        for (one, own, kind, changed, is_flipped), result in zip(found, results, strict=True)
+        if own >= k and kind == "k-anonymity" and not is_flipped
+    ]
     chosen = comparison.recommended
     if not meeting:
         assert chosen is None
         return
-    assert chosen.result["parameters"]["k"] >= k
-    best = max(one[0] for one in meeting)
-    assert chosen.utility >= best - 0.01 - 1e-9
-    rivals = [p for p in comparison.points if p.result["parameters"]["k"] >= k and p.utility >= best - 0.01 - 1e-9]
-    assert chosen.score == pytest.approx(max(p.score for p in rivals))
+    unbeaten = [
+        (u, r, c, result)
+        for u, r, c, result in meeting
+        if not any(u2 >= u and r2 <= r and (u2, r2) != (u, r) for u2, r2, _, _ in meeting)
+    ]
+    best = max(u for u, *_ in unbeaten)
+    near = [(r, 1.0 if c is None else c, -u, result) for u, r, c, result in unbeaten if u >= best - 0.01 - 1e-9]
+    least = min(one[:3] for one in near)
+    assert chosen.result in [one[3] for one in near if one[:3] == least]
+
+
+def with_folds(utility, spread, risk, k):
+    folds = [utility - spread, utility, utility + spread]
+    return made(utility, risk, 3, k=k) | {"fold_utility": {"auc": folds, "accuracy": folds}}
+
+
+def test_a_safer_release_is_taken_only_where_the_folds_cannot_tell_it_from_the_best():
+    best = with_folds(0.800, 0.010, 0.2, 5)
+    steadily_lower = with_folds(0.795, 0.010, 0.1, 6)  # the same difference in every fold
+    unsteady = with_folds(0.795, 0.030, 0.1, 7)
+
+    assert compared(best, steadily_lower).recommended.result is best
+    assert compared(best, unsteady).recommended.result is unsteady
+
+
+def test_the_interval_is_that_of_the_corrected_test_over_the_folds():
+    point = compared(with_folds(0.8, 0.03, 0.1, 5)).points[0]
+
+    assert (point.low, point.high) == pytest.approx(
+        (0.8 - 4.3027 * 0.03 * (1 / 3 + 1 / 2) ** 0.5, 0.8 + 0.11783), abs=1e-4
+    )
+    assert with_interval(point) == "0.800 (0.682–0.918)"
+    row = compared(with_folds(0.8, 0.03, 0.1, 5)).rows()[0]
+    assert (row["utility_low"], row["utility_high"]) == (point.low, point.high)
+
+
+@pytest.mark.parametrize(
+    ("points", "asked", "kind", "guarantees"),
+    [
+        ([("mondrian", {"k": 5})], [], "k-anonymity", ["k >= 5"]),
+        ([("mondrian", {"k": 3})], [], "k-anonymity", ["k >= 3"]),
+        ([("mondrian", {}), ("anatomy", {})], [], "k-anonymity", ["k >= 5"]),
+        ([("mondrian", {"k": 5, "l": 2})], [], "k-anonymity", ["k >= 5", "l >= 2"]),
+        ([("mondrian", {"k": 5, "l": 2}), ("mondrian", {"k": 5})], [], "k-anonymity", ["k >= 5"]),
+        ([("error-risk-tree", {"k": 10})], [], "kk-anonymity", ["kk-anonymity >= 5"]),
+        ([("greedy-containment", {"k": 5})], [], "containment", ["containment >= 5"]),
+        ([("greedy-containment", {"k": 5, "reveals": "both"})], [], "k-anonymity", ["k >= 5"]),
+        ([("random-flipping", {"k": 5})], [], "perturbation", ["k >= 5"]),
+        ([("random-flipping", {"k": 5}), ("anatomy", {})], [], None, []),
+        ([("breach-aware", {})], [], "breach-bound", []),
+        ([("mondrian", {})], ["containment=5"], "k-anonymity", ["containment >= 5"]),
+        ([("mondrian", {}), ("anatomy", {})], ["bucket-diversity=2"], "buckets", ["bucket-diversity >= 2"]),
+    ],
+)
+def test_what_is_recommended_by_follows_from_what_is_sought_and_not_from_the_rows(points, asked, kind, guarantees):
+    wishes = [AskedGuarantee.parse(text) for text in asked]
+    found = wanted_promise([Point(*one) for one in points], wishes)
+
+    assert (found[0], [str(one) for one in found[1]]) == (kind, guarantees)
 
 
 def test_without_a_wish_five_is_asked_for_where_somebody_promises_it():
@@ -121,33 +205,41 @@ def test_the_sentence_says_what_and_why():
     said = compared(*results, weights=EvaluationWeights(0.2, 0.6, 0.2)).why()
 
     assert said == (
-        "Recommended: m6 k=6. Of the 3 releases that promise k >= 5, 2 are within 0.01 of the best AUC "
-        "(0.800; 0.900 before), and of these it has the best E(S): AUC 0.795, 0.00% of the people expected to be "
-        "re-identified, 3 columns."
+        "Recommended: m6 k=6. Of the 3 releases that promise k >= 5, 2 are beaten by none and cannot be told from the "
+        "best AUC (0.800), and of these it leaves the least risk: AUC 0.795 of 0.900 before, 0.00% of the people "
+        "expected to be re-identified."
     )
 
 
 def test_the_sentence_does_not_count_to_one():
-    assert compared(made(0.8, 0.05, 1)).why() == (
-        "Recommended: m5 k=5. It is the only release that promises k >= 5: AUC 0.800, 5.00% of the people expected to "
-        "be re-identified, 1 column."
+    assert compared(made(0.8, 0.05, 1) | {"changed_cells_fraction": 0.125}).why() == (
+        "Recommended: m5 k=5. It is the only finished release that promises k >= 5: AUC 0.800 of 0.900 before, 5.00% "
+        "of the people expected to be re-identified, 12.5% of the cells changed."
     )
-    assert "It is the only release that was measured: AUC" in compared(made(0.8, 0.05, 1, k=2)).why()
+    assert "that promises k >= 2: AUC" in compared(made(0.8, 0.05, 1, k=2)).why()
     assert (
-        "Of the 2 releases that promise k >= 5, it has the best AUC (0.800; 0.900 before), and no other is within 0.01:"
+        "Of the 2 releases that promise k >= 5, it has the best AUC, and every safer one is lower by more than 0.01 or "
+        "clearly by the folds: AUC 0.800"
     ) in compared(made(0.8, 0.05, 1), made(0.7, 0.1, 2)).why()
+    contained = made(0.8, 0.05, 1, kind="containment") | {"mechanism": "greedy-containment"}
+    assert "promises k-anonymity by containment (containment >= 5): AUC" in compared(contained).why()
 
 
 @pytest.mark.parametrize(
     ("asked", "guarantee", "is_kept"),
     [
-        ("k=5", {"kind": "containment", "k": 5}, True),
-        ("k=5", {"kind": "kk-anonymity", "k": 4}, False),
+        ("k=5", {"kind": "k-anonymity", "k": 5}, True),
+        ("k=5", {"kind": "containment", "k": 5}, False),
+        ("k=5", {"kind": "kk-anonymity", "k": 5}, False),
+        ("k=5", {"kind": "global-anonymity", "k": 5}, False),
+        ("containment=5", {"kind": "containment", "k": 5}, True),
+        ("kk-anonymity=5", {"kind": "kk-anonymity", "k": 4}, False),
         ("k=5", {"kind": "bucket-size", "k": 9}, False),
         ("k=5", {"kind": "k-anonymity", "k": 9, "is_partial": True}, False),
         ("k-anonymity=5", {"kind": "containment", "k": 9}, False),
         ("bucket-size = 5", {"kind": "bucket-size", "k": 5}, True),
-        ("l=2", {"kind": "bucket-diversity", "l": 3}, True),
+        ("l=2", {"kind": "bucket-diversity", "l": 3}, False),
+        ("bucket-diversity=2", {"kind": "bucket-diversity", "l": 3}, True),
         ("l=2", {"kind": "l-diversity", "l": 1.5}, False),
         ("t=0.2", {"kind": "t-closeness", "t": 0.1}, True),
         ("t=0.2", {"kind": "t-closeness", "t": 0.3}, False),
@@ -229,7 +321,8 @@ def infeasible(mechanism, best_level, **parameters):
         ("mondrian", {"k": 500}, "containment=300", False),
         ("mondrian", {"k": 5, "l": 400}, "k=300", False),
         ("mondrian", {"l": 400}, "l=300", False),
-        ("anatomy", {"l": 400}, "l=300", True),
+        ("anatomy", {"l": 400}, "l=300", False),
+        ("anatomy", {"l": 400}, "bucket-diversity=300", True),
         ("anatomy", {"l": 400}, "k=300", False),
         ("slicing", {"k": 400}, "k=300", False),
         ("breach-aware", {}, "breach-bound=0", True),
@@ -244,7 +337,7 @@ def test_a_level_of_another_guarantee_is_not_the_nearest(mechanism, parameters, 
 
 
 def test_the_first_guarantee_that_no_point_keeps_is_named():
-    error = refused(made(0.8, 0.1, 3, k=5), infeasible("anatomy", 4, l=9), asked=["k=5", "l=9", "t=0.1"])
+    error = refused(made(0.8, 0.1, 3, k=5), infeasible("mondrian", 4, k=None, l=9), asked=["k=5", "l=9", "t=0.1"])
 
     assert str(error).startswith("cannot be met: l >= 9; the best level reached is 4.")
     assert "k >= 5" not in str(error)
@@ -252,14 +345,14 @@ def test_the_first_guarantee_that_no_point_keeps_is_named():
 
 def test_guarantees_that_are_kept_but_never_together_are_told_so():
     diverse = made(0.8, 0.1, 3) | {
-        "mechanism": "anatomy",
+        "mechanism": "m",
         "parameters": {"l": 3},
-        "guarantees": [{"kind": "bucket-diversity", "l": 3, "is_partial": False}],
+        "guarantees": [{"kind": "l-diversity", "l": 3, "is_partial": False}],
     }
     error = refused(made(0.8, 0.1, 3, k=5), diverse, asked=["k=5", "l=2"])
 
     assert str(error).startswith("no point of the grid promises k >= 5 and l >= 2 together. Nothing was released.")
-    assert "k >= 5 by m5 k=5; l >= 2 by anatomy l=3" in str(error)
+    assert "k >= 5 by m5 k=5; l >= 2 by m l=3" in str(error)
     assert error.best_level is None
 
 
@@ -272,6 +365,35 @@ def test_a_grid_that_stops_too_early_is_told_from_what_cannot_be_met():
         refused(made(0.8, 0.1, 3), asked=["t=0.1"])
     )
     assert "compare.grid" not in str(refused(infeasible("mondrian", 12, k=25), asked=["k=25"]))
+
+
+def test_points_of_several_kinds_of_which_none_was_asked_are_refused_by_name():
+    contained = made(0.8, 0.1, 3, kind="containment") | {"mechanism": "greedy-containment"}
+    bucketed = made(0.8, 0.1, 3) | {
+        "mechanism": "anatomy",
+        "parameters": {"l": 2},
+        "guarantees": [{"kind": "bucket-diversity", "l": 2, "is_partial": False}],
+    }
+    found = compared(contained, bucketed)
+
+    assert found.recommended is None
+    assert "different things (k-anonymity by containment, buckets), and none was asked for" in found.why()
+    assert [group.best.result for group in found.groups] == [contained, bucketed]
+    with pytest.raises(PrivacyNotAchievableError, match="ask for one kind by its name"):
+        found.raise_if_nothing_meets()
+    asked = compared(contained, bucketed, asked=(AskedGuarantee("bucket-diversity", 2),))
+    assert asked.recommended.result is bucketed
+
+
+def test_l_that_is_out_of_reach_is_refused_with_the_way_to_ask_for_less():
+    error = refused(infeasible("mondrian", 1, k=5, l=2), asked=["k=5", "l=2"])
+    by_default = compared(made(0.8, 0.1, 3) | {"mechanism": "mondrian", "parameters": {"k": 5, "l": 2}})
+
+    assert error.best_level is None
+    with pytest.raises(PrivacyNotAchievableError) as found:
+        by_default.raise_if_nothing_meets()
+    assert "l >= 2" in str(found.value)
+    assert "--no-l" in in_flag_words(found.value)
 
 
 def test_a_release_without_utility_is_not_what_cannot_be_met():
@@ -309,7 +431,7 @@ def test_notes_say_where_a_sample_or_a_time_limit_was_used():
 
     assert any("60 of 100 rows" in note for note in sampled.notes())
     assert any("time limit" in note for note in sampled.notes())
-    assert len(compared(made(0.8, 0.1, 3)).notes()) == 1
+    assert len(compared(made(0.8, 0.1, 3)).notes()) == 2
 
 
 def test_the_tidy_table_has_a_row_for_every_point_and_the_original():
@@ -448,6 +570,51 @@ def test_a_point_that_takes_too_long_is_killed_and_marked(table, tmp_path, monke
         found.raise_if_nothing_meets()
 
 
+THREE = (AskedGuarantee("k", 3),)
+
+
+def test_a_comparison_ends_at_its_time_limit_and_says_what_was_not_run(table, tmp_path, monkeypatch):
+    def started(context, given, point, folder):
+        process = context.Process(target=time.sleep, args=(600,))
+        process.start()
+        return processes._Running(point, process, time.monotonic())
+
+    folder = RunFolder(tmp_path / "runs", processes.table_fingerprint(table), QUICK)
+    folder.prepare()
+    folder.save(GRID.points[0], made(0.8, 0.1, 3, k=3) | {"seconds": 1.0, "cpu_seconds": 1.0})
+    monkeypatch.setattr(processes, "_started", started)
+    seen = []
+    found = compare(
+        table, GRID, measuring=QUICK, run_folder=folder.path, asked=THREE, time_limit=0.01, on_result=seen.append
+    )
+
+    assert [one.result["status"] for one in found.points] == ["done", "not run", "not run"]
+    assert found.points[1].result["reason"] == "not finished within 0.01 seconds"
+    assert [one.point.label for one in found.not_run] == ["mondrian k=1000", "anatomy l=2"]
+    assert found.to_dict()["not_run"] == ["mondrian k=1000", "anatomy l=2"]
+    assert found.recommended.result["parameters"] == {"k": 3}
+    assert [one["mechanism"] for one in seen] == ["mondrian"]
+    assert not multiprocessing.active_children()
+    assert not folder.is_finished(GRID.points[2], None)  # the next run tries them
+
+
+def test_an_interrupted_comparison_gives_what_is_finished(table, tmp_path, monkeypatch):
+    def interrupted(_, points, folder, *, finished, **limits):
+        folder.save(points[1], made(0.8, 0.1, 3, k=3) | {"seconds": 1.0, "cpu_seconds": 1.0})
+        finished(points[1])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(processes, "measure_in_processes", interrupted)
+    with pytest.raises(processes.ComparisonInterrupted) as ended:
+        compare(table, GRID, measuring=QUICK, run_folder=tmp_path / "runs", asked=THREE)
+
+    found = ended.value.found
+    assert [one.result["status"] for one in found.points] == ["done", "not run", "not run"]
+    assert found.recommended.point == GRID.points[0]
+    assert "interrupted" in found.points[1].result["reason"]
+    assert found.why().endswith(" 2 points not run.")
+
+
 def sleeps_after_saving(folder, point, result):
     folder.save(point, result)
     time.sleep(600)  # until it is killed
@@ -528,6 +695,7 @@ def test_a_table_that_no_point_can_be_measured_on_is_refused_at_once(table, tmp_
         {"workers": 0},
         {"timeout": 0},
         {"timeout": float("nan")},
+        {"time_limit": 0},
         {"weights": (1, 2)},
         {"weights": (0, 0, 0)},
     ):

@@ -15,6 +15,7 @@ from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation import points as grid_module
 from sfumato.evaluation.points import MOST_POINTS, Point, grid_for
+from sfumato.evaluation.promises import other_kinds, sought_kind
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.mechanisms import base as contract
 from sfumato.mechanisms.base import Compared, MechanismInfo, combinations
@@ -38,14 +39,84 @@ def names_of(grid):
     return {point.mechanism for point in grid.points}
 
 
-def test_a_mixed_table_gets_about_thirty_points_of_all_mechanisms_but_noise():
-    grid = grid_for(admissions(n_rows=60))
+def test_a_mixed_table_gets_points_of_all_mechanisms_but_noise_when_all_kinds_are_asked_for():
+    grid = grid_for(admissions(n_rows=60), also=["all"])
 
-    assert 25 <= len(grid.points) <= 35
     assert names_of(grid) | set(grid.left_out) == set(registered_mechanisms())
     assert set(grid.left_out) == {"laplace-dp", "exponential-dp"}
     for name in ("mondrian", "greedy-containment", "error-risk-tree"):
-        assert {3, 5, 10, 20} <= {point.parameters["k"] for point in grid.points if point.mechanism == name}
+        assert {5, 10, 20} <= {point.parameters["k"] for point in grid.points if point.mechanism == name}
+
+
+def test_without_a_wish_every_point_seeks_strict_k_anonymity_and_l_where_a_column_is_sensitive():
+    with_sensitive = grid_for(admissions(n_rows=60))
+    without = grid_for(admissions(n_rows=60).keep(["age", "sex", "emergency", "readmitted"]))
+
+    for grid, has_l in ((with_sensitive, True), (without, False)):
+        assert {sought_kind(point.mechanism, point.parameters) for point in grid.points} == {"k-anonymity"}
+        assert all(point.parameters["k"] >= 5 for point in grid.points)
+        assert {point.parameters.get("l") for point in grid.points} == ({2} if has_l else {None})
+        assert names_of(grid) | set(grid.left_out) == set(registered_mechanisms())
+    assert with_sensitive.left_out["greedy-containment"] == "it cannot promise l >= 2"
+    assert "greedy-containment" in names_of(without)
+    for name in ("random-flipping", "maximal-containment"):
+        assert without.left_out[name].endswith("which is tried on request")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in other_kinds() if kind != "differential-privacy"])
+def test_a_kind_that_is_asked_for_is_tried_beside_the_strict_one(kind):
+    grid = grid_for(admissions(n_rows=60), also=[kind])
+
+    assert {sought_kind(point.mechanism, point.parameters) for point in grid.points} == {"k-anonymity", kind}
+
+
+def test_a_guarantee_of_another_kind_asks_for_that_kind_alone():
+    grid = grid_for(admissions(n_rows=60), asked=[AskedGuarantee("containment", 7)])
+
+    assert {sought_kind(point.mechanism, point.parameters) for point in grid.points} == {"containment"}
+    assert all(point.parameters["k"] >= 7 for point in grid.points)
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"also must be one of kk-anonymity, containment.*got 'k'"):
+        grid_for(admissions(n_rows=20), also=["k"])
+
+
+def test_cheap_points_at_the_asked_level_come_first():
+    points = grid_for(admissions(n_rows=60).keep(["age", "sex", "emergency", "readmitted"])).points
+
+    at_level = [point.parameters["k"] == 5 for point in points]
+    assert at_level == sorted(at_level, reverse=True)
+    at_five = [point for point in points if point.parameters["k"] == 5]
+    costs = [registered_mechanisms()[point.mechanism].cost_of(point.parameters) for point in at_five]
+    assert costs == sorted(costs)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "own"),
+    [
+        ("mondrian", {"split": "median"}),
+        ("mondrian", {"split": "gain"}),
+        ("error-risk-tree", {"generalization": "tiered", "rule": "literal", "refine": False}),
+        ("error-risk-tree", {"generalization": "uniform", "rule": "literal", "refine": False}),
+        ("gain-recoding", {"slicing": True, "gain_correction": "none"}),
+        ("greedy-containment", {"criterion": "hamming_separation"}),
+        ("greedy-containment", {"criterion": "distinguished_pairs"}),
+        ("greedy-containment", {"criterion": "distinguished_pairs", "reveals": "both"}),
+        ("maximal-containment", {}),
+        ("breach-aware", {}),
+        ("anatomy", {}),
+    ],
+)
+def test_the_settings_of_the_papers_are_among_the_points(mechanism, own):
+    grid = grid_for(admissions(n_rows=60), also=["all"], mechanisms=[mechanism])
+
+    not_of_the_paper = {"k", "l", "max_seconds", "time_budget", "n_workers", "sensitive"}
+    settings = [
+        {name: value for name, value in point.parameters.items() if name not in not_of_the_paper}
+        for point in grid.points
+    ]
+    assert own in settings
 
 
 def test_without_a_sensitive_column_mechanisms_that_need_one_are_left_out_with_the_reason():
@@ -70,8 +141,11 @@ def test_several_sensitive_columns_are_taken_in_turn_or_are_a_reason():
     assert list(grid.left_out) == ["anatomy", "slicing"]
 
 
-def test_sparse_tables_get_the_containment_family():
-    grid = grid_for(sparse_table())
+def test_sparse_tables_get_the_containment_family_on_request():
+    strict = grid_for(sparse_table())
+    assert {point.parameters.get("reveals") for point in strict.points if point.mechanism != "auto"} == {"both"}
+    assert [point.parameters for point in strict.points if point.mechanism == "auto"] == [{"k": 5}]
+    grid = grid_for(sparse_table(), also=["containment"])
 
     assert {"greedy-containment", "maximal-containment", "exact-containment", "optimal-containment"} <= names_of(grid)
     assert "sparse" in grid.left_out["mondrian"]
@@ -122,7 +196,8 @@ def test_a_new_mechanism_is_compared_by_registering_itself(monkeypatch):
     monkeypatch.setattr(grid_module, "registered_mechanisms", lambda: known)
     monkeypatch.setattr(grid_module, "build_mechanism", lambda name, parameters: known[name].build(**parameters))
 
-    assert grid_for(admissions(n_rows=7)).points == (Point("new"), Point("own", {"k": 7}))
+    table = admissions(n_rows=7).keep(["age", "sex", "readmitted"])
+    assert grid_for(table).points == (Point("new"), Point("own", {"k": 7}))
 
 
 @given(
@@ -143,9 +218,12 @@ def asked_points(*wishes, mechanism):
 
 
 def test_proposals_take_the_asked_value_in_place_of_less_safe_ones():
-    assert asked_points("k=25", mechanism="mondrian") == [{"k": 25}]
-    assert asked_points("k=10", mechanism="mondrian") == [{"k": 10}, {"k": 20}]
-    assert asked_points("k=2", mechanism="mondrian") == asked_points(mechanism="mondrian")
+    assert asked_points("k=25", mechanism="gain-recoding")[0]["k"] == 25
+    assert {one["k"] for one in asked_points("k=25", mechanism="mondrian")} == {25}
+    assert {one["k"] for one in asked_points("k=10", mechanism="mondrian")} == {10, 20}
+    assert {one["k"] for one in asked_points("k=2", mechanism="mondrian")} == {3, 5, 10, 20}
+    assert {one["l"] for one in asked_points("k=5", "l=3", mechanism="mondrian")} == {3}
+    assert asked_points("k=5", "l=2", mechanism="mondrian") == asked_points(mechanism="mondrian")
     assert asked_points("k=25", mechanism="anatomy") == [{"l": 2}, {"l": 3}]
     assert asked_points("l=2.5", mechanism="anatomy") == [{"l": 3}]
     assert asked_points("k=7", "l=4", mechanism="slicing") == [{"k": 7, "l": 4}, {"k": 10, "l": 4}]

@@ -10,14 +10,14 @@ from sfumato.displays.base import rendered
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.publishing.publish import make_release
-from sfumato.report.pictures import inline_svg, pictures_of
+from sfumato.report.pictures import drawn, inline_svg, pictures_of
 from sfumato.report.render import for_others, report_html
 from sfumato.report.summarize import summarize
 from unit.report.releases import hostile_table, made, stays, summary_of
 
 STRUCTURE = [
     ("h1", "Report on a release"),
-    ("section", "exceptions"),
+    ("section", "verdict"),
     ("section", "in-short"),
     ("section", "left-open"),
     ("section", "asked"),
@@ -40,7 +40,26 @@ STRUCTURE = [
     ("h2", "Every check of the audit"),
 ]
 VOID = {"meta", "br", "img", "hr", "input", "link"}
-OF_TEXT = {"p", "ul", "li", "strong", "bdi", "a", "pre", "code", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+OF_TEXT = {
+    "dl",
+    "dt",
+    "dd",
+    "p",
+    "ul",
+    "li",
+    "strong",
+    "bdi",
+    "a",
+    "pre",
+    "code",
+    "table",
+    "caption",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+}
 OF_PAGE = {
     "html",
     "head",
@@ -107,6 +126,7 @@ def test_structure():
     page = Page(page_of("mondrian", quick=False))
 
     assert page.outline == STRUCTURE
+    assert Page(page_of("greedy-containment")).outline[2] == ("section", "exceptions")  # mondrian has none
     assert [figure["id"] for figure in page.of("figure")] == [
         "picture-roc",
         "picture-class-sizes",
@@ -211,12 +231,12 @@ def test_a_name_without_end_is_cut():
 def test_pictures_beyond_the_limit_are_left_out_and_said_to_be(monkeypatch):
     monkeypatch.setattr("sfumato.report.pictures.MOST_BYTES", 30_000)
 
-    found = pictures_of(summary_of("gain-recoding"), made("gain-recoding").manifest)
+    found = pictures_of(drawn(summary_of("gain-recoding"), made("gain-recoding").manifest))
 
-    drawn = [picture for section in found.values() for picture in section]
-    assert sum(len(picture["svg"].encode()) for picture in drawn) <= 30_000
-    assert all("too large" in picture["alt"] for picture in drawn if not picture["svg"])
-    assert not all(picture["svg"] for picture in drawn)
+    inlined = [picture for section in found.values() for picture in section]
+    assert sum(len(picture["svg"].encode()) for picture in inlined) <= 30_000
+    assert all("too large" in picture["alt"] for picture in inlined if not picture["svg"])
+    assert not all(picture["svg"] for picture in inlined)
 
 
 def test_rounding_moves_nothing_by_more_than_a_hundredth():

@@ -59,7 +59,7 @@ def test_what_is_not_measured_is_said():
     assert "original was not given" in summarize(release)["utility"]["not_measured"]
     assert "original was not given" in summarize(release)["risk"]["not_measured"]
     assert "skipped on request" in summary_of("mondrian")["utility"]["not_measured"]
-    assert any("not measured" in sentence for sentence in summary_of("mondrian")["in_short"])
+    assert "not measured: skipped on request" in summary_of("mondrian")["verdict"]["headed"]["Prediction"]
 
 
 def test_a_release_that_the_audit_does_not_confirm_has_no_report():
@@ -86,12 +86,31 @@ def test_others_are_told_less():
     assert found["risk"]["class_sizes"]
 
 
+def test_others_are_told_of_columns_as_they_see_them():
+    found = summary_of("greedy-containment")
+
+    assert "'smoker'" in found["verdict"]["headed"]["Lost"]
+    assert for_others(found)["verdict"]["headed"]["Lost"].startswith("nothing whole: every released column")
+
+
+@pytest.mark.slow
+def test_the_verdict_has_the_figures_of_the_table_of_classifiers():
+    found = summary_of("mondrian", quick=False)
+
+    best = next(entry for entry in found["utility"]["classifiers"] if entry["name"] == found["utility"]["best"])
+    for told in (found["verdict"], for_others(found)["verdict"]):
+        said = told["headed"]["Prediction"]
+        assert f"AUC {best['after']['auc']['mean']:.3f}" in said
+        assert f"accuracy {best['after']['accuracy']['mean']:.1%}" in said
+
+
 @pytest.mark.slow
 def test_others_are_told_nothing_measured_beside_the_original_of_a_noisy_release():
     told = for_others(summary_of("laplace-dp", quick=False))
 
     assert set(told["utility"]) == set(told["risk"]) == {"not_measured"}
     assert not any(word in " ".join(told["in_short"]) for word in ("before", "after"))
+    assert all("not measured" in told["verdict"]["headed"][heading] for heading in ("Prediction", "People"))
 
 
 @pytest.mark.slow

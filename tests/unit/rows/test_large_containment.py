@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from sfumato.audit.out_of_core import audit_large, large_risk_profile
 from sfumato.audit.profile import risk_profile
@@ -137,7 +138,7 @@ def searching(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@part_of_the_examples(0.4, of=60)
 @given(
     st.integers(8, 80),
     st.integers(0, 2**32),

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
+from example_counts import part_of_the_examples
 from sfumato.audit.out_of_core import audit_large
 from sfumato.audit.reading.block_counting import least_different_values
 from sfumato.errors import InputError, SchemaError
@@ -88,7 +89,7 @@ def least_different(rows, over, name):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@part_of_the_examples(0.5, of=20)
 @given(st.integers(40, 120), st.integers(0, 2**32), st.sampled_from([0, 3, 64]), st.sampled_from(["csv", "parquet"]))
 def test_the_same_bytes_manifest_and_risk_as_in_memory(n_rows, seed, most_flags, form):
     """Whether columns of few values are looked up (64), one of them (3), or counted with the others (0)."""

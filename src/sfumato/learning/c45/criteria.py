@@ -94,19 +94,28 @@ class Entropy:
 
 @dataclass(frozen=True)
 class Variance:
-    """A number: impurity and error are the sum of squared deviations from the group's mean.
+    """A number, or several of one unit: impurity and error are the sum of squared deviations from the group's mean.
+
+    Parameters
+    ----------
+    n_numbers : int
+        Numbers of each row, whose squared deviations are added up.
 
     Examples
     --------
     >>> criterion = Variance()
     >>> float(criterion.error(criterion.statistics([1.0, 3.0]).sum(axis=0)))
     2.0
+    >>> float(Variance(2).impurity(Variance(2).statistics([[1.0, 0.0], [3.0, 4.0]]).sum(axis=0)))
+    10.0
     """
+
+    n_numbers: int = 1
 
     @property
     def n_statistics(self) -> int:
-        """Rows, sum and sum of squares."""
-        return 3
+        """Rows, sums and sum of squares."""
+        return self.n_numbers + 2
 
     @property
     def is_in_bits(self) -> bool:
@@ -114,7 +123,7 @@ class Variance:
         return False
 
     def statistics(self, target: ArrayLike, weights: NDArray[np.int64] | None = None) -> Numbers:
-        """Return 1, the number and its square; centred first, so that large numbers lose no digits.
+        """Return 1, the numbers and the sum of their squares; centred first, so that large numbers lose no digits.
 
         Numbers whose squares a double cannot hold are first divided by a power of two near the largest. The centre is
         the mean, with ``weights`` where numbers occur several times.
@@ -123,8 +132,9 @@ class Variance:
         exponent = int(np.frexp(np.abs(numbers).max(initial=0.0))[1])
         if abs(exponent) > LARGEST_EXPONENT:
             numbers = np.ldexp(numbers, -exponent)
-        centred = numbers - (np.average(numbers, weights=weights) if len(numbers) else 0.0)
-        return np.column_stack([np.ones(len(numbers)), centred, centred**2])
+        centred = numbers - (np.average(numbers, axis=0, weights=weights) if len(numbers) else 0.0)
+        squares = centred**2 if centred.ndim == 1 else (centred**2).sum(axis=1)
+        return np.column_stack([np.ones(len(numbers)), centred, squares])
 
     def weight(self, sums: Numbers) -> Numbers:
         """Rows of a group."""
@@ -133,7 +143,8 @@ class Variance:
     def impurity(self, sums: Numbers) -> Numbers:
         """Sum of squared deviations from the mean."""
         rows = np.maximum(sums[..., 0], np.finfo(np.float64).tiny)
-        return np.asarray(np.maximum(sums[..., 2] - sums[..., 1] ** 2 / rows, 0.0))
+        squared = sums[..., 1] ** 2 if self.n_numbers == 1 else (sums[..., 1:-1] ** 2).sum(axis=-1)
+        return np.asarray(np.maximum(sums[..., -1] - squared / rows, 0.0))
 
     def error(self, sums: Numbers) -> Numbers:
         """Sum of squared deviations from the mean."""

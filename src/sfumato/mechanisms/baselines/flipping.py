@@ -506,4 +506,6 @@ DECLARATION = MechanismInfo(
     why="keeps all binary features and all rows, at the price of wrong cells; for tables with few distinct rows",
     promises="k-anonymity on all features",
     compared=Compared(({"k": 5},)),
+    kind_of=lambda _: "perturbation",
+    cost=20.0,
 )

@@ -30,7 +30,8 @@ from sfumato.mechanisms.buckets.buckets import (
     free_name,
     sensitive_codes,
 )
-from sfumato.mechanisms.mondrian.division import Counts, Flags, Levels, mondrian_partition
+from sfumato.mechanisms.mondrian.division import mondrian_partition
+from sfumato.mechanisms.part_constraints import Counts, Flags, Levels
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.progress import Progress
 from sfumato.schema import Kind, Role

@@ -365,4 +365,5 @@ DECLARATION = MechanismInfo(
     promises="k-anonymity by containment",
     compared=Compared(({"k": 5},), time_limit="time_budget"),
     guarantee="containment",
+    cost=8.0,
 )

@@ -1,11 +1,18 @@
-r"""Time-bounded search of a lattice too large to look at every node, with a proven bound on what any node loses.
+r"""Time-bounded search of a lattice too large to look at every node, with a proven bound where there is time for one.
 
-A node that fails a monotone condition rules out all nodes below it. What is left are the nodes that are above each of
-the nodes known to fail in at least one column; the least bound among these is a bound of the optimum. Finding it is a
-small integer program (a hitting set over the steps "column j at level l or higher"), which SciPy's HiGHS solves. Its
-solution is checked next: if it fails, it is lifted to as high a failing node as there is, which raises the bound; if it
-satisfies the goal, it is a good answer. The search ends when the bound reaches the best loss, or when time is up. (The
-scheme is that of implicit hitting sets: Chandrasekaran et al. 2011.)
+**Good nodes** are found by going down from the top, always by the step that lowers the loss most (as ARX's top-down
+search does: Meurers et al. 2021), by the same way down from the best node of a smaller limit, and from the lowest node
+of a cheap way up. Then, again and again, a few columns of the best node are taken to the top, and a way down with other
+preferences is tried (iterated local search: Lourenço, Martin, Stützle 2003).
+
+**The bound.** A node that fails a monotone condition rules out all nodes below it. What is left are the nodes that are
+above each of the nodes known to fail in at least one column; the least bound among these is a bound of the optimum.
+Finding it is a small integer program (a hitting set over the steps "column j at level l or higher"), which SciPy's
+HiGHS solves. Its solution is checked next: if it fails, it is lifted to as high a failing node as there is, which
+raises the bound; if it satisfies the goal, it is a good answer. The search ends when the bound reaches the best loss,
+or when time is up. (The scheme is that of implicit hitting sets: Chandrasekaran et al. 2011.) On wide lattices seconds
+or minutes give a bound far below what any node loses, so the ways down come first; a bound that tells nothing is not
+stated.
 
 **A looser limit of suppressed rows never gives a worse answer.** The search goes up a ladder of limits, from 0 to the
 one asked for. Each rung has its share of the time, the same whatever is asked for, and begins at the best node of the
@@ -19,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import heappop, heappush
 from typing import Protocol
 
 import numpy as np
@@ -177,6 +185,12 @@ def better_neighbours(start: CheckedNode | None, checker: NodeChecker, guide: Gu
 
 _LIFTS_PER_NODE = 2
 _ROUGH_GAP = 0.03
+_MOST_FRUITLESS = 8
+"""Disturbances in a row that look at no new node, after which something else is tried."""
+_MOST_RAISED = 3
+"""Columns that a disturbance raises at most."""
+_DISTURBANCES = (16, 32)
+"""Disturbances before the nodes next to the best one are looked at, again and again; then the bound is raised."""
 _NEAR = 0.9
 _INFEASIBLE = 2
 """Status of SciPy's ``milp`` when no solution exists."""
@@ -280,22 +294,39 @@ class BoundedSearch:
             self._note(found)
 
     def _descend(self) -> None:
-        """Look for better nodes near the lowest one of a way up, and near the best one known."""
+        """Go down from the top, from the best node of smaller limits and from the lowest node of a way up."""
         bottom = (0,) * len(self._shape)
         self._bound_of_cells = self._take(bottom).bound
+        plain = np.ones(len(self._shape))
+        self._go_down(self._take(self._checker.problem.top), plain)
+        self._go_down(self._checker.best, plain)
         lowest = None
         for levels in divided_way_up(bottom, self._checker, self):
             found = self._take(levels)
             lowest = found if found.satisfies else lowest
-        self._improve_if_worthwhile(lowest)
-        self._improve(self._checker.best)
+        if self._is_worthwhile(lowest):
+            self._go_down(lowest, plain)
 
     def _explore(self) -> None:
-        """Raise the bound and look elsewhere, until the best node is proven."""
+        """Look near the best node and raise the bound in turn, until the best node is proven."""
         while not self.is_finished:
+            for n_disturbances in _DISTURBANCES:
+                self._disturb_often(n_disturbances)
+                self._improve(self._checker.best)
             self._checker.time_limit.check()
             if not self._raise_bound():
                 return
+
+    def _disturb_often(self, n_times: int) -> None:
+        """Disturb so many times, those not counted that look at no new node; stop when few such nodes are left."""
+        n_fruitless = 0
+        while n_times > 0 and n_fruitless < _MOST_FRUITLESS:
+            self._checker.time_limit.check()
+            n_checked = self._checker.n_checked
+            self._disturb()
+            is_fruitless = self._checker.n_checked == n_checked
+            n_fruitless = n_fruitless + 1 if is_fruitless else 0
+            n_times -= not is_fruitless
 
     def is_open(self, levels: Levels) -> bool:
         """Whether a node could still win."""
@@ -311,13 +342,12 @@ class BoundedSearch:
         for levels in better_neighbours(start, self._checker, self):
             self._take(levels)
 
-    def _improve_if_worthwhile(self, start: CheckedNode | None) -> None:
+    def _is_worthwhile(self, start: CheckedNode | None) -> bool:
         best = self._checker.best
-        if start is not None and best is not None and start.loss <= _WORTHWHILE * best.loss:
-            self._improve(start)
+        return start is not None and best is not None and start.loss <= _WORTHWHILE * best.loss
 
     def _raise_bound(self) -> bool:
-        """Solve the program, dive from its solution, then dive and disturb as long as that took; false when stuck."""
+        """Solve the program, dive from its solution, then dive as long as that took; false when stuck."""
         limit = self._checker.time_limit
         left = limit.left
         gap = 0.0 if self._is_near() else _ROUGH_GAP
@@ -338,10 +368,6 @@ class BoundedSearch:
         while solved - limit.left < left - solved:
             limit.check()
             self._dive((0,) * len(self._shape))
-        dived = limit.left
-        while dived - limit.left < left - solved:
-            limit.check()
-            self._disturb()
         return True
 
     def _is_near(self) -> bool:
@@ -351,32 +377,41 @@ class BoundedSearch:
         return best is None or self._least_sum - lowest >= _NEAR * (self.costs.total(best.levels) - lowest)
 
     def _disturb(self) -> None:
-        """Lower a few columns of the best node, repair it by raising others, and look for better nodes nearby."""
+        """Take a few columns of the best node to their highest levels, and go down from there by another way."""
         best = self._checker.best
-        if best is None or not any(best.levels):
+        raisable = [j for j, n in enumerate(self._shape) if best is not None and best.levels[j] + 1 < n]
+        if best is None or not raisable:
             return
-        levels = best.levels
-        lowerable = [j for j, level in enumerate(levels) if level]
-        lowered = self._random.choice(
-            lowerable, size=min(int(self._random.integers(1, 4)), len(lowerable)), replace=False
-        )
-        for column in lowered.tolist():
-            levels = raised(levels, column, -int(self._random.integers(1, levels[column] + 1)))
-        while self.is_open(levels) or self._is_ruled_out(levels):
-            found = self._take(levels)
-            if found.satisfies:
-                self._improve(found)
-                return
-            usable = [j for j, n in enumerate(self._shape) if levels[j] + 1 < n and j not in lowered]
-            if not usable:
-                return
-            levels = raised(levels, max(usable, key=lambda j: self._relief(found, j)))
+        n_raised = min(int(self._random.integers(1, _MOST_RAISED + 1)), len(raisable))
+        levels = list(best.levels)
+        for column in self._random.choice(raisable, size=n_raised, replace=False).tolist():
+            levels[column] = self._shape[column] - 1
+        self._go_down(self._take(tuple(levels)), np.exp(self._random.standard_normal(len(levels))))
 
-    def _relief(self, found: CheckedNode, column: int) -> float:
-        """Rows no longer suppressed one level up on a column, for what that level adds to the bound."""
-        level, term = found.levels[column], self._terms[column]
-        gained = found.n_suppressed - self._take(raised(found.levels, column)).n_suppressed
-        return gained / (float(term[level + 1] - term[level]) + _TOLERANCE)
+    def _go_down(self, start: CheckedNode | None, luck: Numbers) -> None:
+        """Lower one column after the other, the one that lowers the loss most, as long as the goal stays satisfied.
+
+        Losses saved are multiplied by the luck of each column. A step is taken to save no more than it did when last
+        looked at, so that few steps are looked at again; with no luck (all 1) this is ARX's top-down search, or nearly.
+        """
+        if start is None or not start.satisfies:
+            return
+        here = start
+        steps = [(-_NOWHERE, column) for column, level in enumerate(here.levels) if level]
+        while steps:
+            _, column = heappop(steps)
+            levels = raised(here.levels, column, -1)
+            self._checker.time_limit.check()
+            found = None if self._is_ruled_out(levels) else self._take(levels)
+            if found is None or not found.rank < here.rank:
+                continue
+            saved = (found.loss - here.loss) * float(luck[column])
+            if steps and saved > steps[0][0]:
+                heappush(steps, (saved, column))
+                continue
+            here = found
+            if here.levels[column]:
+                heappush(steps, (saved, column))
 
     def _dive(self, start: Levels) -> None:
         """Go up from a node, past one failing node after the other, to one that does not fail or can no longer win."""
@@ -385,7 +420,8 @@ class BoundedSearch:
             found = self._take(levels)
             if not found.rules_out_below:
                 self._program.excluded[levels] = None
-                self._improve_if_worthwhile(found)
+                if self._is_worthwhile(found):
+                    self._improve(found)
                 break
             for _ in range(_LIFTS_PER_NODE):
                 self._take(self._lifted(levels))

@@ -16,12 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.counting.cells import CellTable
-from sfumato.mechanisms.axes import positions_of
+from sfumato.mechanisms.axes import cell_of_values, positions_of
 from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Covered, Hierarchy, covered
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.generalized import write_value
 from sfumato.table.weighted import WeightedColumn
 
 # Which labels of a hierarchy tell by themselves what they stand for; the others are listed in the manifest.
@@ -267,31 +266,71 @@ class LevelRecoding:
         return _with_labels(table, self.names, labels)
 
     def generalized(self, table: Table) -> Table:
-        """Take the rows of another table to the first level combination.
+        """Take the rows of another table to the level combination that :meth:`settings_of_new` gives them.
 
         Values are looked up in the hierarchies. A number (a date, a level) that a hierarchy does not list goes with the
         neighbour whose interval holds it, else with the lower one (the lowest if there is none); all else becomes
         ``*``.
         """
-        labels = []
+        found = []
         for j, name in enumerate(self.names):
             missing = table.schema.missing_tokens(name)
             fitted, places = _fitted_to(table[name], self.hierarchies[j], self.fitted[j], self.described[j], missing)
-            fitted = fitted.renamed(self.hierarchies[j], self.shown[j])
-            labels.append(self._labels(j, table[name], fitted, places, np.zeros(table.n_rows, dtype=np.intp)))
+            found.append((fitted.renamed(self.hierarchies[j], self.shown[j]), places))
+        settings = self.settings_of_new(table, tuple(found))
+        labels = [
+            self._labels(j, table[name], fitted, places, settings)
+            for j, (name, (fitted, places)) in enumerate(zip(self.names, found, strict=True))
+        ]
         return _with_labels(table, self.names, labels)
 
+    def settings_of_new(
+        self, table: Table, fitted: tuple[tuple[Covered, Sequence[int | None]], ...]
+    ) -> NDArray[np.intp]:
+        """Level combination of each row of another table: the first one.
+
+        Parameters
+        ----------
+        fitted : tuple of Covered and sequence of int or None
+            For each column its labels for the table's values, and the place of each distinct value among them.
+        """
+        return np.zeros(table.n_rows, dtype=np.intp)
+
     def as_cells(self, table: Table) -> Table:
-        """Write labels so that an encoder of cells reads each as one value."""
+        """Write labels as cells of the values that they stand for, those of released rows; ``*`` is any value."""
         columns = dict(table.columns)
-        for name in self.names:
-            texts = [None if text is None else write_value(text) for text in columns[name].values.to_pylist()]
+        for j, name in enumerate(self.names):
+            values_of = self._values_of_labels(j, table.schema.missing_tokens(name))
+            texts = [self._as_cell(j, text, values_of) for text in columns[name].values.to_pylist()]
             columns[name] = columns[name].recode(pa.array(texts, pa.string()))
         return replace(table, columns=columns)
 
     def encodable(self) -> dict[str, Column]:
-        """Describe the recoded columns for an encoder: labels have no order."""
-        return {name: Column(name) for name in self.names}
+        """Describe the recoded columns for an encoder, by the kind of their original values."""
+        return {column.name: column for column in self.described}
+
+    def _as_cell(self, j: int, label: str | None, values_of: Mapping[str, Sequence[str | None]]) -> str | None:
+        if label is None or label == ROOT:
+            return label
+        return cell_of_values(self.described[j], values_of.get(label, [label]))
+
+    def _values_of_labels(self, j: int, missing: Sequence[str]) -> dict[str, list[str | None]]:
+        """Values of each label of the higher levels that rows are released at; all where no released row has one."""
+        hierarchy, levels = self.shown[j], {int(level) for level in self.levels[:, j]}
+        texts = [value.strip() for value in hierarchy.values]
+        values = [None if text in missing else text for text in texts]
+        found: dict[str, list[str | None]] = {
+            label: [label] for label in self._labels_of(j, 0) if label and 0 in levels
+        }
+        for level in sorted(levels - {0}):
+            is_shown = self.counts_of_values[j] > 0
+            members: dict[int, list[int]] = {}
+            for row, code in enumerate(hierarchy.codes[level].tolist()):
+                members.setdefault(code, []).append(row)
+            for code, rows in members.items():
+                shown = [row for row in rows if is_shown[row]] or rows
+                found.setdefault(hierarchy.labels[level][code], []).extend(values[row] for row in shown)
+        return found
 
     def recodings(self, released: Table) -> list[dict[str, Any]]:
         """Entries of the manifest: how each column's labels are to be read."""

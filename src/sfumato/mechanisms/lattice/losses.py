@@ -112,7 +112,7 @@ class ColumnLoss:
     @cached_property
     def _cheapest(self) -> tuple[tuple[Callable[[int], float], ...], ...]:
         pairs = (zip(rows, added, strict=True) for rows, added in zip(self.label_rows, self.added, strict=True))
-        return tuple(tuple(_cheapest_rows(*pair) for pair in levels) for levels in pairs)
+        return tuple(tuple(cheapest_rows(*pair) for pair in levels) for levels in pairs)
 
     def of_sum(self, total: Numbers) -> Numbers:
         """Loss that a sum of terms stands for; grows with it."""
@@ -151,7 +151,7 @@ def arx_loss(problem: LatticeProblem) -> ColumnLoss:
     :math:`L_j = (\text{mean share} - 1/n_j) / (1 - 1/n_j)`, and the score is
     :math:`(\prod_j (1 + L_j)^{w_j})^{1/\sum w} - 1`. From 0 to 1. A column of one value loses nothing.
     """
-    losses, added, rows = [], [], _label_rows(problem)
+    losses, added, rows = [], [], label_rows(problem)
     for column, shares in enumerate(problem.shares):
         least = float(shares[0].min())  # of a hierarchy's values, some may not occur
         scale = 1.0 / (1.0 - least) if least < 1.0 else 0.0
@@ -159,7 +159,7 @@ def arx_loss(problem: LatticeProblem) -> ColumnLoss:
         losses.append((means - least) * scale)
         added.append(tuple((1.0 - share) * scale / problem.n_rows for share in shares))
     losses = [np.maximum(lost, 0.0) for lost in losses]
-    return ColumnLoss(rows, tuple(losses), tuple(added), _weights(problem), geometric=True)
+    return ColumnLoss(rows, tuple(losses), tuple(added), shares_of_weight(problem), geometric=True)
 
 
 def certainty_penalty(problem: LatticeProblem) -> ColumnLoss:
@@ -168,13 +168,19 @@ def certainty_penalty(problem: LatticeProblem) -> ColumnLoss:
     Xu et al. (2006), Ghinita et al. (2007); a suppressed cell costs 1. From 0 to 1. Agrees with
     :func:`sfumato.measures.loss.generalized_certainty_penalty`.
     """
-    losses, added, rows = [], [], _label_rows(problem)
-    for column, shares in enumerate(problem.shares):
-        one_value = 1.5 * float(shares[0].min())
-        penalties = [np.where(share < one_value, 0.0, share) for share in shares]
+    losses, added, rows = [], [], label_rows(problem)
+    for column, penalties in enumerate(certainty_penalties(problem)):
         losses.append(_label_means(rows[column], penalties))
         added.append(tuple((1.0 - penalty) / problem.n_rows for penalty in penalties))
-    return ColumnLoss(rows, tuple(losses), tuple(added), _weights(problem))
+    return ColumnLoss(rows, tuple(losses), tuple(added), shares_of_weight(problem))
+
+
+def certainty_penalties(problem: LatticeProblem) -> tuple[tuple[Numbers, ...], ...]:
+    """For each column and level the certainty penalty of each label."""
+    return tuple(
+        tuple(np.where(share < 1.5 * float(shares[0].min()), 0.0, share) for share in shares)
+        for shares in problem.shares
+    )
 
 
 def non_uniform_entropy(problem: LatticeProblem) -> ColumnLoss:
@@ -184,13 +190,13 @@ def non_uniform_entropy(problem: LatticeProblem) -> ColumnLoss:
     suppressed one :math:`\log_2(n / n_v)`; :math:`L_j` is the mean over the column's entropy. From 0 to 1. A column of
     one value loses nothing.
     """
-    losses, added, rows = [], [], _label_rows(problem)
+    losses, added, rows = [], [], label_rows(problem)
     for counts in rows:
         bits = np.array([_total_bits(count) for count in counts])
         scale = 1.0 / bits[0] if bits[0] > 0 else 0.0
         losses.append(np.maximum(bits[0] - bits, 0.0) * scale)
         added.append(tuple(np.log2(problem.n_rows / np.maximum(count, 1)) * (count > 0) * scale for count in counts))
-    return ColumnLoss(rows, tuple(losses), tuple(added), _weights(problem))
+    return ColumnLoss(rows, tuple(losses), tuple(added), shares_of_weight(problem))
 
 
 def height(problem: LatticeProblem) -> ColumnLoss:
@@ -199,7 +205,7 @@ def height(problem: LatticeProblem) -> ColumnLoss:
     From 0 to 1, whatever is suppressed. A column of one level has height 0.
     """
     losses = tuple(np.arange(n) / max(n - 1, 1) for n in problem.shape)
-    return ColumnLoss(_label_rows(problem), losses, _nothing_added(problem), _weights(problem))
+    return ColumnLoss(label_rows(problem), losses, _nothing_added(problem), shares_of_weight(problem))
 
 
 def height_sum(problem: LatticeProblem) -> ColumnLoss:
@@ -208,9 +214,9 @@ def height_sum(problem: LatticeProblem) -> ColumnLoss:
     From 0 to the sum of the highest levels, whatever is suppressed.
     """
     losses = tuple(np.arange(n, dtype=np.float64) for n in problem.shape)
-    _weights(problem)
+    shares_of_weight(problem)
     weights = np.ones(problem.n_columns) if problem.weights is None else np.asarray(problem.weights, dtype=np.float64)
-    return ColumnLoss(_label_rows(problem), losses, _nothing_added(problem), weights)
+    return ColumnLoss(label_rows(problem), losses, _nothing_added(problem), weights)
 
 
 def _nothing_added(problem: LatticeProblem) -> tuple[tuple[Numbers, ...], ...]:
@@ -226,7 +232,7 @@ def _total_bits(counts: Counts) -> float:
     return float(-(present @ np.log2(present / present.sum())))
 
 
-def _cheapest_rows(rows: Counts, added: Numbers) -> Callable[[int], float]:
+def cheapest_rows(rows: Counts, added: Numbers) -> Callable[[int], float]:
     """Least that a number of suppressed rows can add."""
     order = np.argsort(added, kind="stable")
     n_rows = np.concatenate([[0], np.cumsum(rows[order])])
@@ -234,7 +240,8 @@ def _cheapest_rows(rows: Counts, added: Numbers) -> Callable[[int], float]:
     return lambda n: float(np.interp(n, n_rows, total))
 
 
-def _label_rows(problem: LatticeProblem) -> tuple[tuple[Counts, ...], ...]:
+def label_rows(problem: LatticeProblem) -> tuple[tuple[Counts, ...], ...]:
+    """For each column and level the rows of each label."""
     found = []
     for column, (maps, shares) in enumerate(zip(problem.level_maps, problem.shares, strict=True)):
         values = problem.value_counts(column)
@@ -247,7 +254,8 @@ def _label_means(rows: Sequence[Counts], of_labels: Sequence[Numbers]) -> Number
     return np.array([n @ x / n.sum() for n, x in zip(rows, of_labels, strict=True)], dtype=np.float64)
 
 
-def _weights(problem: LatticeProblem) -> Numbers:
+def shares_of_weight(problem: LatticeProblem) -> Numbers:
+    """Weights of the columns, which sum to 1."""
     given = np.ones(problem.n_columns) if problem.weights is None else np.asarray(problem.weights, dtype=np.float64)
     if len(given) != problem.n_columns or not np.isfinite(given).all() or given.min() < 0 or not given.sum() > 0:
         allowed = f"one number of at least 0 for each of the {problem.n_columns} columns, not all 0"
@@ -332,12 +340,12 @@ class Classification(_ClassLoss):
     @classmethod
     def of(cls, problem: LatticeProblem, roll_up: RollUp) -> Classification:
         """Take the target of a problem."""
-        return cls(problem, _targets(problem, roll_up))
+        return cls(problem, targets_of(problem, roll_up))
 
     def value(self, table: ClassTable, kept: Flags) -> float:
         """Loss of a node whose classes are kept or suppressed."""
-        classes, counts = _target_counts(table, self.targets)
-        largest = np.maximum.reduceat(counts, _starts(classes))
+        classes, counts = target_counts(table, self.targets)
+        largest = np.maximum.reduceat(counts, class_starts(classes))
         return (self.problem.n_rows - int(largest[kept].sum())) / self.problem.n_rows
 
     def bound(self, table: ClassTable) -> float:
@@ -361,7 +369,7 @@ class TargetInformation(_ClassLoss):
         """Measure what the cells tell."""
         table = roll_up.table((0,) * problem.n_columns)
         kept = np.ones(table.n_classes, dtype=np.bool_)
-        targets = _targets(problem, roll_up)
+        targets = targets_of(problem, roll_up)
         return cls(problem, targets, _information_bits(table, kept, targets))
 
     def of_sum(self, total: Numbers) -> Numbers:
@@ -389,18 +397,20 @@ def column_entropies(problem: LatticeProblem) -> tuple[Numbers, ...]:
     return tuple(found)
 
 
-def _targets(problem: LatticeProblem, roll_up: RollUp) -> Counts:
+def targets_of(problem: LatticeProblem, roll_up: RollUp) -> Counts:
+    """Target of each combination of sensitive values and target."""
     target = roll_up.combinations.target
     if target is None:
         raise InvalidParameterError("target", "got none", allowed=f"given for {problem.loss}")
     return np.asarray(target, dtype=np.int64)
 
 
-def _starts(classes: Counts) -> Counts:
+def class_starts(classes: Counts) -> Counts:
+    """Place where each class begins, of classes in ascending order."""
     return np.concatenate([[0], np.flatnonzero(np.diff(classes)) + 1])
 
 
-def _target_counts(table: ClassTable, targets: Counts) -> tuple[Counts, Counts]:
+def target_counts(table: ClassTable, targets: Counts) -> tuple[Counts, Counts]:
     """Class and rows of each pair of class and target that occurs, by class and then by target."""
     n_targets = int(targets.max()) + 1
     key = table.entry_classes * n_targets + targets[table.extra]
@@ -418,7 +428,7 @@ def _information_bits(table: ClassTable, kept: Flags, targets: Counts) -> float:
     whole = bincount(target, table.counts, n_targets)
     lost = ~kept[table.entry_classes]
     joined = bincount(target[lost], table.counts[lost], n_targets)
-    classes, counts = _target_counts(table, targets)
+    classes, counts = target_counts(table, targets)
     here = kept[classes]
     rest = _times_log(counts[here]) - _times_log(table.sizes[kept]) + _times_log(joined) - _times_log(joined.sum())
     return (rest - _times_log(whole) + _times_log(whole.sum())) / float(whole.sum())

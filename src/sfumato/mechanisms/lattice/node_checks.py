@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.mechanisms.lattice.lattice import ClassTable, Combinations, LatticeProblem, Levels, RollUp
+from sfumato.counting.classes import ClassValueCounts
+from sfumato.mechanisms.lattice.lattice import ClassTable, Combinations, Counts, LatticeProblem, Levels, RollUp
 from sfumato.mechanisms.lattice.losses import TARGET_LOSSES, loss_of
 from sfumato.mechanisms.lattice.models import Flags, value_counts
 from sfumato.mechanisms.time_limit import TimeLimit
@@ -34,18 +35,34 @@ class Verdict:
     n_surely_suppressed : int
         Rows in classes that violate a condition which is monotone with suppression: every node below suppresses at
         least as many.
+    possible : bool array
+        Classes that satisfy every condition which is monotone with suppression.
     """
 
     kept: Flags
     n_suppressed: int
     n_surely_suppressed: int
+    possible: Flags
 
 
 class Judge:
-    """Decides which classes of a node are kept."""
+    """Decides which classes of a node are kept.
 
-    def __init__(self, problem: LatticeProblem, combinations: Combinations) -> None:
+    Parameters
+    ----------
+    problem : LatticeProblem
+    combinations : Combinations
+        Of the problem's sensitive values and target.
+    totals : sequence of int arrays or None
+        Rows of each value of each sensitive column in the rows that t-closeness compares classes with; ``None``
+        compares them with the classes that are kept.
+    """
+
+    def __init__(
+        self, problem: LatticeProblem, combinations: Combinations, totals: Sequence[Counts] | None = None
+    ) -> None:
         self._k = problem.k
+        self._totals = totals
         self._models = problem.models
         self._values = combinations.sensitive
         needed = [m.necessary() for m in problem.models]
@@ -56,19 +73,39 @@ class Judge:
     def judge(self, table: ClassTable) -> Verdict:
         """Suppress violating classes until none is left."""
         kept = table.sizes >= self._k
-        counts = {column: value_counts(table, self._values[column]) for column in self._columns}
+        counts = {column: self._value_counts(table, column) for column in self._columns}
         for model in self._necessary:
             kept &= model.is_met_by(model.levels(counts[model.column]))
-        n_surely = int(table.sizes[~kept].sum())
+        possible, n_surely = kept.copy(), int(table.sizes[~kept].sum())
         changed = bool(self._further)
         while changed:
             before = kept.copy()
             for model in self._further:
                 here = counts[model.column]
-                compared = here.compared_with(kept) if model.depends_on_kept else here
+                compared = here.compared_with(kept) if model.depends_on_kept and self._totals is None else here
                 kept &= model.is_met_by(model.levels(compared))
-            changed = any(m.depends_on_kept for m in self._further) and bool((before != kept).any())
-        return Verdict(kept, int(table.sizes[~kept].sum()), n_surely)
+            depends = self._totals is None and any(m.depends_on_kept for m in self._further)
+            changed = depends and bool((before != kept).any())
+        return Verdict(kept, int(table.sizes[~kept].sum()), n_surely, possible)
+
+    def are_safe_together(self, table: ClassTable, classes: Flags) -> bool:
+        """Whether some classes of a node, as one class, satisfy every condition."""
+        if int(table.sizes[classes].sum()) < self._k:
+            return False
+        for model in self._models:
+            counts = self._value_counts(table, model.column)
+            joined = np.bincount(counts.value_code, counts.count * classes[counts.class_index], counts.n_values)
+            values = np.flatnonzero(joined)
+            one = np.zeros(len(values), dtype=np.int64)
+            count = joined[values].astype(np.int64)
+            together = ClassValueCounts(one, values, count, np.array([count.sum()]), counts.value_totals)
+            if not model.is_met_by(model.levels(together)).all():
+                return False
+        return True
+
+    def _value_counts(self, table: ClassTable, column: int) -> ClassValueCounts:
+        found = value_counts(table, self._values[column])
+        return found if self._totals is None else replace(found, value_totals=self._totals[column])
 
     def worst_levels(self, table: ClassTable) -> list[tuple[str, float, bool]]:
         """For size and every model: what is asked for, the level of the worst class, and whether it is enough."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNo
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.loss import suppressed_fraction
+from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Release, combinations
 from sfumato.mechanisms.hierarchies.automatic import hierarchy_for
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
@@ -193,13 +195,12 @@ def _hierarchy(table: Table, name: str, source: object) -> Hierarchy:
     raise InvalidParameterError("hierarchies", problem, allowed="Hierarchy objects or paths of hierarchy files")
 
 
+N_SCORE_INTERVALS = 16
 SEARCH_SHARE = 0.8
 """Share of the time for the levels; the rest is for suppressed rows, which gain more by it."""
 LEAST_SECONDS = 0.5
 """Seconds that a search gets, if the limit is not less, where preparation took nearly all the time."""
-GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
-    "k": ParameterSpec("rows of a class", at_least=2),
-    "max_suppressed_fraction": ParameterSpec("largest share of rows that may be left out, from 0 to 1"),
+CLASS_PARAMETERS: Mapping[str, ParameterSpec] = {
     "l": ParameterSpec("l-diversity of the sensitive columns in every class"),
     "variant": ParameterSpec("kind of l-diversity"),
     "c": ParameterSpec("of recursive (c, l)-diversity"),
@@ -207,7 +208,13 @@ GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
     "distance": ParameterSpec("of t-closeness"),
     "sensitive": ParameterSpec("columns that l and t are about, by commas (default: those with that role)"),
 }
-"""What recoders over hierarchies can be asked to guarantee."""
+"""What classes can be asked to be besides large."""
+GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
+    "k": ParameterSpec("rows of a class", at_least=2),
+    "max_suppressed_fraction": ParameterSpec("largest share of rows that may be left out, from 0 to 1"),
+    **CLASS_PARAMETERS,
+}
+"""What recoders that leave rows out can be asked to guarantee."""
 SEARCH_PARAMETERS: Mapping[str, ParameterSpec] = {
     "hierarchies": ParameterSpec("files by column (default: the project's, else built)"),
     "regroup": ParameterSpec("recode suppressed rows once more among themselves"),
@@ -216,100 +223,24 @@ SEARCH_PARAMETERS: Mapping[str, ParameterSpec] = {
 """How they search."""
 
 
-class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
-    """Take every quasi-identifier to one level of its hierarchy, so that classes are large and diverse, at least loss.
+class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+    """What recoders over hierarchies share: from a table to a lattice problem, and from levels to a release."""
 
-    All combinations of levels are considered, and rows in classes that are too small or not diverse enough are
-    suppressed, up to a limit. The optimum is exact unless ``max_seconds`` runs out, which is then said.
-
-    Parameters
-    ----------
-    k : int, default=5
-        Rows of a class.
-    max_suppressed_fraction : float, default=0.015
-        Largest share of the rows that may be suppressed, from 0 to 1; one row at least is released.
-    l, variant, c
-        l-diversity of every sensitive column: ``distinct``, ``entropy`` or ``recursive`` with ``c``; ``None``: none.
-    t, distance
-        t-closeness of every sensitive column, ``equal`` or ``ordered`` distance; ``None``: none.
-    sensitive : str or None
-        Columns that l and t are about, by commas; ``None`` takes those with the role sensitive.
-    loss : str, default="loss"
-        What is minimized, see :data:`sfumato.mechanisms.lattice.losses.LOSSES`.
-    weights : {"equal", "gain"} or mapping, default="equal"
-        Weight of each column in the loss: equal, by its information gain for the target (so that useful columns are
-        coarsened last), or given by name.
-    hierarchies : mapping or None
-        Hierarchies (or paths of files) by column; others are read where the schema names a file, or built from the
-        values.
-    regroup : bool, default=True
-        Whether suppressed rows are recoded once more among themselves.
-    max_seconds : float, default=60
-        After this time the best found so far is taken. It covers all of :meth:`recode`: hierarchies built, gains,
-        counting, the search and the rounds that regroup. Building and counting, one pass over each column and one over
-        the rows, are done in any case, and the search gets half a second at least (the limit, if that is less); then no
-        step begins when time is up. Reading the table, writing the release and the audit come on top.
-
-    Attributes
-    ----------
-    levels_ : dict
-        Level of each column.
-    loss_ : float
-        Loss of these levels, suppressed rows included (before they are regrouped).
-    n_suppressed_ : int
-        Rows that are not released.
-    search_ : LatticeResult
-        What was searched, and whether the optimum is proven.
-    recoding_ : LevelRecoding
-
-    Examples
-    --------
-    >>> from sfumato.datasets.admissions import admissions
-    >>> recoder = GlobalRecoder(k=5, max_suppressed_fraction=0.05)
-    >>> recoder.fit(admissions(n_rows=400).keep(["age", "sex", "insurance", "readmitted"])).levels_["sex"]
-    0
-    """
-
-    mechanism_name: ClassVar[str] = "global-recoding"
     needs: ClassVar[Needs] = Needs.COUNTS
-    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        **GOAL_PARAMETERS,
-        "loss": ParameterSpec("what is minimized", LOSSES),
-        "weights": ParameterSpec("of columns in the loss: equal, gain, or by name"),
-        **SEARCH_PARAMETERS,
-    }
+    k: int
+    l: float | None  # noqa: E741  # the field's own name
+    variant: DiversityVariant
+    c: float | None
+    t: float | None
+    distance: ClosenessDistance
+    sensitive: str | None
+    loss: str
+    guide: Literal["label", "score"] = "label"
+    weights: Literal["equal", "gain"] | Mapping[str, float]
+    hierarchies: Mapping[str, Any] | None
+    recoding_: LevelRecoding
 
-    def __init__(
-        self,
-        k: int = 5,
-        max_suppressed_fraction: float = 0.015,
-        hierarchies: Mapping[str, Any] | None = None,
-        loss: str = "loss",
-        l: float | None = None,  # noqa: E741  # the field's own name
-        variant: DiversityVariant = "distinct",
-        c: float | None = None,
-        t: float | None = None,
-        distance: ClosenessDistance = "equal",
-        sensitive: str | None = None,
-        weights: Literal["equal", "gain"] | Mapping[str, float] = "equal",
-        regroup: bool = True,
-        max_seconds: float = 60.0,
-    ) -> None:
-        self.k = k
-        self.max_suppressed_fraction = max_suppressed_fraction
-        self.l = l
-        self.variant = variant
-        self.c = c
-        self.t = t
-        self.distance = distance
-        self.sensitive = sensitive
-        self.loss = loss
-        self.weights = weights
-        self.hierarchies = hierarchies
-        self.regroup = regroup
-        self.max_seconds = max_seconds
-
-    def fit(self, X: Any, y: object = None) -> GlobalRecoder:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Find the levels.
 
         Parameters
@@ -337,10 +268,24 @@ class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
         """Promises over all quasi-identifiers."""
         return self.goal(table).guarantees(table.schema.names(Role.QUASI_IDENTIFIER))
 
+    @abstractmethod
+    def find_levels(
+        self, problem: LatticeProblem, limit: TimeLimit, progress: Progress | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Search level combinations; says as well at which one each cell is released, -1 where it is suppressed."""
+
+    @abstractmethod
+    def utility(self, table: Table, recoding: LevelRecoding, released: Table) -> dict[str, Any]:
+        """Say what the recoding cost."""
+
+    def time_limit(self) -> TimeLimit:
+        """Begin to measure the time that a recoding may take; here without a limit."""
+        return TimeLimit()
+
     def recode(self, table: AnyTable, *, progress: Progress | None = None) -> LevelRecoding:
         """Search the levels and recode the rows."""
-        table = self._checked(table)
-        limit = TimeLimit(self.max_seconds)
+        table = self.checked(table)
+        limit = self.time_limit()
         names, goal = self.columns(table), self.goal(table)
         sources = hierarchies_of(table, names, self.hierarchies)
         fitted = [
@@ -350,15 +295,8 @@ class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
         if progress:
             progress(0, 1, "counting")
         problem, cells = self._problem(table, names, goal, fitted)
-        if progress:
-            progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
-        share = SEARCH_SHARE if self.regroup and self.t is None else 1.0
-        least = min(LEAST_SECONDS, self.max_seconds)
-        found = search_lattice(problem, max(limit.part(share).left, least))
-        levels, setting_of_cell = self._settings(problem, found, limit)
+        levels, setting_of_cell = self.find_levels(problem, limit, progress)
         setting_of_row = setting_of_cell[cells.find(table.codes(cells.columns))]
-        self.search_, self.loss_ = found, found.loss
-        self.levels_ = dict(zip(names, found.levels, strict=True))
         self.n_suppressed_ = int(cells.counts[setting_of_cell < 0].sum())
         penalty = penalty_of(cells, fitted, levels, setting_of_cell)
         described = tuple(table.schema[name] for name in names)
@@ -382,7 +320,7 @@ class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
         PrivacyNotAchievableError
             If no levels satisfy the goal within the suppression limit.
         """
-        table = self._checked(table)
+        table = self.checked(table)
         recoding = self.recode(table, progress=progress)
         kept = [c.name for c in table.schema if c.role is not Role.IDENTIFIER]
         released = recoding.recoded(table).keep(kept).take(recoding.is_released)
@@ -424,6 +362,8 @@ class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; of hierarchies only which columns were given one."""
         given = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        if self.guide == "label":
+            given.pop("guide", None)  # so that releases without scores stay equal
         return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
 
     def risk(self, table: Table, released: Table) -> dict[str, Any]:
@@ -438,41 +378,24 @@ class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
         """Weight of each column in the loss."""
         return column_weights(self.weights, table, names)
 
-    def utility(self, table: Table, recoding: LevelRecoding, released: Table) -> dict[str, Any]:
-        """Say what the recoding cost."""
-        return {
-            "levels": self.levels_,
-            self.loss: self.loss_,
-            "is_proven_optimal": self.search_.proven,
-            **self._stated_bound(),
-            "suppressed_fraction": suppressed_fraction(recoding.n_suppressed, table.n_rows),
-            "mean_share_of_values_left_open": recoding.certainty_penalty,
-        }
-
-    def _stated_bound(self) -> dict[str, float]:
-        """Least loss possible, where that tells something about the loss found."""
-        bound = self.search_.telling_bound
-        return {} if bound is None else {"least_possible_loss": bound}
-
-    def _checked(self, table: AnyTable) -> Table:
+    def checked(self, table: AnyTable) -> Table:
+        """Refuse a table or parameters that cannot be recoded."""
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose features have no hierarchies"
             raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
         self.check_parameters("k")
         check_group_size(self.k, table.n_rows)
-        self.check_parameters("variant", "distance", "loss", "regroup")
-        for name in ("max_suppressed_fraction", "max_seconds"):
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, Real):
-                raise InvalidParameterError(name, f"got {given!r}", allowed="a number")
-        check_suppression_limit(float(self.max_suppressed_fraction))
+        self.check_parameters("variant", "distance", "loss")
+        self.check_search()
         if self.hierarchies is not None and not isinstance(self.hierarchies, Mapping):
             got = f"got a {type(self.hierarchies).__name__}"
             raise InvalidParameterError("hierarchies", got, allowed="hierarchies or paths by column")
-        if not self.max_seconds > 0:
-            raise InvalidParameterError("max_seconds", f"got {self.max_seconds!r}", allowed="above 0")
         table.schema.check_quasi_identifiers("to coarsen")
         return table
+
+    @abstractmethod
+    def check_search(self) -> None:
+        """Refuse parameters of the search that cannot be."""
 
     def _problem(
         self, table: Table, names: tuple[str, ...], goal: PrivacyGoal, fitted: list[Covered]
@@ -492,22 +415,181 @@ class GlobalRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
             level_maps=tuple(c.level_maps for c in fitted),
             shares=tuple(c.shares for c in fitted),
             k=int(self.k),
-            max_suppressed_fraction=float(self.max_suppressed_fraction),
             models=models,
             loss=self.loss,
             weights=self.column_weights(table, names),
             sensitive=tuple(column.numbers[cells.codes[:, place[column.name]]] for column in judged),
-            target=cells.codes[:, place[target]] if target else None,
+            target=self._told_apart(table, names, cells, place[target]) if target else None,
         ), cells
 
-    def _settings(
-        self, problem: LatticeProblem, found: LatticeResult, limit: TimeLimit
+    def _told_apart(
+        self, table: Table, names: tuple[str, ...], cells: CellTable, place: int
+    ) -> NDArray[np.signedinteger]:
+        """Give each cell what losses of the target tell apart: its value, or the interval of its score."""
+        if self.guide == "label":
+            return cells.codes[:, place]
+        from sfumato.mechanisms.score_guide import ScoreGuide  # takes the family of trees with it
+
+        guide = ScoreGuide.of(table, axes_of(table, names))
+        found = np.zeros(cells.n_cells, dtype=np.int64)
+        found[cells.find(table.codes(cells.columns))] = guide.intervals(N_SCORE_INTERVALS)
+        return found
+
+
+class GlobalRecoder(HierarchyRecoder):
+    """Take every quasi-identifier to one level of its hierarchy, so that classes are large and diverse, at least loss.
+
+    All combinations of levels are considered, and rows in classes that are too small or not diverse enough are
+    suppressed, up to a limit. The optimum is exact unless ``max_seconds`` runs out, which is then said.
+
+    Parameters
+    ----------
+    k : int, default=5
+        Rows of a class.
+    max_suppressed_fraction : float, default=0.015
+        Largest share of the rows that may be suppressed, from 0 to 1; one row at least is released.
+    l, variant, c
+        l-diversity of every sensitive column: ``distinct``, ``entropy`` or ``recursive`` with ``c``; ``None``: none.
+    t, distance
+        t-closeness of every sensitive column, ``equal`` or ``ordered`` distance; ``None``: none.
+    sensitive : str or None
+        Columns that l and t are about, by commas; ``None`` takes those with the role sensitive.
+    loss : str, default="loss"
+        What is minimized, see :data:`sfumato.mechanisms.lattice.losses.LOSSES`.
+    guide : {"label", "score"}, default="label"
+        What losses of the target (``target_information``, ``classification``) are about: its labels, or sixteen
+        intervals of a score of it by models that did not see the row, see :mod:`sfumato.mechanisms.score_guide`.
+    weights : {"equal", "gain"} or mapping, default="equal"
+        Weight of each column in the loss: equal, by its information gain for the target (so that useful columns are
+        coarsened last), or given by name.
+    hierarchies : mapping or None
+        Hierarchies (or paths of files) by column; others are read where the schema names a file, or built from the
+        values.
+    regroup : bool, default=True
+        Whether suppressed rows are recoded once more among themselves.
+    max_seconds : float, default=60
+        After this time the best found so far is taken. It covers all of :meth:`recode`: hierarchies built, gains,
+        counting, the search and the rounds that regroup. Building and counting, one pass over each column and one over
+        the rows, are done in any case, and the search gets half a second at least (the limit, if that is less); then no
+        step begins when time is up. Reading the table, writing the release and the audit come on top.
+
+    Attributes
+    ----------
+    levels_ : dict
+        Level of each column.
+    loss_ : float
+        Loss of these levels, suppressed rows included (before they are regrouped).
+    n_suppressed_ : int
+        Rows that are not released.
+    search_ : LatticeResult
+        What was searched, and whether the optimum is proven.
+    recoding_ : LevelRecoding
+
+    Examples
+    --------
+    >>> from sfumato.datasets.admissions import admissions
+    >>> recoder = GlobalRecoder(k=5, max_suppressed_fraction=0.05)
+    >>> recoder.fit(admissions(n_rows=400).keep(["age", "sex", "insurance", "readmitted"])).levels_["sex"]
+    0
+    """
+
+    mechanism_name: ClassVar[str] = "global-recoding"
+    parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
+        **GOAL_PARAMETERS,
+        "loss": ParameterSpec("what is minimized", LOSSES),
+        "guide": ParameterSpec("losses of the target by its labels, or by predicted scores"),
+        "weights": ParameterSpec("of columns in the loss: equal, gain, or by name"),
+        **SEARCH_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        k: int = 5,
+        max_suppressed_fraction: float = 0.015,
+        hierarchies: Mapping[str, Any] | None = None,
+        loss: str = "loss",
+        l: float | None = None,  # noqa: E741  # the field's own name
+        variant: DiversityVariant = "distinct",
+        c: float | None = None,
+        t: float | None = None,
+        distance: ClosenessDistance = "equal",
+        sensitive: str | None = None,
+        weights: Literal["equal", "gain"] | Mapping[str, float] = "equal",
+        regroup: bool = True,
+        max_seconds: float = 60.0,
+        guide: Literal["label", "score"] = "label",
+    ) -> None:
+        self.k = k
+        self.guide = guide
+        self.max_suppressed_fraction = max_suppressed_fraction
+        self.l = l
+        self.variant = variant
+        self.c = c
+        self.t = t
+        self.distance = distance
+        self.sensitive = sensitive
+        self.loss = loss
+        self.weights = weights
+        self.hierarchies = hierarchies
+        self.regroup = regroup
+        self.max_seconds = max_seconds
+
+    def check_search(self) -> None:
+        """Refuse limits of rows or seconds that are none, and scores for a loss that is not about the target."""
+        self.check_parameters("regroup")
+        if self.guide != "label":  # gain-recoding, which is the paper's, has no such parameter
+            self.check_parameters("guide")
+            if self.loss not in TARGET_LOSSES:
+                allowed = f"label unless the loss is one of {', '.join(TARGET_LOSSES)}"
+                raise InvalidParameterError("guide", f"got {self.guide!r}", allowed=allowed)
+        for name in ("max_suppressed_fraction", "max_seconds"):
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, Real):
+                raise InvalidParameterError(name, f"got {given!r}", allowed="a number")
+        check_suppression_limit(float(self.max_suppressed_fraction))
+        if not self.max_seconds > 0:
+            raise InvalidParameterError("max_seconds", f"got {self.max_seconds!r}", allowed="above 0")
+
+    def time_limit(self) -> TimeLimit:
+        """Begin to measure the time that a recoding may take."""
+        return TimeLimit(self.max_seconds)
+
+    def find_levels(
+        self, problem: LatticeProblem, limit: TimeLimit, progress: Progress | None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Level combinations and which one each cell is released at, -1 where it is suppressed."""
+        """Search the levels of all rows, then those of rows that these suppress."""
+        problem = replace(problem, max_suppressed_fraction=float(self.max_suppressed_fraction))
+        if progress:
+            progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
+        share = SEARCH_SHARE if self.regroup and self.t is None else 1.0
+        least = min(LEAST_SECONDS, self.max_seconds)
+        found = search_lattice(problem, max(limit.part(share).left, least))
+        self.search_, self.loss_ = found, found.loss
         if self.regroup and found.n_suppressed and self.t is None:
             again = regroup(problem, found, limit.left)
             return np.array(again.levels), again.rounds
         return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
+
+    @property
+    def levels_(self) -> dict[str, int]:
+        """Level of each column."""
+        return dict(zip(self.recoding_.names, self.search_.levels, strict=True))
+
+    def utility(self, table: Table, recoding: LevelRecoding, released: Table) -> dict[str, Any]:
+        """Say what the recoding cost."""
+        return {
+            "levels": self.levels_,
+            self.loss: self.loss_,
+            "is_proven_optimal": self.search_.proven,
+            **self._stated_bound(),
+            "suppressed_fraction": suppressed_fraction(recoding.n_suppressed, table.n_rows),
+            "mean_share_of_values_left_open": recoding.certainty_penalty,
+        }
+
+    def _stated_bound(self) -> dict[str, float]:
+        """Least loss possible, where that tells something about the loss found."""
+        bound = self.search_.telling_bound
+        return {} if bound is None else {"least_possible_loss": bound}
 
 
 def _plain(value: Any) -> Any:
@@ -521,5 +603,13 @@ DECLARATION = MechanismInfo(
     GlobalRecoder,
     why="labels of your own hierarchies, the same level for a whole column: easy to explain and to join",
     promises="k-anonymity, with l-diversity and t-closeness on request",
-    compared=Compared(combinations({"k": [5, 10]}), most_columns=100, time_limit="max_seconds"),
+    compared=Compared(
+        (
+            *combinations({"k": [5, 10]}),
+            {"k": 5, "loss": "target_information", "max_suppressed_fraction": 0.5},
+        ),
+        most_columns=100,
+        time_limit="max_seconds",
+    ),
+    cost=4.0,
 )

@@ -229,6 +229,7 @@ class LatticeResult:
     levels : tuple of int
         Level of each column.
     loss : float
+        Rounded to ten decimals.
     n_suppressed : int
         Rows in classes that violate the goal and are left out.
     classes : int array
@@ -312,9 +313,10 @@ def search_lattice(
     if best is None:
         raise _not_achievable(checker, search.is_finished)
     classes = _released_classes(checker, best.levels)
-    bound = best.loss if search.is_finished else min(best.loss, search.bound)
+    loss = best.rank[0]  # as nodes are compared by it: of equal ones another search may find another one
+    bound = loss if search.is_finished else min(loss, search.bound)
     return LatticeResult(
-        best.levels, best.loss, best.n_suppressed, classes, checker.n_checked, search.is_finished, bound, limit.elapsed
+        best.levels, loss, best.n_suppressed, classes, checker.n_checked, search.is_finished, bound, limit.elapsed
     )
 
 

@@ -11,152 +11,22 @@ References
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
-from sfumato.guarantees import ROUNDING, LDiversity
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.tree import LEAF, Ids, Numbers, Tree, TreeColumn, route
-from sfumato.measures.diversity import distinct_diversity, entropy_diversity, recursive_diversity
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths
+from sfumato.mechanisms.part_constraints import Constraint, check_all_rows
 from sfumato.progress import Progress
 
-# l-diversity as a condition on the parts of a division: how often each sensitive value occurs in them.
-#
-# Agrees with :mod:`sfumato.measures.diversity`. All three hold for a part when they hold for two parts that make it up
-# ([MKGV07]_, Section 4), so that a part which is not diverse cannot be saved by dividing it.
-#
-# References ---------- .. [MKGV07] Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity: Privacy Beyond
-# k-Anonymity. ACM TKDD 1 (2007).
-
-
-Counts = NDArray[np.int64]
-Levels = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
-
-class Constraint(Protocol):
-    """What every part must satisfy besides its size."""
-
-    def __call__(self, counts: Counts) -> Flags:
-        """Whether parts are allowed, from their counts of sensitive values, one row a part."""
-        ...
-
-    def levels(self, counts: Counts) -> Levels:
-        """Level of each part; higher is safer."""
-        ...
-
-    def describe(self) -> str:
-        """Say the constraint in a few words."""
-        ...
-
-
-@dataclass(frozen=True)
-class _AtLeast(ABC):
-    """A level of at least l in every part."""
-
-    l: float  # noqa: E741  # the field's own name
-
-    def __post_init__(self) -> None:
-        if not self.l >= 1:
-            raise InvalidParameterError("l", f"got {self.l!r}", allowed="at least 1")
-
-    @abstractmethod
-    def levels(self, counts: Counts) -> Levels:
-        """Level of each part; higher is safer."""
-
-    def __call__(self, counts: Counts) -> Flags:
-        """Whether parts are diverse enough."""
-        return np.asarray(self.levels(counts) >= self.l - ROUNDING)
-
-
-@dataclass(frozen=True)
-class DistinctDiversity(_AtLeast):
-    """At least l different values.
-
-    Examples
-    --------
-    >>> DistinctDiversity(2)(np.array([[3, 1], [4, 0]])).tolist()
-    [True, False]
-    """
-
-    def levels(self, counts: Counts) -> Levels:
-        """Different values of each part."""
-        return distinct_diversity(counts)
-
-    def describe(self) -> str:
-        """Say the constraint in a few words."""
-        return f"distinct {self.l:g}-diversity"
-
-
-@dataclass(frozen=True)
-class EntropyDiversity(_AtLeast):
-    r"""Entropy of at least log l: :math:`-\sum_s p(s) \log p(s) \ge \log l`.
-
-    Examples
-    --------
-    >>> EntropyDiversity(2)(np.array([[3, 3], [4, 1]])).tolist()
-    [True, False]
-    """
-
-    def levels(self, counts: Counts) -> Levels:
-        """How many equally frequent values would be as diverse; 0 for a part without rows."""
-        return entropy_diversity(counts)
-
-    def describe(self) -> str:
-        """Say the constraint in a few words."""
-        return f"entropy {self.l:g}-diversity"
-
-
-@dataclass(frozen=True)
-class RecursiveDiversity(_AtLeast):
-    r"""Recursive (c, l)-diversity: with descending counts, :math:`r_1 < c\,(r_l + \dots + r_m)`.
-
-    ``c`` is taken as the decimal number that it is written as, and the comparison is made in whole numbers.
-
-    Examples
-    --------
-    >>> RecursiveDiversity(2, c=2)(np.array([[4, 3, 1], [8, 3, 1]])).tolist()
-    [True, False]
-    """
-
-    c: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.c < float("inf"):
-            raise InvalidParameterError("c", f"got {self.c!r}", allowed="above 0")
-
-    def levels(self, counts: Counts) -> Levels:
-        """Largest l of each part, 0 where there is none."""
-        return recursive_diversity(counts, self.c)
-
-    def describe(self) -> str:
-        """Say the constraint in a few words."""
-        return f"recursive ({self.c:g}, {self.l:g})-diversity"
-
-
-def constraint_of(guarantee: LDiversity) -> Constraint:
-    """Constraint under which a division keeps a promise of l-diversity.
-
-    Examples
-    --------
-    >>> constraint_of(LDiversity(3, "disease", ("age",))).describe()
-    'distinct 3-diversity'
-    """
-    if guarantee.variant == "recursive":
-        return RecursiveDiversity(guarantee.l, guarantee.c or 0.0)
-    return EntropyDiversity(guarantee.l) if guarantee.variant == "entropy" else DistinctDiversity(guarantee.l)
-
-
-# Which cut divides each part: by certainty penalty, at the median, or by information gain.
+# Which cut divides each part: by certainty penalty, at the median, or by information gain of a label or a score.
 
 
 NO_AXIS = -1
@@ -181,12 +51,22 @@ class Choice:
 def by_penalty(parts: SortedParts, scales: Scales, cuts: Cuts) -> Choice:
     """Choose the cut that lowers the certainty penalty on its own axis most, summed over the rows of the part."""
     widths = Widths(scales, parts)
-    left, right = widths.of_sides(cuts)
-    n_left, n_right = parts.rows_of_sides(cuts)
-    remaining = n_left * left + n_right * right
+    remaining = _penalty_of_sides(widths, parts, cuts)
     best = _best_of_groups(cuts, -remaining)
     chosen = cuts.keep(best)
     return _best_of_parts(parts, chosen, parts.n_rows[chosen.part] * widths.of_parts(chosen) - remaining[best])
+
+
+def penalty_gains(parts: SortedParts, scales: Scales, cuts: Cuts) -> Floats:
+    """How far each cut lowers the certainty penalty on its own axis, summed over the rows of its part."""
+    widths = Widths(scales, parts)
+    return np.asarray(parts.n_rows[cuts.part] * widths.of_parts(cuts) - _penalty_of_sides(widths, parts, cuts))
+
+
+def _penalty_of_sides(widths: Widths, parts: SortedParts, cuts: Cuts) -> Floats:
+    left, right = widths.of_sides(cuts)
+    n_left, n_right = parts.rows_of_sides(cuts)
+    return np.asarray(n_left * left + n_right * right)
 
 
 def by_width(parts: SortedParts, scales: Scales, cuts: Cuts) -> Choice:
@@ -199,19 +79,29 @@ def by_width(parts: SortedParts, scales: Scales, cuts: Cuts) -> Choice:
     return _best_of_parts(parts, nearest, Widths(scales, parts).of_parts(nearest))
 
 
-def by_gain(parts: SortedParts, cuts: Cuts, statistics: Floats, criterion: Criterion) -> Choice:
-    """Choose the cut that lowers the impurity of the target most; none where no cut lowers it."""
+def by_gain(
+    parts: SortedParts, cuts: Cuts, statistics: Floats, criterion: Criterion, beside: Floats | None = None
+) -> Choice:
+    """Choose the cut that lowers the impurity of the target most; none where no cut lowers it.
+
+    With ``beside``, what each cut gains otherwise, the largest sum counts; gains of impurity are then shares of that of
+    all rows.
+    """
     gains = np.empty(len(cuts))
     for taken, left, right in _sums_of_sides(parts, cuts, statistics):
         gains[taken] = criterion.impurity(left + right) - criterion.impurity(left) - criterion.impurity(right)
-    is_gain = gains > LEAST_GAIN * criterion.impurity(statistics.sum(axis=0))
+    whole = float(criterion.impurity(statistics.sum(axis=0)))
+    is_gain = gains > LEAST_GAIN * whole
+    if beside is not None:
+        gains = np.where(is_gain, gains / (whole if whole > 0 else 1.0), 0.0) + beside
+        is_gain |= beside > 0
     cuts, gains = cuts.keep(is_gain), gains[is_gain]
     best = _best_of_groups(cuts, gains)
     return _best_of_parts(parts, cuts.keep(best), gains[best])
 
 
 def allowed_cuts(parts: SortedParts, cuts: Cuts, is_allowed: Constraint, sensitive: NDArray[np.int32]) -> Cuts:
-    """Keep the cuts both of whose sides satisfy a constraint on their counts of sensitive values."""
+    """Keep the cuts both of whose sides satisfy a constraint on their counts of the values of a sensitive column."""
     n_values = int(sensitive.max(initial=-1)) + 1
     passes = np.zeros(len(cuts), dtype=np.bool_)
     for taken, left, right in _counts_of_sides(parts, cuts, sensitive, n_values):
@@ -254,7 +144,8 @@ def _counts_of_sides(
 ) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
     for taken, rows, blocks, first, last, here in _stretches(parts, cuts, n_values):
         block_of = np.repeat(np.arange(len(blocks)), np.diff(np.append(blocks, len(rows))))
-        counts = np.bincount(block_of * n_values + sensitive[rows], minlength=len(blocks) * n_values)
+        weights = None if parts.weights is None else parts.weights[rows]
+        counts = np.bincount(block_of * n_values + sensitive[rows], weights, len(blocks) * n_values).astype(np.int64)
         sums = np.zeros((len(blocks) + 1, n_values), dtype=np.int64)
         np.cumsum(counts.reshape(-1, n_values), axis=0, out=sums[1:])
         yield taken, sums[here] - sums[first], sums[last] - sums[here]
@@ -283,7 +174,9 @@ def _stretches(
             yield taken, parts.rows[axis, offset : parts.starts[high]], places - offset, first, last, here
 
 
-SplitRule = Literal["penalty", "median", "gain"]
+Limit = tuple[Constraint, NDArray[np.int32]]
+"""What is asked of a sensitive column's counts in every group, and the column's codes."""
+SplitRule = Literal["penalty", "median", "gain", "score"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,7 +231,9 @@ def mondrian_partition(
     split: SplitRule = "penalty",
     statistics: Numbers | None = None,
     criterion: Criterion | None = None,
-    is_allowed: Constraint | None = None,
+    order_by: Numbers | None = None,
+    penalty_weight: float = 0.0,
+    is_allowed: Constraint | Sequence[Constraint] | None = None,
     sensitive: NDArray[np.int32] | None = None,
     within: Ids | None = None,
     progress: Progress | None = None,
@@ -351,8 +246,7 @@ def mondrian_partition(
     Parameters
     ----------
     axes : sequence of Axis
-        At least one. Entries may stand for several rows each, if groups are ``strict`` and nothing is asked of
-        sensitive values.
+        At least one. Entries may stand for several rows each, if groups are ``strict``.
     k : int
         Fewest rows of a group, at least 1.
     strict : bool
@@ -360,17 +254,27 @@ def mondrian_partition(
         with ``split="median"`` every part is cut into halves on the widest axis (relaxed partitioning of [LDR06]_),
         and with the others only parts that no cut between values can divide. Rows with the cut value are
         divided by their values on the other axes, the axis with the fewest values first, and equal rows by row number.
-    split : {"penalty", "median", "gain"}
+    split : {"penalty", "median", "gain", "score"}
         ``penalty``: the cut of all axes that lowers the certainty penalty on its axis most, summed over rows.
         ``median``: the axis with the largest certainty penalty (normalized width) that has an allowed cut, and there
         the allowed cut nearest to the median, as in [LDR06]_.
         ``gain``: the cut of all axes that lowers the impurity of the target most, as in [LDR08]_; a part in which no
         cut does so is divided as with ``median``.
+        ``score``: the same for a score of the target, see :mod:`sfumato.mechanisms.score_guide`; with a
+        ``penalty_weight`` the cut for which the fall of the impurity, as a share of that of all rows, and the fall of
+        the certainty penalty, as a share of the largest possible, weighted, are most together. A part in which nothing
+        falls is divided as with ``penalty``.
     statistics, criterion : ndarray of shape (n_rows, n_statistics) and Criterion
-        Of the target, for ``split="gain"``; statistics alone are summed up in the tree.
-    is_allowed, sensitive : Constraint and ndarray of int32
-        What the counts of sensitive values in a group must satisfy, and the value of each row as a code from 0; see
-        :class:`Constraint`.
+        Of the target or its score, for ``split="gain"`` and ``"score"``; statistics alone are summed up in the tree.
+    order_by : ndarray of float64 or None
+        A number of each entry. Values of categorical axes are then put in the order of its mean, so that one cut
+        separates low from high; otherwise in that of their frequency.
+    penalty_weight : float
+        For ``split="score"``, at least 0.
+    is_allowed : Constraint or sequence of Constraint or None
+        What the counts of sensitive values in a group must satisfy; of several sensitive columns one for each.
+    sensitive : ndarray of int32, shape (n_rows,) or (n_columns, n_rows)
+        Sensitive value of each row as a code from 0.
     within : ndarray of int32 or None
         Part that each row is in to begin with, numbered from 0 without gaps, each of at least k rows or left as it is.
         The tree is then a forest: node i is the root of part i.
@@ -392,9 +296,9 @@ def mondrian_partition(
     -----
     Deviations: [LDR06]_ tries the median only; here the nearest cut that is allowed, and so no group can be divided
     further. A categorical axis is cut in the order of :class:`sfumato.mechanisms.mondrian.parts.Scales`; a missing
-    value lies after all others. ``penalty`` is ours: Adult (30,162 rows, eight quasi-identifiers, k = 10) has a global
-    certainty penalty of .057 with it and of .060 with ``median``. Time O(n_axes * n_rows) for each depth after one
-    sort.
+    value lies after all others. ``penalty`` and ``score`` are ours: Adult (30,162 rows, eight quasi-identifiers,
+    k = 10) has a global certainty penalty of .057 with ``penalty`` and of .060 with ``median``. Time
+    O(n_axes * n_rows) for each depth after one sort.
 
     Examples
     --------
@@ -405,14 +309,16 @@ def mondrian_partition(
     """
     n_rows = _checked_rows(axes, k, split, statistics, criterion)
     weights = axes[0].weights
-    if weights is not None and not (strict and is_allowed is None):
+    if weights is not None and not strict:
         raise InvalidParameterError("axes", "entries stand for several rows", allowed="single rows, if not strict")
-    labels = np.zeros(n_rows, dtype=np.int32) if sensitive is None else sensitive
-    _check_whole(n_rows if weights is None else int(weights.sum()), k, is_allowed, sensitive)
-    scales = Scales.of(axes)
+    limits = _limits(is_allowed, sensitive)
+    n_counted = n_rows if weights is None else int(weights.sum())
+    _check_whole(n_counted, k, limits, weights)
+    scales = Scales.of(axes, order_by)
     parts = SortedParts.of(scales.values(axes), within, weights)
     kept = None if statistics is None else np.asfortranarray(statistics)  # read one statistic at a time
-    rule = _Rule(k, strict, split, scales, kept, criterion, is_allowed, labels)
+    share = penalty_weight / (n_counted * len(axes))
+    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits)
     counted = np.ones((n_rows, 1)) if weights is None else weights[:, None].astype(np.float64)
     grown = _Growing(counted if kept is None else kept, parts.n_parts)
     while parts.n_parts:
@@ -432,8 +338,8 @@ class _Rule:
     scales: Scales
     statistics: Numbers | None
     criterion: Criterion | None
-    is_allowed: Constraint | None
-    sensitive: NDArray[np.int32]
+    penalty_share: float
+    limits: Sequence[Limit]
 
     def choose(self, parts: SortedParts) -> Choice:
         """Choose a cut for every part that has one."""
@@ -446,6 +352,10 @@ class _Rule:
     def _between_values(self, parts: SortedParts, cuts: Cuts) -> Choice:
         if self.split == "penalty":
             return by_penalty(parts, self.scales, cuts)
+        if self.split == "score" and self.statistics is not None and self.criterion is not None:
+            beside = self.penalty_share * penalty_gains(parts, self.scales, cuts) if self.penalty_share else None
+            chosen = by_gain(parts, cuts, self.statistics, self.criterion, beside)
+            return chosen.or_else(by_penalty(parts, self.scales, cuts))
         widest = by_width(parts, self.scales, cuts)
         if self.split == "median" or self.statistics is None or self.criterion is None:
             return widest
@@ -455,7 +365,9 @@ class _Rule:
         return by_width(parts, self.scales, self._allowed(parts, parts.cuts_in_the_middle(self.k)))
 
     def _allowed(self, parts: SortedParts, cuts: Cuts) -> Cuts:
-        return cuts if self.is_allowed is None else allowed_cuts(parts, cuts, self.is_allowed, self.sensitive)
+        for is_allowed, sensitive in self.limits:
+            cuts = allowed_cuts(parts, cuts, is_allowed, sensitive)
+        return cuts
 
 
 class _Growing:
@@ -518,19 +430,25 @@ def _checked_rows(
         raise InvalidParameterError("k", f"got {k!r}", allowed="a whole number of at least 1")
     if split not in get_args(SplitRule):
         raise InvalidParameterError("split", f"got {split!r}", allowed=" or ".join(map(repr, get_args(SplitRule))))
-    if split == "gain" and (statistics is None or criterion is None):
-        raise InvalidParameterError("statistics", "got none", allowed="given, with a criterion, to split by gain")
+    if split in ("gain", "score") and (statistics is None or criterion is None):
+        raise InvalidParameterError(
+            "statistics", "got none", allowed="given, with a criterion, to split by gain or score"
+        )
     return len(axes[0].codes)
 
 
-def _check_whole(n_rows: int, k: int, is_allowed: Constraint | None, sensitive: NDArray[np.int32] | None) -> None:
-    if n_rows < k:
-        raise PrivacyNotAchievableError(f"groups of at least {k:,} of {n_rows:,} rows", best_level=n_rows)
+def _limits(is_allowed: Constraint | Sequence[Constraint] | None, sensitive: NDArray[np.int32] | None) -> list[Limit]:
+    """Put each constraint beside the codes of its column."""
     if (is_allowed is None) != (sensitive is None):
         raise InvalidParameterError("sensitive", "got one without the other", allowed="given together with is_allowed")
-    if is_allowed is not None and sensitive is not None:
-        counts = np.bincount(sensitive)[np.newaxis]
-        if not is_allowed(counts).all():
-            raise PrivacyNotAchievableError(
-                f"{is_allowed.describe()} of the sensitive column", best_level=float(is_allowed.levels(counts)[0])
-            )
+    if is_allowed is None or sensitive is None:
+        return []
+    constraints = [is_allowed] if callable(is_allowed) else is_allowed
+    return list(zip(constraints, np.atleast_2d(sensitive), strict=True))
+
+
+def _check_whole(n_rows: int, k: int, limits: Sequence[Limit], weights: NDArray[np.int64] | None) -> None:
+    if n_rows < k:
+        raise PrivacyNotAchievableError(f"groups of at least {k:,} of {n_rows:,} rows", best_level=n_rows)
+    for is_allowed, sensitive in limits:
+        check_all_rows(is_allowed, np.bincount(sensitive, weights).astype(np.int64))

@@ -212,7 +212,13 @@ class PrunedTree:
 
 
 def prune_by_error_risk(
-    tree: Tree, columns: Sequence[TreeColumn], criterion: Criterion, k: int, *, rule: PruningRule = "lowest"
+    tree: Tree,
+    columns: Sequence[TreeColumn],
+    criterion: Criterion,
+    k: int,
+    *,
+    rule: PruningRule = "lowest",
+    is_allowed: NDArray[np.bool_] | None = None,
 ) -> PrunedTree:
     r"""Prune a tree until every leaf that has rows has at least k.
 
@@ -230,6 +236,9 @@ def prune_by_error_risk(
     rule : {"lowest", "literal"}
         ``"literal"`` takes the paper at its word. ``"lowest"`` prunes a branch only when no branch inside it has an
         undersized leaf.
+    is_allowed : ndarray of bool or None
+        Whether each node may be a leaf for other reasons, such as the sensitive values of its rows; the root may. A
+        leaf that may not be one is pruned as if it were undersized.
 
     Raises
     ------
@@ -259,15 +268,15 @@ def prune_by_error_risk(
     if rule not in get_args(PruningRule):
         raise InvalidParameterError("rule", f"got {rule!r}", allowed=" or ".join(get_args(PruningRule)))
     if rule == "lowest":
-        return prune_lowest(tree, k)
+        return prune_lowest(tree, k, is_allowed)
     _check(tree, k)
-    return _pruned(tree, _cut_by_ratio(tree, error_risk(tree, columns, criterion), k))
+    return _pruned(tree, _cut_by_ratio(tree, error_risk(tree, columns, criterion), _is_undersized(tree, k, is_allowed)))
 
 
-def prune_lowest(tree: Tree, k: int) -> PrunedTree:
+def prune_lowest(tree: Tree, k: int, is_allowed: NDArray[np.bool_] | None = None) -> PrunedTree:
     """Prune by the rule ``"lowest"`` of :func:`prune_by_error_risk`, for which the weights of the nodes suffice."""
     _check(tree, k)
-    return _pruned(tree, _cut_lowest(tree, k))
+    return _pruned(tree, _cut_lowest(tree, _is_undersized(tree, k, is_allowed)))
 
 
 def _check(tree: Tree, k: int) -> None:
@@ -282,22 +291,22 @@ def _check(tree: Tree, k: int) -> None:
         )
 
 
-def _is_undersized(tree: Tree, k: int) -> NDArray[np.bool_]:
-    return (tree.weights > 0) & (tree.weights < k)
+def _is_undersized(tree: Tree, k: int, is_allowed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    is_small = tree.weights < k
+    return (tree.weights > 0) & (is_small if is_allowed is None else is_small | ~is_allowed)
 
 
-def _cut_lowest(tree: Tree, k: int) -> NDArray[np.bool_]:
+def _cut_lowest(tree: Tree, is_undersized: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether each node is cut off or a leaf; nodes in a branch that is cut off higher up may be either."""
     is_leaf = np.asarray(tree.attribute == LEAF)
-    is_undersized = _is_undersized(tree, k)
     for level in reversed(tree.levels[1:]):
         is_leaf[tree.parent[level[is_leaf[level] & is_undersized[level]]]] = True
     return is_leaf
 
 
-def _cut_by_ratio(tree: Tree, risk: ErrorRisk, k: int) -> NDArray[np.bool_]:
+def _cut_by_ratio(tree: Tree, risk: ErrorRisk, is_undersized: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether each node is cut off or a leaf; of outdated heap entries only the last one of a node counts."""
-    branches = _Branches(tree, risk, k)
+    branches = _Branches(tree, risk, is_undersized)
     heap = [branches.renewed_priority(node) for node in branches.violating()]
     heapq.heapify(heap)
     while branches.n_undersized[0]:
@@ -312,8 +321,7 @@ def _cut_by_ratio(tree: Tree, risk: ErrorRisk, k: int) -> NDArray[np.bool_]:
 class _Branches:
     """What the ratios of a tree rest on while branches are cut off; lists, because single entries change."""
 
-    def __init__(self, tree: Tree, risk: ErrorRisk, k: int) -> None:
-        is_undersized = _is_undersized(tree, k)
+    def __init__(self, tree: Tree, risk: ErrorRisk, is_undersized: NDArray[np.bool_]) -> None:
         self.parent: list[int] = tree.parent.tolist()
         self.first_child: list[int] = tree.first_child.tolist()
         self.n_children: list[int] = tree.n_children.tolist()

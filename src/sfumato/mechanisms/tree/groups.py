@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sfumato.learning.c45.tree import LEAF, Ids, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.mondrian.division import Partition, mondrian_partition
+from sfumato.mechanisms.part_constraints import Constraint
+from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.progress import Progress
 
 Indices = NDArray[np.intp]
@@ -89,15 +91,43 @@ class RefinedTree:
 
 
 def refine(
-    tree: Tree, leaf_of_row: Ids, axes: Sequence[Axis], k: int, *, progress: Progress | None = None
+    tree: Tree,
+    leaf_of_row: Ids,
+    axes: Sequence[Axis],
+    k: int,
+    *,
+    guide: ScoreGuide | None = None,
+    constraint: tuple[Constraint, Ids] | None = None,
+    progress: Progress | None = None,
 ) -> RefinedTree:
     """Divide the rows of every leaf into parts of at least k by the cuts that lower the certainty penalty most.
 
     A leaf keeps together rows that the target does not tell apart. Where these are many, they may differ in everything
     else; dividing them costs no error and makes their cells narrower. Leaves of fewer than 2k rows stay as they are.
+
+    Parameters
+    ----------
+    guide : ScoreGuide or None
+        Scores of the rows: cuts then lower their variance, and the penalty besides; see
+        :func:`sfumato.mechanisms.mondrian.division.mondrian_partition`.
+    constraint : (Constraint, ndarray of int32) or None
+        What the sensitive values of parts must satisfy, and the value of each row.
     """
     leaves, within = np.unique(leaf_of_row, return_inverse=True)
-    partition = mondrian_partition(axes, k, within=within.astype(np.int32), progress=progress)
+    is_allowed, sensitive = constraint or (None, None)
+    partition = mondrian_partition(
+        axes,
+        k,
+        split="penalty" if guide is None else "score",
+        statistics=None if guide is None else guide.statistics,
+        criterion=None if guide is None else guide.criterion,
+        order_by=None if guide is None else guide.along,
+        penalty_weight=PENALTY_WEIGHT,
+        is_allowed=is_allowed,
+        sensitive=sensitive,
+        within=within.astype(np.int32),
+        progress=progress,
+    )
     grafted, node_of = _graft(tree, partition.tree, leaves, len(axes))
     leaf_of_group = node_of[np.flatnonzero(partition.tree.attribute == LEAF)]
     return RefinedTree(grafted, leaf_of_group[partition.of_row], partition)

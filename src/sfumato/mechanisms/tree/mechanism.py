@@ -11,22 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import GlobalAnonymity, Guarantee, KAnonymity, KKAnonymity
+from sfumato.guarantees import (
+    ClosenessDistance,
+    DiversityVariant,
+    GlobalAnonymity,
+    Guarantee,
+    KAnonymity,
+    KKAnonymity,
+    LDiversity,
+    TCloseness,
+)
+from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
 from sfumato.learning.c45.splits import Tally
 from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, route
+from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.axes import Axis, axes_of
 from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, ParameterSpec, Release, combinations
+from sfumato.mechanisms.part_constraints import Constraint, SensitivePromises, check_all_rows, constraint_on
 from sfumato.mechanisms.recoder import (
     Cover,
     Generalized,
     Recoder,
     Recoding,
-    anonymity_level_of,
     certainty_penalty_of,
     generalize,
+    rows_alike,
     with_cells,
 )
+from sfumato.mechanisms.score_guide import ScoreGuide
 from sfumato.mechanisms.tree.error_risk import PruningRule, prune_by_error_risk, prune_lowest
 from sfumato.mechanisms.tree.groups import RefinedTree, refine
 from sfumato.mechanisms.tree.targets import Targets, named_targets
@@ -300,6 +313,14 @@ class ErrorRiskTree(Recoder):
     targets : str or None
         Names of the columns to keep predictable, separated by commas; ``None`` takes the target. They must not be
         quasi-identifiers.
+    guide : {"label", "score"}, default="label"
+        What the tree makes pure, and what ``refine`` cuts by: labels, with penalty for the refinement, or scores of the
+        targets by models that did not see the row, as with Mondrian's ``split="score"``; see
+        :mod:`sfumato.mechanisms.score_guide`. Scores need the whole table or its distinct rows in memory.
+    l, variant, c, t, distance, sensitive
+        l-diversity and t-closeness of the sensitive column in every group, as of
+        :class:`sfumato.mechanisms.mondrian.mechanism.Mondrian`. Only with ``generalization="uniform"`` and the whole
+        table in memory. A branch with a group that violates one is pruned as one with a group that is too small.
 
     Attributes
     ----------
@@ -339,6 +360,13 @@ class ErrorRiskTree(Recoder):
         "min_samples_leaf": ParameterSpec("rows of a leaf before pruning", at_least=1),
         "criterion": ParameterSpec("entropy for classes, variance for numbers"),
         "targets": ParameterSpec("columns to keep predictable, by commas (default: the target)"),
+        "guide": ParameterSpec("grow and refine by labels, or by predicted scores of the target"),
+        "l": ParameterSpec("l-diversity of the sensitive column in every group; uniform cells only"),
+        "sensitive": ParameterSpec("column that l and t are about (default: the one with that role)"),
+        "variant": ParameterSpec("kind of l-diversity"),
+        "c": ParameterSpec("of recursive (c, l)-diversity"),
+        "t": ParameterSpec("t-closeness of the sensitive column in every group; uniform cells only"),
+        "distance": ParameterSpec("of t-closeness"),
     }
 
     def __init__(
@@ -350,6 +378,13 @@ class ErrorRiskTree(Recoder):
         min_samples_leaf: int = 2,
         criterion: Literal["auto", "entropy", "variance"] = "auto",
         targets: str | None = None,
+        guide: Literal["label", "score"] = "label",
+        l: float | None = None,  # noqa: E741  # the field's own name
+        sensitive: str | None = None,
+        variant: DiversityVariant = "distinct",
+        c: float | None = None,
+        t: float | None = None,
+        distance: ClosenessDistance = "equal",
     ) -> None:
         self.k = k
         self.generalization = generalization
@@ -358,12 +393,30 @@ class ErrorRiskTree(Recoder):
         self.min_samples_leaf = min_samples_leaf
         self.criterion = criterion
         self.targets = targets
+        self.guide = guide
+        self.l = l
+        self.sensitive = sensitive
+        self.variant = variant
+        self.c = c
+        self.t = t
+        self.distance = distance
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
+        given, of_l, of_t = super().parameters(), self.l is not None, self.t is not None
+        counts = {"guide": self.guide != "label", "l": of_l, "variant": of_l, "c": of_l, "t": of_t, "distance": of_t}
+        counts["sensitive"] = of_l or of_t
+        return {name: value for name, value in given.items() if counts.get(name, True)}
+
+    @property
+    def _promised(self) -> SensitivePromises:
+        return SensitivePromises(self.l, self.variant, self.c, self.t, self.distance, self.sensitive)
 
     def guarantees(self, table: Table) -> list[Guarantee]:
-        """Promise k-anonymity of uniform cells, (k,k)- and global (1,k)-anonymity of tiered ones."""
+        """Promise k-anonymity of uniform cells, with l and t on request, or (k,k)- and global (1,k)-anonymity."""
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
         if self.generalization == "uniform":
-            return [KAnonymity(int(self.k), columns)]
+            return [KAnonymity(int(self.k), columns), *self._promised.of(table)]
         return [KKAnonymity(int(self.k), columns), GlobalAnonymity(int(self.k), columns)]
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
@@ -373,16 +426,29 @@ class ErrorRiskTree(Recoder):
         if isinstance(table, CountedTable):
             self._check_needs_no_rows()
         targets = Targets.of(table, self.criterion, self.targets)
-        cells, cell_of_row = _distinct_rows(table, (*table.schema.names(Role.QUASI_IDENTIFIER), *targets.names))
+        promised = self._promised.of(table)
+        sensitive = {guarantee.sensitive: None for guarantee in promised}
+        quasi = table.schema.names(Role.QUASI_IDENTIFIER)
+        cells, cell_of_row = _distinct_rows(table, (*quasi, *targets.names, *sensitive))
         axes = self._axes(cells)
-        tree = self._grown(axes, targets, targets.statistics_of(cells), progress)
+        guide = ScoreGuide.of(cells, axes, self.criterion, self.targets) if self.guide == "score" else None
+        criterion = targets.criterion if guide is None else guide.criterion
+        statistics = targets.statistics_of(cells) if guide is None else guide.statistics
+        tree = self._grown(axes, criterion, statistics, progress)
         columns = [axis.as_tree_column() for axis in axes]
-        groups = prune_by_error_risk(tree, columns, targets.criterion, int(self.k), rule=self.rule).group_of_leaf
-        self.tree_, self.group_of_leaf_ = tree, groups
         leaf_of_cell = route(tree, columns)
+        constraint = _constraint_on_cells(table, promised, cell_of_row)
+        is_allowed = None if constraint is None else _allowed_nodes(tree, leaf_of_cell, cells, *constraint)
+        groups = prune_by_error_risk(
+            tree, columns, criterion, int(self.k), rule=self.rule, is_allowed=is_allowed
+        ).group_of_leaf
+        self.tree_, self.group_of_leaf_ = tree, groups
         if self.generalization == "tiered":
-            return self._covered(_Grouped(tree, groups, leaf_of_cell[cell_of_row]), self._axes(table), None, progress)
-        return self._covered(_Grouped(tree, groups, leaf_of_cell), axes, cell_of_row, progress)
+            grouped, own = _Grouped(tree, groups, leaf_of_cell[cell_of_row]), self._axes(table)
+            scored = None if guide is None else guide.of_rows(cell_of_row, cells.row_counts)
+            return self._covered(grouped, own, None, progress, guide=scored)
+        grouped = _Grouped(tree, groups, leaf_of_cell)
+        return self._covered(grouped, axes, cell_of_row, progress, guide=guide, constraint=constraint)
 
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
         """Columns whose combinations decide the groups: what :meth:`release_cells` needs counted together.
@@ -442,32 +508,36 @@ class ErrorRiskTree(Recoder):
         """
         self._check_parameters()
         self._check_needs_no_rows()
+        if self.guide == "score":
+            allowed = "label where the tree is grown on a sample; scores need all distinct rows"
+            hint = "choose guide=label, or hold the table in memory"
+            raise InvalidParameterError("guide", "got 'score'", allowed=allowed, hint=hint, remedy=("parameters",))
         whole, k = self._checked(whole), int(self.k)
         names, targets = whole.schema.names(Role.QUASI_IDENTIFIER), Targets.of(whole, self.criterion, self.targets)
         values = ValueAxes.of_table(whole, names)
         own = targets.statistics([sample[name] for name in targets.names])
-        grown = SampledTree(self._grown(values.of(sample), targets, own, progress), values)
+        grown = SampledTree(self._grown(values.of(sample), targets.criterion, own, progress), values)
         pruned = grown.pruned(
             blocks("rows counted in the tree"), targets, k, self.rule, sample, refined=bool(self.refine)
         )
         groups = pruned.covered(blocks("rows counted in groups"), k)
         counted = replace(CountedTable.of(whole, (), (), groups.sizes), together=names)
         released = with_cells(counted, values.axes, groups.cells, np.arange(len(groups.sizes), dtype=np.int32))
+        alike = rows_alike(groups.cells, groups.sizes)
         utility = {
             "global_certainty_penalty": certainty_penalty_of(groups.cells, groups.sizes),
-            "n_classes_of_cells": len(groups.sizes),
+            "n_classes_of_cells": len(alike),
             "grown_on_rows": len(own),
             "of_rows": whole.n_rows,
         }
-        level = anonymity_level_of(groups.cells, groups.sizes)
-        return self._drafted(whole, released, values.axes, utility, level, seed), groups
+        return self._drafted(whole, released, values.axes, utility, anonymity_level(alike), seed), groups
 
     def _grown(
-        self, axes: Sequence[Axis], targets: Targets, statistics: NDArray[np.float64], progress: Progress | None
+        self, axes: Sequence[Axis], criterion: Criterion, statistics: NDArray[np.float64], progress: Progress | None
     ) -> Tree:
         columns = [axis.as_tree_column() for axis in axes]
         least = int(self.min_samples_leaf)
-        return grow(columns, statistics, targets.criterion, min_leaf=least, missing="heaviest", progress=progress)
+        return grow(columns, statistics, criterion, min_leaf=least, missing="heaviest", progress=progress)
 
     def _covered(
         self,
@@ -475,12 +545,15 @@ class ErrorRiskTree(Recoder):
         axes: tuple[Axis, ...],
         entry_of_row: NDArray[np.intp] | None,
         progress: Progress | None,
+        *,
+        guide: ScoreGuide | None = None,
+        constraint: tuple[Constraint, Ids] | None = None,
     ) -> Recoding:
         is_tiered, k = self.generalization == "tiered", int(self.k)
         find: Callable[[Sequence[Axis]], NodeIds] = grouped.leaves_of
         if self.refine:
             start = grouped.leaf_of_row if is_tiered else grouped.group_of_row
-            refined = refine(grouped.tree, start, axes, k, progress=progress)
+            refined = refine(grouped.tree, start, axes, k, guide=guide, constraint=constraint, progress=progress)
             grouped, find = grouped.refined(refined, leaves_are_groups=not is_tiered), refined.leaves_of
         if is_tiered:
             cover = tiered_cover(grouped.tree, grouped.leaf_of_row, grouped.group_of_leaf, axes, k, progress=progress)
@@ -497,9 +570,45 @@ class ErrorRiskTree(Recoder):
             raise InvalidParameterError(
                 "generalization", "got 'tiered'", allowed=allowed, hint=hint, remedy=("parameters",)
             )
+        if self._promised.are_made:
+            name = "l" if self.l is not None else "t"
+            allowed = "left out for tables larger than memory, whose sensitive values are not counted with the groups"
+            hint = "use gain-recoding or global-recoding, or hold the table in memory"
+            raise InvalidParameterError(
+                name, f"got {getattr(self, name)!r}", allowed=allowed, hint=hint, remedy=("parameters",)
+            )
 
     def _check_parameters(self) -> None:
-        self.check_parameters("generalization", "rule", "criterion", "refine", "min_samples_leaf")
+        names = ("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "variant", "distance")
+        self.check_parameters(*names)
+        self._promised.check()
+        if self._promised.are_made and self.generalization == "tiered":
+            allowed = "uniform where l or t is given; tiered cells are shared between groups"
+            raise InvalidParameterError("generalization", "got 'tiered'", allowed=allowed, remedy=("parameters",))
+
+
+def _constraint_on_cells(
+    table: Table, promised: Sequence[LDiversity | TCloseness], cell_of_row: NDArray[np.intp]
+) -> tuple[Constraint, Ids] | None:
+    """Constraint that promises make, and the sensitive value of each distinct row."""
+    found = constraint_on(table, promised)
+    if found is None:
+        return None
+    constraint, of_row = found
+    check_all_rows(constraint, np.bincount(of_row))
+    of_cell = np.zeros(int(cell_of_row.max()) + 1, dtype=np.int32)
+    of_cell[cell_of_row] = of_row
+    return constraint, of_cell
+
+
+def _allowed_nodes(
+    tree: Tree, leaf_of_cell: Ids, cells: CountedTable, constraint: Constraint, of_cell: Ids
+) -> NDArray[np.bool_]:
+    """Whether the sensitive values of the rows in each node satisfy a constraint."""
+    n_values = int(of_cell.max()) + 1
+    key = leaf_of_cell.astype(np.int64) * n_values + of_cell
+    counts = np.bincount(key, cells.row_counts, tree.n_nodes * n_values).astype(np.float64)
+    return constraint(_summed_up(tree, counts.reshape(-1, n_values)).astype(np.int64))
 
 
 def _distinct_rows(table: Table, names: Sequence[str]) -> tuple[CountedTable, NDArray[np.intp]]:
@@ -541,16 +650,21 @@ class _Grouped:
         return _Grouped(by.tree, group_of_leaf, by.leaf_of_row)
 
 
+_PAPER: Mapping[str, list[Any]] = {"rule": ["literal"], "refine": [False]}  # the method as [ERP19]_ describes it
 DECLARATION = MechanismInfo(
     ErrorRiskTree,
     why="keeps what a classifier needs for the target: groups are the leaves of a decision tree; all rows are kept",
-    promises="(k,k)- and global (1,k)-anonymity (tiered), or k-anonymity (uniform), of ranges and sets of values",
+    promises="(k,k)- and global (1,k)-anonymity (tiered), or k-anonymity (uniform; with l-diversity and t-closeness on "
+    "request), of ranges and sets of values",
     compared=Compared(
         (
             *combinations({"k": [3, 5, 10, 20]}),
-            *combinations({"k": [5, 10], "generalization": ["uniform"]}),
+            *combinations({"k": [5, 10, 20], "generalization": ["uniform"]}),
+            *combinations({"k": [10], "generalization": ["tiered", "uniform"], **_PAPER}),
         ),
         most_columns=200,
     ),
     guarantee="kk-anonymity",
+    kind_of=lambda parameters: "k-anonymity" if parameters.get("generalization") == "uniform" else "kk-anonymity",
+    cost=2.0,
 )

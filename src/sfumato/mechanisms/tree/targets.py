@@ -59,6 +59,11 @@ class Targets:
         totals = [table[name].counts @ values for name, values in zip(targets, of_values, strict=True)]
         return cls(targets, Several.of_totals(criteria, totals), of_values)
 
+    def is_quantity(self, name: str) -> bool:
+        """Whether a target is predicted as a number, not as a class."""
+        parts = self.criterion.parts if isinstance(self.criterion, Several) else (self.criterion,)
+        return isinstance(parts[self.names.index(name)], Variance)
+
     def statistics(self, codes: Sequence[NDArray[np.int32]]) -> Numbers:
         """Statistics of rows, given their codes in each target."""
         each = [values[own] for values, own in zip(self.of_values, codes, strict=True)]

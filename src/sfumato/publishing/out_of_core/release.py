@@ -13,7 +13,7 @@ from sfumato.audit.out_of_core import audit_large
 from sfumato.audit.reading.columns import Declared
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import Manifest
-from sfumato.mechanisms.base import Needs, needs_of
+from sfumato.mechanisms.base import Needs, name_of, needs_of
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.publishing.out_of_core.proposal import Proposal, propose_cells, propose_features, telling
@@ -46,10 +46,10 @@ def check_able(mechanism: object) -> Propose:
     way = _WAYS.get(needs_of(mechanism))
     if way is not None:
         return way
-    hint = "choose another one, or hold the table in memory"
-    allowed = f"one that needs no more than counts ({', '.join(able_mechanisms())})"
-    name, remedy = "a mechanism for a table that is read in blocks", ("mechanism",)
-    raise InvalidParameterError(name, "got another", allowed=allowed, hint=hint, remedy=remedy)
+    problem = f"and {name_of(mechanism)} needs the whole table in memory"
+    hint = "name one of these, or read the table into memory"
+    allowed = f"one of {', '.join(able_mechanisms())}"
+    raise InvalidParameterError("out of core the mechanism", problem, allowed=allowed, hint=hint, remedy=("mechanism",))
 
 
 def propose(original: LargeTable, mechanism: object, memory: Memory, *, progress: Progress | None = None) -> Proposal:

@@ -105,7 +105,7 @@ class Job:
     status : {"running", "done", "failed", "cancelled"}
         Of the server's knowledge; what stands on disk follows.
     error : TaskError or None
-        Why it failed.
+        Why it failed; of one that is done, why there is nothing but its first result.
     folder : Path
         Its private folder, with the facts in ``job.json`` and the result in ``result.json``.
     """
@@ -123,6 +123,7 @@ class Job:
         self._seconds: float | None = None
         self._written = 0.0
         self._result: dict[str, Any] | None = None
+        self._has_first_result = False
         self._lock = threading.Lock()
         self._process: TaskProcess | None = None
         self._has_ended = threading.Event()
@@ -137,10 +138,11 @@ class Job:
             job._progress = Progress.none().then(facts["done"], facts["total"], facts["what"], 0.0)
             job._log.extend(facts["log"])
             job.error = TaskError(**facts["error"]) if facts["error"] else None
+            job._has_first_result = facts.get("has_first_result", False)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if job.status == "running":
-            job.status, job.error = "failed", TaskError("the server ended", hint="start it again", kind="ServerEnded")
+            job._end("failed", TaskError("the server ended", hint="start it again", kind="ServerEnded"))
             job._write()
         job._has_ended.set()
         return job
@@ -149,6 +151,11 @@ class Job:
     def is_over(self) -> bool:
         """Whether it is no longer running."""
         return self.status != "running"
+
+    @property
+    def has_result(self) -> bool:
+        """Whether there is a result: the last one, or while it is running a first one."""
+        return self.status == "done" or (self.status == "running" and self._has_first_result)
 
     @property
     def done(self) -> int:
@@ -182,15 +189,19 @@ class Job:
             return list(self._log)
 
     def result(self) -> dict[str, Any]:
-        """Read what a job that is done has found."""
-        if self.status != "done":
+        """Read what a job has found, so far if it is running."""
+        if not self.has_result:
             raise TaskError("there is no result", kind="NoResult")
-        if self._result is None:
-            try:
-                self._result = json.loads((self.folder / RESULT_NAME).read_bytes())
-            except (OSError, ValueError):
-                raise TaskError("the result has gone", hint="run it again", kind="NoResult") from None
-        return self._result
+        if self._result is not None:
+            return self._result
+        is_last = self.is_over
+        try:
+            found: dict[str, Any] = json.loads((self.folder / RESULT_NAME).read_bytes())
+        except (OSError, ValueError):
+            raise TaskError("the result has gone", hint="run it again", kind="NoResult") from None
+        if is_last:
+            self._result = found
+        return found
 
     def run(self, process: TaskProcess) -> None:
         """Run the task's process, watched by a thread."""
@@ -199,7 +210,10 @@ class Job:
         threading.Thread(target=self._watch, args=(process,), daemon=True, name=f"sfumato job {self.id}").start()
 
     def cancel(self) -> None:
-        """Kill the job's processes, unless it is over, and wait until they and their files have gone."""
+        """Kill the job's processes, unless it is over, and wait until they and their files have gone.
+
+        A first result stays, and the job is done.
+        """
         with self._lock:
             if self.is_over or self._process is None:
                 return
@@ -227,6 +241,8 @@ class Job:
 
     def _end(self, status: Status, error: TaskError | None) -> None:
         self._seconds = self.seconds
+        if self._has_first_result and status != "done":
+            status, error = "done", error or TaskError("it was stopped", kind="Stopped")
         self.error = error
         self.status = status
 
@@ -238,6 +254,7 @@ class Job:
                 done, total, what = message["progress"]
                 self._progress = self._progress.then(done, total, what, self.seconds)
             self._log.extend(message.get("log", ()))
+            self._has_first_result |= message.get("has_result", False)
         if time.monotonic() - self._written >= _SECONDS_BETWEEN_WRITES:
             self._write()
 
@@ -255,6 +272,7 @@ class Job:
             "what": self.what,
             "log": self.log,
             "error": self.error.facts() if self.error else None,
+            "has_first_result": self._has_first_result,
         }
         with suppress(OSError):
             write_private(self.folder / JOB_NAME, json.dumps(facts))

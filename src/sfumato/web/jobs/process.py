@@ -102,6 +102,7 @@ class Tell:
         self._lock = threading.Lock()
         self._progress: tuple[int, int, str] | None = None
         self._log: deque[dict[str, Any]] = deque(maxlen=LONGEST_LOG)
+        self._has_result = False
         self._has_news = threading.Event()
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._pass_on, daemon=True)
@@ -119,6 +120,12 @@ class Tell:
         line = {"seconds": time.monotonic() - self._started, "text": _short(text)}
         with self._lock:
             self._log.append(line)
+        self._has_news.set()
+
+    def first_result(self) -> None:
+        """Say that a first result stands in the task's folder, which is whole even if the task is ended now."""
+        with self._lock:
+            self._has_result = True
         self._has_news.set()
 
     def finish(self) -> None:
@@ -145,6 +152,9 @@ class Tell:
             if self._progress is not None:
                 message["progress"] = self._progress
                 self._progress = None
+            if self._has_result:
+                message["has_result"] = True
+                self._has_result = False
             if self._log:
                 message["log"] = list(self._log)
                 self._log.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -9,15 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.atomic import write_atomically
-from sfumato.evaluation.compare import RUN_FOLDER
+from sfumato.errors import InvalidParameterError
 from sfumato.evaluation.compare import compare as compare_mechanisms
+from sfumato.evaluation.compare import table_fingerprint
 from sfumato.evaluation.comparison import Comparison, RankedPoint
 from sfumato.evaluation.points import QUICK_CLASSIFIERS, Measuring, Point, grid_for
+from sfumato.evaluation.promises import kind_meaning
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.mechanisms.breach.tradeoff import EvaluationWeights
 from sfumato.progress import Progress
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, load_project
+from sfumato.schema import COMPARISON_NAME, RUN_FOLDER
 from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, noted
 
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ def compare(
     *,
     project: str,
     asked: Sequence[str] = (),
+    also: Sequence[str] = (),
     mechanisms: Sequence[str] | None = None,
     fresh: bool = False,
 ) -> dict[str, Any]:
@@ -42,6 +47,8 @@ def compare(
     ----------
     asked : sequence of str
         What a recommended release must promise, such as ``k=5``.
+    also : sequence of str
+        Kinds of promises to try beside those; empty for what the project file says.
     mechanisms : sequence of str or None
         Only these; ``None`` for all.
     fresh : bool
@@ -55,11 +62,20 @@ def compare(
     """
     inputs = noted(project, DESCRIPTION, DATA, HIERARCHY)
     described = load_project(project)
+    run_folder = described.path.parent / RUN_FOLDER
+    with contextlib.suppress(OSError):
+        (run_folder / COMPARISON_NAME).unlink()  # an earlier one, of another table perhaps, is not shown as this one's
     guarantees = [AskedGuarantee.parse(text) for text in asked]
     tell.log("Reading the table.")
     table = described.read()
-    chosen = described.compare.get("grid")
-    grid = grid_for(table, chosen, mechanisms=mechanisms or (), binarize=described.binarize, asked=guarantees)
+    grid = grid_for(
+        table,
+        described.compare.get("grid"),
+        mechanisms=mechanisms or (),
+        binarize=described.binarize,
+        asked=guarantees,
+        also=also or described.compare.get("also", ()),
+    )
     tell.log(f"{len(grid.points):,} releases to compare; those in the run folder are taken from there.")
     found = compare_mechanisms(
         table,
@@ -67,11 +83,11 @@ def compare(
         measuring=Measuring(tuple(described.compare.get("classifiers", QUICK_CLASSIFIERS))),
         weights=described.compare.get("weights", EvaluationWeights()),
         asked=guarantees,
-        run_folder=described.path.parent / RUN_FOLDER,
+        run_folder=run_folder,
         fresh=fresh,
         progress=_with_log(tell),
     )
-    _store(folder, found, asked)
+    write_atomically(folder / STORED_NAME, json.dumps(found.to_kept(), allow_nan=False).encode())
     told = {"frontier": found.frontier(), "rows": found.rows(), "why": found.why()}
     return {**found.to_dict(), **told, "inputs": inputs}
 
@@ -90,7 +106,7 @@ def rank(
     Parameters
     ----------
     made_in : str
-        Folder of the job that compared.
+        Folder of the job that compared, or run folder of a comparison that is not finished or was made earlier.
     project : str
         Path of the project file, for what it says of the release now.
     weights : sequence of 3 float or None
@@ -101,20 +117,15 @@ def rank(
     Returns
     -------
     dict
-        ``releases`` (best E(S) first), ``not_measured``, ``left_out``, ``frontier``, ``why``, ``notes``, ``weights``,
+        ``releases`` (best E(S) first), ``groups`` of their keys by what they promise, ``not_measured``, ``left_out``,
+        ``frontier``, ``why``, ``notes``, ``weights``,
         ``utility_name``, ``original``, ``recommended`` and ``candidate`` (keys of releases, or ``None``) and
         ``planned`` (the project's release in a line).
     """
-    kept = json.loads((Path(made_in) / STORED_NAME).read_bytes())
+    kept = json.loads(_stored(Path(made_in)).read_bytes())
     described = load_project(project)
-    found = Comparison(
-        tuple(kept["results"]),
-        kept["original"],
-        kept["left_out"],
-        Measuring(**{**kept["measuring"], "classifiers": tuple(kept["measuring"]["classifiers"])}),
-        EvaluationWeights(*(kept["weights"] if weights is None else weights)),
-        tuple(AskedGuarantee.parse(text) for text in (kept["asked"] if asked is None else asked)),
-    )
+    given = {"weights": weights, "asked": asked}
+    found = Comparison.from_kept(kept | {name: value for name, value in given.items() if value is not None})
     planned = Point(described.mechanism or DEFAULT_MECHANISM, described.settings)
     return {
         **_explored(found),
@@ -139,22 +150,45 @@ def _with_log(tell: Tell) -> Progress:
     return told
 
 
-def _store(folder: Path, found: Comparison, asked: Sequence[str]) -> None:
-    kept = {
-        "results": list(found.results),
-        "original": found.original,
-        "left_out": dict(found.left_out),
-        "measuring": found.measuring.to_dict(),
-        "weights": list(found.weights),
-        "asked": list(asked),
-    }
-    write_atomically(folder / STORED_NAME, json.dumps(kept, allow_nan=False).encode())
+def find(folder: Path, tell: Tell, *, project: str) -> dict[str, Any]:
+    """Tell whether the run folder holds a comparison of the project's table as it is now.
+
+    Returns
+    -------
+    dict
+        ``is_found`` and ``inputs`` (what the table was made from, to notice changes).
+    """
+    inputs = noted(project, DESCRIPTION, DATA, HIERARCHY)
+    described = load_project(project)
+    try:
+        kept = json.loads((described.path.parent / RUN_FOLDER / COMPARISON_NAME).read_bytes())
+        Comparison.from_kept(kept)
+        is_found = kept["table"] == table_fingerprint(described.read())
+    except (OSError, ValueError, KeyError, TypeError, InvalidParameterError):
+        is_found = False  # none, or not one of ours
+    return {"is_found": is_found, "inputs": inputs}
+
+
+def _stored(folder: Path) -> Path:
+    own = folder / STORED_NAME
+    return own if own.exists() else folder / COMPARISON_NAME
 
 
 def _explored(found: Comparison) -> dict[str, Any]:
     rows = list(zip(found.by_rank, found.rows(), strict=False))  # the last row is the original's
+    releases = [_release(one, row) for one, row in rows if one.is_done]
     return {
-        "releases": [_release(one, row) for one, row in rows if one.is_done],
+        "releases": releases,
+        "groups": [
+            {
+                "title": group.title,
+                "meaning": kind_meaning(group.kind),
+                "keys": [one["key"] for one in releases if one["group"] == group.title],
+            }
+            for group in found.groups
+        ],
+        "kind": found.kind,
+        "n_not_run": len(found.not_run),
         "not_measured": [
             _named(one) | {name: row[name] for name in ("status", "reason")} for one, row in rows if not one.is_done
         ],
@@ -169,6 +203,8 @@ def _explored(found: Comparison) -> dict[str, Any]:
         "utility_name": found.utility_name,
         "original": {
             "utility": found.original_utility,
+            "utility_low": found.ranked_original.low,
+            "utility_high": found.ranked_original.high,
             "risk": found.original_risk,
             **{name: found.original[name] for name in ("n_columns", "n_rows", "reason")},
         },

@@ -12,12 +12,13 @@ from sfumato.attack.uniques import minimal_uniques
 from sfumato.audit.profile import risk_profile
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
 from sfumato.evaluation.points import grid_for
+from sfumato.evaluation.promises import kind_meaning, kind_title, other_kinds
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import MechanismInfo, Parameter
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.project.edit import ProjectChanges, edit_project
-from sfumato.project.file import Project, load_project
+from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
 from sfumato.report.guarantee_texts import share_in_words
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
@@ -36,14 +37,12 @@ MOST_TARGETS = 200
 """Columns up to which all that can be the target are listed; beyond it a name is typed."""
 _NOT_PROPOSED = SET_ELSEWHERE | {"n_workers"}  # one process is enough only where several points run at once
 _USUAL_K = 5
-_MOST_COLUMNS_TO_RECODE = 100
 
 
 def choices_for(table: AnyTable) -> dict[str, Any]:
     """Everything that the form offers for a table."""
     mechanisms = [_described(info, table) for info in registered_mechanisms().values()]
-    usable = [one["name"] for one in mechanisms if one["unavailable"] is None]
-    name, why = _recommended(table, usable)
+    name, why = _recommended(table)
     takers = _takers()
     return {
         "targets": _possible_targets(table),
@@ -51,6 +50,7 @@ def choices_for(table: AnyTable) -> dict[str, Any]:
         "mechanisms": mechanisms,
         "guarantees": [{**asdict(guarantee), "taken_by": takers[guarantee.name]} for guarantee in goal_guarantees()],
         "recommended": {"mechanism": name, "why": why, "is_measured": False},
+        "kinds": [{"name": kind, "title": kind_title(kind), "meaning": kind_meaning(kind)} for kind in other_kinds()],
     }
 
 
@@ -104,21 +104,14 @@ def _possible_targets(table: AnyTable) -> list[dict[str, Any]] | None:
     return found if len(found) <= MOST_TARGETS else None
 
 
-def _recommended(table: AnyTable, usable: Sequence[str]) -> tuple[str, str]:
-    """Choose a mechanism by a simple rule, for a table that no comparison was made of."""
+def _recommended(table: AnyTable) -> tuple[str, str]:
+    """Recommend the default, for a table that no comparison was made of, and say what it comes to here."""
     plain = table.companions if isinstance(table, BinaryTable) else table
-    has_target, n_names = bool(plain.schema.names(Role.TARGET)), len(plain.schema.names(Role.QUASI_IDENTIFIER))
-    is_narrow = not isinstance(table, BinaryTable) and n_names <= _MOST_COLUMNS_TO_RECODE
-    wanted = [
-        (
-            has_target and is_narrow,
-            "gain-recoding",
-            "With few columns and a target, what predicts it stays exact longest.",
-        ),
-        (is_narrow, "mondrian", "With few columns and no target, little detail is lost in any of them."),
-        (True, "greedy-containment", "Of many columns, those that separate the classes best are kept."),
-    ]
-    return next((name, why) for fits, name, why in wanted if fits and (name in usable or name == wanted[-1][1]))
+    if isinstance(table, BinaryTable):
+        return DEFAULT_MECHANISM, "Of many 0/1 columns, those that separate the classes best are kept."
+    if plain.schema.target is None:
+        return DEFAULT_MECHANISM, "Without a target, as little detail as possible is lost in every column."
+    return DEFAULT_MECHANISM, "Rows are put into groups in the way that keeps the target most predictable."
 
 
 def check(
@@ -341,9 +334,17 @@ def _new_roles(project: Project, target: str | None) -> dict[str, Role]:
     return {target: Role.TARGET}
 
 
-def grid(folder: Path, tell: Tell, *, project: str, asked: Sequence[str] = ()) -> dict[str, Any]:
+def grid(
+    folder: Path, tell: Tell, *, project: str, asked: Sequence[str] = (), also: Sequence[str] = ()
+) -> dict[str, Any]:
     """List the points that a comparison would try, and the mechanisms it would leave out, with the reason."""
     described = load_project(project)
     guarantees = [AskedGuarantee.parse(text) for text in asked]
-    found = grid_for(described.read(), described.compare.get("grid"), binarize=described.binarize, asked=guarantees)
+    found = grid_for(
+        described.read(),
+        described.compare.get("grid"),
+        binarize=described.binarize,
+        asked=guarantees,
+        also=also or described.compare.get("also", ()),
+    )
     return {"points": [point.label for point in found.points], "left_out": dict(found.left_out)}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,17 +20,18 @@ from sfumato.atomic import PendingFile, alone_in, appear_together, check_writabl
 from sfumato.attack.correspondence import ABSENT, Correspondence
 from sfumato.attack.risk import attacked_rows
 from sfumato.audit.reading.columns import Columns
-from sfumato.displays.base import rendered
+from sfumato.audit.verify import AuditReport
 from sfumato.errors import OutputError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.registry import find_mechanism
+from sfumato.private_folders import write_private
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, parse_toml, project_bytes, project_of
 from sfumato.publishing.from_project import release_project
 from sfumato.publishing.publish import Published, check_targets, manifest_path_for, publish
 from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
-from sfumato.report.pictures import displays_of
+from sfumato.report.pictures import Picture, drawn
 from sfumato.report.render import report_html
 from sfumato.report.reproduction import Asked, project_commands
 from sfumato.report.summarize import summarize
@@ -37,6 +39,7 @@ from sfumato.table.cells import as_text
 from sfumato.table.coding import Source
 from sfumato.web.column_store import STORE_NAME, Record, write_columns
 from sfumato.web.inputs import DATA, HIERARCHY, PROJECT_FILE, noted
+from sfumato.web.jobs.process import RESULT_NAME
 from sfumato.web.tasks.facts import histogram
 
 if TYPE_CHECKING:
@@ -180,6 +183,8 @@ def _texts(values: pa.Array, codes: NDArray[np.int32]) -> list[str | None]:
 
 DEFAULT_OUTPUT = "release.csv"
 REPORT_NAME = "report.html"
+FIRST = "first"
+"""Folder, inside the job's, of the report without utility."""
 
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 _NOISE = "The noise is drawn anew at every run and takes no seed: the files will not have the same bytes."
@@ -203,7 +208,9 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
         ``files`` (by what they are: ``name``, ``size``, ``sha256``), ``summary`` (of the report), ``pictures``,
         ``rows`` (which rows are shown beside each other), ``inputs`` (what it was made of, to notice changes),
         ``command`` and ``python`` (which make the same files), ``notes`` on them, ``target``, where
-        ``sfumato release`` would write the table, and ``output``, the same as the project file has it.
+        ``sfumato release`` would write the table, ``output``, the same as the project file has it, and ``is_first``.
+        As soon as the audit has confirmed the files and risk is measured, a first result is left, which is that of a
+        quick release; utility, which takes longest, is in the last one.
     """
     inputs = noted(project, PROJECT_FILE, DATA, HIERARCHY)
     raw = project_bytes(Path(project))
@@ -212,24 +219,43 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
     check_targets(target, manifest_path_for(target), Source(str(described.data_path), ""), force=True)
     kept = _keep_project(described, raw, folder)
     published, original = _published(described, folder / target.name, tell)
-    release, summary = _measured(published, original, described, quick=quick, tell=tell)
-    write_atomically(folder / REPORT_NAME, report_html(summary, release.manifest).encode())
-    _begin(tell, "drawing pictures and reading both tables beside each other")
-    pictures = _draw(summary, release.manifest, folder)
-    rows = _write_columns(original, release, summary, folder)
-    names = {"table": target.name, "manifest": published.manifest_path.name, "report": REPORT_NAME, "project": kept}
+    release, audit = _audited(published, original, tell)
+    asked = Asked(described.path.name, dict(described.settings), project_sha256=described.sha256)
     output = _as_written(target, described.path.parent)
-    return {
-        "files": {what: _file(folder / name) for what, name in names.items()},
-        "summary": summary,
-        "pictures": pictures,
-        "rows": rows,
-        "inputs": inputs,
-        "target": str(target.absolute()),
-        "output": output,
-        "quick": quick,
-        **_again(described, output, release.manifest, quick=quick),
-    }
+    names = {"table": target.name, "manifest": published.manifest_path.name, "project": kept}
+    files = {what: _file(folder / name) for what, name in names.items()}
+
+    def result(summary: Mapping[str, Any], report: str, *, quick: bool, is_first: bool = False) -> dict[str, Any]:
+        pictures = drawn(summary, release.manifest)
+        (folder / report).parent.mkdir(exist_ok=True)
+        write_atomically(folder / report, report_html(summary, release.manifest, pictures).encode())
+        _write_pictures(pictures, folder)
+        return {
+            "files": {**files, "report": {**_file(folder / report), "name": report}},
+            "summary": summary,
+            "pictures": [{"name": p.name, "title": p.title, "alt": p.alt, "group": p.section} for p in pictures],
+            "rows": rows,
+            "inputs": inputs,
+            "target": str(target.absolute()),
+            "output": output,
+            "quick": quick,
+            "is_first": is_first,
+            **_again(described, output, release.manifest, quick=quick),
+        }
+
+    _begin(tell, "measuring risk")
+    summary = summarize(release, original, audit=audit, asked=asked, quick=True, progress=tell.progress)
+    _begin(tell, "drawing pictures and reading both tables beside each other")
+    rows = _write_columns(original, release, summary, folder)
+    if quick:
+        return result(summary, REPORT_NAME, quick=True)
+    first = result(summary, f"{FIRST}/{REPORT_NAME}", quick=True, is_first=True)
+    write_private(folder / RESULT_NAME, json.dumps(first))
+    tell.first_result()
+    _begin(tell, "measuring utility")
+    risk = summary["risk"]
+    summary = summarize(release, original, audit=audit, asked=asked, risk=risk, progress=tell.progress)
+    return result(summary, REPORT_NAME, quick=False)
 
 
 def save(
@@ -293,10 +319,8 @@ def _published(project: Project, target: Path, tell: Tell) -> tuple[Published, A
     return publish(made, target, original=original), original
 
 
-def _measured(
-    published: Published, original: AnyTable, project: Project, *, quick: bool, tell: Tell
-) -> tuple[Release, dict[str, Any]]:
-    """Read the files back as anybody would and summarize them, so that ``sfumato report`` says the same."""
+def _audited(published: Published, original: AnyTable, tell: Tell) -> tuple[Release, AuditReport]:
+    """Read the files back as anybody would, so that ``sfumato report`` says the same of them."""
     _begin(tell, "reading the files back as a recipient would")
     manifest, _ = read_manifest(published.manifest_path)
     release = Release(read_released(published.table_path, manifest), manifest)
@@ -305,17 +329,12 @@ def _measured(
     audit = audit_published(published.table_path, published.manifest_path, original=beside, check_roles=True)
     audit.raise_if_failed()
     tell.log(f"The audit ends in: {audit.last_line}.")
-    asked = Asked(project.path.name, dict(project.settings), project_sha256=project.sha256)
-    _begin(tell, "measuring risk" if quick else "measuring utility and risk")
-    return release, summarize(release, original, audit=audit, asked=asked, quick=quick, progress=tell.progress)
+    return release, audit
 
 
-def _draw(summary: Mapping[str, Any], manifest: Manifest, folder: Path) -> list[dict[str, str]]:
-    pictures = []
-    for group, name, alt, display in displays_of(summary, manifest):
-        write_atomically(folder / f"{name}.svg", rendered(display, "svg"))
-        pictures.append({"name": name, "title": display.title, "alt": alt, "group": group})
-    return pictures
+def _write_pictures(pictures: Iterable[Picture], folder: Path) -> None:
+    for picture in pictures:
+        write_atomically(folder / f"{picture.name}.svg", picture.svg, force=True)  # the same with the first result
 
 
 def _write_columns(original: AnyTable, release: Release, summary: Mapping[str, Any], folder: Path) -> dict[str, Any]:

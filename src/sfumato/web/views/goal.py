@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from sfumato.web.state import Page
 
 FIELD_PREFIX = "set-"
 """Begins the name of every field that holds a guarantee's level or a parameter."""
-_FIRST_CHOICE = ("greedy-containment", {"k": 5})  # of a project file that was just made
+_FIRST_CHOICE = ("auto", {"k": 5})  # of a project file that was just made
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,15 @@ class Typed:
         Texts by guarantee or parameter.
     shown : str
         Mechanism whose fields were shown; without script it may be another than the chosen one.
+    also : tuple of str
+        Kinds of promises that a comparison tries as well.
     """
 
     mechanism: str
     target: str
     values: Mapping[str, str]
     shown: str
+    also: tuple[str, ...] = ()
 
     def usable_values(self) -> dict[str, str]:
         """Values that mean something: parameters of a mechanism that was then not chosen do not."""
@@ -93,6 +96,7 @@ def form_facts(
     problems: Mapping[str, str],
     *,
     is_chosen: bool,
+    also: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Lay the form out.
 
@@ -108,7 +112,10 @@ def form_facts(
         By field.
     is_chosen : bool
         Whether the project file's choice was made by the user, even if it is the one it came with.
+    also : sequence of str
+        Kinds of promises that a comparison was last asked to try as well.
     """
+    also = also if typed is None else typed.also
     mechanisms = {one["name"]: one for one in choices["mechanisms"]}
     name = typed.mechanism if typed is not None and typed.mechanism in mechanisms else ""
     uses_own = written.mechanism in mechanisms and (is_chosen or not written.is_first_choice)
@@ -134,6 +141,7 @@ def form_facts(
             for one in parameters
         ),
         "mechanism": chosen,
+        "kinds": [{**one, "is_asked": one["name"] in also} for one in choices["kinds"]],
         "usable": [one for one in mechanisms.values() if one["unavailable"] is None or one is chosen],
         "unusable": [one for one in mechanisms.values() if one["unavailable"] is not None and one is not chosen],
         "recommended": recommended,
@@ -214,7 +222,8 @@ async def grid(request: Request) -> Response:
     checked = await _checked(page, project, typed, "compare")
     if checked["problems"]:
         return part_response(request, "goal_grid.html", problems=checked["problems"], found=None)
-    found = await page.jobs.call("goal.grid", seconds=SECONDS_TO_READ, project=project, asked=checked["asked"])
+    wanted = {"project": project, "asked": checked["asked"], "also": typed.also}
+    found = await page.jobs.call("goal.grid", seconds=SECONDS_TO_READ, **wanted)
     return part_response(request, "goal_grid.html", problems={}, found=found)
 
 
@@ -233,9 +242,15 @@ async def compare(request: Request) -> Response:
         if problems:
             return await _whole_page(request, typed, problems=problems)
         written = await asyncio.to_thread(read_written, path)
-        job = page.jobs.start("explore.compare", title="Compare mechanisms", project=str(path), asked=checked["asked"])
+        wanted = {"project": str(path), "asked": checked["asked"], "also": list(typed.also)}
+        job = page.jobs.start("explore.compare", title="Compare mechanisms", **wanted)
         page.started("compare", job)
-        page.state.update(asked=checked["asked"], compare_of=written.signature)
+        page.state.update(
+            asked=checked["asked"],
+            also=list(typed.also),
+            compare_of=written.signature,
+            compare_inputs=json.loads(written.signature),
+        )
     return redirect("/run")
 
 
@@ -250,6 +265,8 @@ async def release(request: Request) -> Response:
         if not is_first:
             return await _whole_page(request, typed if form else None, refused="release")
         problems = await _chosen(page, path, typed) if form else {}
+        if not form and not await asyncio.to_thread(is_decided, page, path):
+            problems = {"mechanism": "Nothing was chosen yet. Choose a mechanism, or select a release on Explore."}
         if problems:
             return await _whole_page(request, typed, problems=problems)
         written = await asyncio.to_thread(read_written, path)
@@ -257,6 +274,11 @@ async def release(request: Request) -> Response:
         quick = form.get("quick") == "yes"
         page.started("release", page.jobs.start("release.make", title=title, project=str(path), quick=quick))
     return redirect("/run")
+
+
+def is_decided(page: Page, path: Path) -> bool:
+    """Tell whether somebody chose what the project file asks for: it is more than a new file comes with."""
+    return page.state.get("goal_chosen") == str(path) or not read_written(path).is_first_choice
 
 
 async def definitions(request: Request) -> Response:
@@ -333,7 +355,9 @@ async def _context(
         shown = dict(problems or _last_problem(page))
         recommended = _recommended(page, written) or found["choices"]["recommended"]
         is_chosen = page.state.get("goal_chosen") == str(path)
-        context["form"] = form_facts(found["choices"], written, recommended, typed, shown, is_chosen=is_chosen)
+        also = page.state.get("also") or ()
+        facts = (found["choices"], written, recommended, typed, shown)
+        context["form"] = form_facts(*facts, is_chosen=is_chosen, also=also)
     return context
 
 
@@ -368,7 +392,8 @@ def _last_problem(page: Page) -> dict[str, str]:
 def _typed(form: FormData | QueryParams) -> Typed:
     texts = {name: value for name, value in form.items() if isinstance(value, str)}
     values = {name.removeprefix(FIELD_PREFIX): text for name, text in texts.items() if name.startswith(FIELD_PREFIX)}
-    return Typed(texts.get("mechanism", ""), texts.get("target", ""), values, texts.get("shown", ""))
+    also = tuple(kind for kind in form.getlist("also") if isinstance(kind, str))
+    return Typed(texts.get("mechanism", ""), texts.get("target", ""), values, texts.get("shown", ""), also)
 
 
 def _in_full(error: TaskError) -> str:

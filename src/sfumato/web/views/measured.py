@@ -44,6 +44,7 @@ async def utility(request: Request) -> Response:
         step="utility",
         status=UNPROCESSABLE if unknown or (name and shown is None) else 200,
         summary=made.summary,
+        is_measuring=made.is_measuring,
         changed=made.changed_since(page_of(request).state.project),
         n_columns=len(columns),
         names=columns.names(),
@@ -190,7 +191,7 @@ async def picture(request: Request) -> Response:
     """Send one picture of the latest job of a purpose."""
     purpose, name = request.path_params["purpose"], request.path_params["name"]
     job = page_of(request).job(purpose) if purpose in PURPOSES else None
-    if job is None or job.status != "done" or not _NAME.fullmatch(name):
+    if job is None or not job.has_result or not _NAME.fullmatch(name):
         raise HTTPException(404)
     path = job.folder / f"{name}.svg"
     if path.is_symlink() or not path.is_file():

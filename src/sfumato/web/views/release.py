@@ -38,6 +38,8 @@ _MEDIA_TYPES = {
 }
 _SECONDS_TO_SAVE = 600.0
 _SAVED = "saved_release"
+_SAVING = "saving"
+_NO_CONTENT = 204
 
 
 async def show(request: Request) -> Response:
@@ -46,6 +48,14 @@ async def show(request: Request) -> Response:
     if made is None:
         return missing_response(request, step="release", title="Release")
     return _page(request, made)
+
+
+async def measuring(request: Request) -> Response:
+    """Let a page that waits for utility load itself anew as soon as nothing more will come."""
+    made = made_release(page_of(request))
+    if made is not None and made.is_measuring:
+        return Response(status_code=_NO_CONTENT)
+    return Response(headers={"HX-Refresh": "true"})
 
 
 async def download(request: Request) -> Response:
@@ -62,7 +72,8 @@ async def download(request: Request) -> Response:
 async def save(request: Request) -> Response:
     """Write the files beside the project file."""
     page, form = page_of(request), await request.form()
-    with page.only_one(PURPOSE) as is_first:
+    # While utility is being measured the files are whole: only another tab that saves them stands in the way.
+    with page.only_one(_SAVING if page.is_running(PURPOSE) else PURPOSE) as is_first:
         made = made_release(page)
         if made is None or page.state.get("is_private"):
             raise HTTPException(404)
@@ -102,7 +113,8 @@ async def change_format(request: Request) -> Response:
         except TaskError as error:
             return _page(request, made, status=UNPROCESSABLE, problem=error, field="format")
         title = f"Release as {FORMATS[suffix]}"
-        job = page.jobs.start("release.make", title=title, project=str(project), quick=made.result["quick"])
+        quick = made.result["quick"] and not made.result["is_first"]
+        job = page.jobs.start("release.make", title=title, project=str(project), quick=quick)
         page.started(PURPOSE, job)
     return redirect("/run")
 
@@ -144,7 +156,9 @@ def _page(
         "release.html",
         step="release",
         status=status,
-        summary=result["summary"],
+        summary=made.summary,
+        is_first=result["is_first"],
+        is_measuring=made.is_measuring,
         files=files,
         pictures=made.pictures("done"),
         changed=made.changed_since(page.state.project),
@@ -167,6 +181,7 @@ def _listed(what: str, path: Path, facts: dict[str, Any]) -> dict[str, Any]:
 
 ROUTES = [
     Route("/release", show),
+    Route("/release/measuring", measuring),
     Route("/release/files/{what}", download),
     Route("/release/save", save, methods=["POST"]),
     Route("/release/format", change_format, methods=["POST"]),

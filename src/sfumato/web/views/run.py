@@ -54,7 +54,10 @@ class Run:
         if job.status != "running":
             return f"{job.title}: {job.status}." + (f" {job.error.message}" if job.error is not None else "")
         quarters = _STEPS_SAID * min(job.done, job.total) // job.total if job.total else 0
-        return f"{job.title}: running" + (f", {100 * quarters // _STEPS_SAID} per cent done." if quarters else ".")
+        there = " The release is there; utility is being measured." if job.has_result else ""
+        return (
+            f"{job.title}: running" + (f", {100 * quarters // _STEPS_SAID} per cent done." if quarters else ".") + there
+        )
 
 
 _PURPOSES = {

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from example_counts import part_of_the_examples
 from sfumato.counting import cells as cell_limits
 from sfumato.errors import AuditFailedError, InputError, InvalidParameterError, SchemaError
 from sfumato.mechanisms.lattice.gain import GainRecoder
@@ -92,7 +93,7 @@ def orders(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@part_of_the_examples(0.5, of=25)
 @given(
     st.integers(8, 80),
     st.integers(0, 2**32),
@@ -158,6 +159,7 @@ def test_only_mechanisms_that_need_no_rows_can_do_it(source):
         "gain-recoding",
         "global-recoding",
         "greedy-containment",
+        "local-recoding",
         "maximal-containment",
         "optimal-containment",
     ]

@@ -1,0 +1,198 @@
+"""A release in five lines: counted by hand, with warnings exactly when they should come, and no cell in any line."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.evaluation import scores
+from sfumato.evaluation.scores import Estimate
+from sfumato.mechanisms.auto import Automatic
+from sfumato.report import in_short as module
+from sfumato.report.in_short import MOST_NAMED, InShort, Prediction, in_short
+from sfumato.schema import Column, Role, Schema
+from sfumato.table.coding import Table
+from unit.report.releases import HOSTILE, hostile_table, made, stays
+
+HEADINGS = ["Promised:", "Prediction:", "Lost:", "People:", "Not covered:"]
+CANARY = "CANARY-7f3a"
+
+
+def estimate(mean):
+    return Estimate(mean, mean - 0.01, mean + 0.01, (mean,))
+
+
+def prediction(before=0.8, after=0.75, majority=0.6):
+    return Prediction("trees", estimate(0.9), estimate(0.85), estimate(before), estimate(after), majority, 100)
+
+
+def short(**changes):
+    """Make a verdict that nobody has to be warned of."""
+    plain = InShort(("k rows look alike",), prediction(), (), 9, 0.1, 0.2, 0.0)
+    return replace(plain, **changes)
+
+
+def people(**more):
+    """Make 40 rows whose groups of five, of equal ages, are known."""
+    columns = {
+        "age": (Role.QUASI_IDENTIFIER, [20 + i // 5 for i in range(40)]),
+        "same": (Role.QUASI_IDENTIFIER, ["x"] * 40),
+        "ill": (Role.TARGET, ["y" if i < 10 else "yn"[i % 2] for i in range(40)]),
+        **more,
+    }
+    arrays = {name: pa.array(values) for name, (_, values) in columns.items()}
+    return Table.from_arrow(pa.table(arrays), Schema.of(Column(name, role) for name, (role, _) in columns.items()))
+
+
+def test_five_lines_that_say_what_is_counted_by_hand():
+    table = people(ward=(Role.OTHER, [i % 5 for i in range(40)]))
+    found = in_short(sfumato.release(table, Automatic(k=5)), table, quick=True)
+
+    assert [line.partition(" ")[0] if "covered" not in line else line[:12] for line in found.lines()] == HEADINGS
+    assert (found.n_columns, found.lost_columns) == (2, ())  # 'same' told nothing before
+    assert found.one_class == 10 / 40
+    assert found.unique == 1.0
+    assert found.found == pytest.approx(1 / 5)
+    assert found.promises[0].endswith("(found: 5)")
+    assert "classifiers were not trained" in found.lines()[1]
+
+
+def test_columns_that_tell_nothing_any_more_are_named():
+    table = people(rare=(Role.QUASI_IDENTIFIER, list(range(40))))
+    found = in_short(sfumato.release(table, sfumato.Mondrian(k=40)), table, quick=True)
+
+    assert found.lost_columns == ("age", "rare")
+    assert found.lines()[2].endswith("2 of 2 columns carry nothing any more: 'age', 'rare'")
+
+
+def test_columns_that_were_left_out_are_lost_and_identifiers_are_not_missed():
+    found = in_short(made("greedy-containment"), stays(), quick=True)
+
+    released = {column["name"] for column in made("greedy-containment").manifest.output["columns"]}
+    assert "name" not in found.lost_columns
+    assert set(found.lost_columns).isdisjoint(released)
+
+
+def test_many_names_are_cut_and_all_is_on_one_line():
+    names = tuple(f"column\n{i}" for i in range(MOST_NAMED + 3))
+    lines = short(lost_columns=names, n_columns=50).lines()
+
+    assert all("\n" not in line for line in lines)
+    assert lines[2].endswith(" and 3 more")
+
+
+# ---- warnings
+
+
+def test_nothing_is_said_of_a_good_release():
+    assert short().warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("after", "is_warned"), [(0.60, True), (0.59, True), (0.601, False)], ids=["equal", "below", "above"]
+)
+def test_no_better_than_the_most_frequent_class(after, is_warned):
+    said = short(prediction=prediction(after=after)).warnings()
+
+    assert [sentence.startswith("this release predicts no better") for sentence in said] == [True] * is_warned
+    assert not any("nor does the original" in sentence for sentence in said)
+
+
+def test_an_original_that_does_no_better_either_is_mentioned():
+    (sentence,) = short(prediction=prediction(before=0.6, after=0.6)).warnings()
+
+    assert sentence.endswith("nor does the original")
+
+
+def test_what_was_not_measured_is_no_reason_to_warn():
+    assert short(prediction="classifiers were not trained").warnings() == []
+
+
+@pytest.mark.parametrize(("n_lost", "is_warned"), [(3, False), (4, True)])
+def test_more_than_a_third_of_the_columns(n_lost, is_warned):
+    said = short(lost_columns=tuple("abcd"[:n_lost])).warnings()
+
+    assert said == [f"{n_lost} of 9 columns carry nothing any more"] * is_warned
+
+
+@pytest.mark.parametrize(("unique", "is_warned"), [(0.05, False), (0.051, True), (1.0, True)])
+def test_more_than_five_percent_unique_in_all_columns_together(unique, is_warned):
+    said = short(unique=unique).warnings()
+
+    assert ["unique in all released columns together" in sentence for sentence in said] == [True] * is_warned
+
+
+def test_the_warning_of_uniqueness_is_about_columns_beside_the_quasi_identifiers():
+    release = sfumato.release(people(), Automatic(k=5))
+    beside = sfumato.release(people(pay=(Role.SENSITIVE, list(range(40)))), Automatic(k=5))
+
+    constant = "1 of 2 columns are the same in every row"  # whether it was so before is not known here
+    assert in_short(release).warnings() == [constant]
+    (sentence,) = in_short(beside).warnings()
+    assert sentence.startswith("100 % of the rows are unique in all released columns together")
+
+
+# ---- what is not looked at
+
+
+def test_no_line_holds_a_cell():
+    cells = [CANARY if i % 3 else "b" for i in range(40)]
+    table = people(secret=(Role.SENSITIVE, cells), town=(Role.QUASI_IDENTIFIER, cells), ill=(Role.TARGET, cells))
+    found = in_short(sfumato.release(table, Automatic(k=5)), table, quick=True)
+
+    assert CANARY not in " ".join([*found.lines(), *found.warnings(), str(found.to_dict())])
+
+
+def test_names_that_try_to_break_out_stay_on_their_line():
+    table = hostile_table()
+    found = in_short(sfumato.release(table, sfumato.Mondrian(k=60)), table, quick=True)
+
+    assert found.lost_columns
+    assert set(found.lost_columns) <= set(HOSTILE)
+    assert all(len(line.splitlines()) == 1 for line in found.lines())
+
+
+class Untouchable:
+    """An original that must not be looked at."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"the original was asked for {name}")
+
+
+@pytest.mark.parametrize("name", ["laplace-dp", "exponential-dp"])
+def test_of_a_differentially_private_release_no_original_is_looked_at(name):
+    release = made(name)
+
+    found = in_short(release, Untouchable(), Automatic())
+    assert found == in_short(release)
+    assert (found.found, isinstance(found.prediction, str)) == (None, True)
+
+
+def test_quick_trains_nothing(monkeypatch):
+    def explode(*_, **__):
+        raise AssertionError("a classifier was trained")
+
+    monkeypatch.setattr(scores, "evaluate", explode)  # where it is, as it is loaded only to be called
+    table = people()
+    in_short(sfumato.release(table, Automatic(k=5)), table, Automatic(k=5), quick=True)
+
+
+def test_prediction_is_that_of_the_better_model_on_the_original(monkeypatch):
+    monkeypatch.setattr(module, "_CLASSIFIERS", ("naive-bayes",))
+    table = people()
+    found = in_short(sfumato.release(table, Automatic(k=5)), table, Automatic(k=5))
+
+    assert found.prediction.classifier == "naive-bayes"
+    assert found.prediction.majority == pytest.approx(25 / 40)
+    assert found.lines()[1].startswith("Prediction:  AUC ")
+
+
+@pytest.mark.parametrize("ill", [(Role.OTHER, ["y", "n"] * 20), (Role.TARGET, ["y"] * 40)], ids=["none", "one class"])
+def test_without_something_to_predict_the_reason_is_said(ill):
+    table = people(ill=ill)
+    found = in_short(sfumato.release(table, Automatic(k=5)), table, Automatic(k=5))
+
+    assert found.lines()[1].startswith("Prediction:  not measured: ")
+    assert (found.one_class is None) == (ill[0] is Role.OTHER)
+    assert not found.warnings()
