@@ -10,7 +10,7 @@ from sfumato.collaborate.config import PartyConfig
 from sfumato.collaborate.session.session import Session
 from sfumato.collaborate.session.transcript import RoundProgress, Transcript
 from sfumato.collaborate.shared_schema import SharedSchema
-from sfumato.collaborate.transport.messages import SIZE_LIMIT, CertificateSignatures
+from sfumato.collaborate.transport.messages import OVERHEAD_BYTES, SIZE_LIMIT, CertificateSignatures
 from sfumato.collaborate.transport.tls import TlsChannel
 from sfumato.errors import CollaborationError, InvalidParameterError, OutputError, SchemaError
 from sfumato.manifest import AnyTable
@@ -49,6 +49,7 @@ def joined(
         max_body_bytes=size_limit,
         on_connected=record.tell_connected,
     )
+    channel.expect_at_most(OVERHEAD_BYTES)  # until the first round says what it expects: a greeting is short
     signatures = CertificateSignatures.of(config.roster)
     record.open()
     try:

@@ -512,8 +512,10 @@ class TlsChannel:
 
     def expect_at_most(self, n_bytes: int | None) -> None:
         """Read no message of more bytes from now on, until more are expected; None leaves ``max_body_bytes``."""
-        if self._loop is not None:
-            packed = None if n_bytes is None else n_bytes + _PACKING_BYTES
+        packed = None if n_bytes is None else n_bytes + _PACKING_BYTES
+        if self._loop is None:
+            self._communicator.expect_at_most(packed)
+        else:
             self._loop.call_soon_threadsafe(self._communicator.expect_at_most, packed)
 
     def receive(self, sender: str, timeout: float) -> bytes:

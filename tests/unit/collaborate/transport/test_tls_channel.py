@@ -709,6 +709,15 @@ class TestLimits:
             channels["bob"].expect_at_most(None)
             assert channels["bob"].receive("ann", PATIENCE) == b"z"
 
+    def test_what_is_expected_can_be_said_before_anybody_connects(self, pair):
+        with ann_waits(pair) as (ann, bob, _):
+            bob.expect_at_most(100)
+            bob.open()
+            ann.send("bob", b"y" * 101)
+
+            with pytest.raises(UnexpectedSizeError, match="a message of 101 bytes is not expected now"):
+                bob.receive("ann", 1000 * PATIENCE)
+
     @pytest.mark.parametrize(
         ("sent", "reason"),
         [
