@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.field import report
 from benchmarks.field.contenders import CANDIDATES, CONTENDERS, ORIGINAL, Contender
-from benchmarks.field.measuring import FORM, LEAKY, UNTOUCHED, Point, keep, kept_results, measured
+from benchmarks.field.measuring import ENCODING, FORM, LEAKY, UNTOUCHED, Point, keep, kept_results, measured
 from benchmarks.field.peer_recodings import LabelRecoding, PeerFailedError, ValueRecoding, _check, nearest_parts
 from benchmarks.field.tables import FieldTable
 from sfumato.evaluation.treatment import treated
@@ -45,9 +45,19 @@ def test_a_point_is_measured_in_both_ways_and_kept(tmp_path):
 
 def test_a_line_that_was_cut_off_is_measured_again(tmp_path):
     file = tmp_path / "results.jsonl"
-    file.write_text('{"key": "a", "k": 5}\n{"key": "b", "sco', encoding="utf-8")
+    keep(file, {"key": "a", "encoding": ENCODING})
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write('{"key": "b", "sco')
 
     assert list(kept_results(file)) == ["a"]
+
+
+def test_results_of_another_encoding_are_not_mixed_in(tmp_path):
+    file = tmp_path / "results.jsonl"
+    for result in ({"key": "a", "encoding": "0026"}, {"key": "b"}, {"key": "c", "encoding": ENCODING}):
+        keep(file, result)
+
+    assert list(kept_results(file)) == ["c"]
 
 
 def test_the_original_has_the_same_scores_in_both_ways():

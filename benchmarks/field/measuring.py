@@ -24,6 +24,8 @@ from sfumato.table.coding import CodedColumn, Table
 FOLDS = 3
 HONEST, LEAKY = "honest", "leaky"
 FORM, UNTOUCHED = "form", "original rows"
+ENCODING = "0030"
+"""Decision that says how cells become numbers; results of another encoding are not kept beside these."""
 NAMES = ("logistic-regression", "gradient-boosting", "random-forest")
 
 
@@ -43,7 +45,7 @@ class Point:
 
 
 def kept_results(path: Path) -> dict[str, dict[str, Any]]:
-    """Read finished points by key; a line that was cut off when a run was ended is measured again."""
+    """Read finished points by key; a line that was cut off, or has another encoding, is measured again."""
     found = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -51,7 +53,8 @@ def kept_results(path: Path) -> dict[str, dict[str, Any]]:
                 result = json.loads(line)
             except json.JSONDecodeError:
                 continue
-            found[result["key"]] = result
+            if result.get("encoding") == ENCODING:
+                found[result["key"]] = result
     return found
 
 
@@ -68,7 +71,7 @@ def classifiers_of(n_rows: int) -> tuple[str, ...]:
 
 def measured(point: Point, contender: Contender, described: FieldTable, table: Table) -> dict[str, Any]:
     """Measure one point; a contender that gives no release has the reason instead of scores."""
-    result: dict[str, Any] = {"key": point.key(), **vars(point), "n_rows": table.n_rows}
+    result: dict[str, Any] = {"key": point.key(), **vars(point), "encoding": ENCODING, "n_rows": table.n_rows}
     target = class_column(table)
     started, cpu = time.perf_counter(), time.process_time()
     try:
@@ -129,17 +132,17 @@ def _mechanism(point: Point, contender: Contender, described: FieldTable) -> Any
 def _scores(part: Treated, untouched: Table, target: CodedColumn, train_rows: Any, test_rows: Any) -> dict[str, Any]:
     encoder = GeneralizedEncoder(max_values=MOST_VALUES).fit(part.train, part.columns)
     kinds = Encoded(encoder.is_share_, encoder.is_piece_)
-    own = encoder.transform(part.train)
     forms = {FORM: encoder.transform(part.test), UNTOUCHED: encoder.transform(untouched)}
     number_of = {value: number for number, value in enumerate(target.values.to_pylist())}
     if part.target is None:
         raise AssertionError
     classes = np.array([number_of[v] for v in part.target.values.to_pylist()], dtype=np.int32)[part.target.codes]
+    own = encoder.training_rows(part.train, classes)
     truth = target.codes[test_rows]
     scores = {}
     both = (np.vstack(list(forms.values())), np.concatenate([truth, truth]))
     for name in classifiers_of(len(target.codes)):
-        asked = held_out_fold(CLASSIFIERS[name].build(0, kinds), (own, classes), both, target.n_distinct)
+        asked = held_out_fold(CLASSIFIERS[name].build(0, kinds), own, both, target.n_distinct)
         scores[name] = {
             f"{what}, {form}": score
             for place, form in enumerate(forms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,23 @@ from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import GeneralizedCell, read_cell, write_value
 
 Matrix = NDArray[np.float64]
+Codes = NDArray[np.int32]
 RangeEncoding = Literal["pieces", "midpoint", "bounds"]
 SetEncoding = Literal["shares", "label"]
 MOST_PIECES = 16
 """Pieces of a column with an order: enough for a linear model to bend, few enough for small tables."""
+MOST_DRAWS = 5
+MOST_DRAWN_ROWS = 25_000
+"""Draws are fewer, but at least one, where all of them together would have more rows than this."""
+MOST_WHOLE = 2.0**53
+
+
+class TrainingRows(NamedTuple):
+    """Rows that a classifier is trained on, their classes, and the weight of each; ``None``: one each."""
+
+    numbers: Matrix
+    target: Codes
+    weights: NDArray[np.float64] | None = None
 
 
 class GeneralizedEncoder:
@@ -99,7 +112,7 @@ class GeneralizedEncoder:
         columns : mapping of str to Column
             Columns to encode, with the kind that their *original* values have; see :func:`cells_of_release`.
         """
-        self._parts: list[_Ranges | _Shares | _Labels] = []
+        self._parts: list[_Part] = []
         for name, described in columns.items():
             distinct = _Distinct.of(name, table[name], described)
             if distinct.has_order:
@@ -124,13 +137,73 @@ class GeneralizedEncoder:
         if not hasattr(self, "_parts"):
             message = "fit the encoder before it transforms a table"
             raise NotFittedError(message)
-        blocks = []
-        for part in self._parts:
-            column = table[part.described.name]
-            distinct = _Distinct.of(part.described.name, column, part.described)
-            blocks.append(part.encode(distinct)[column.codes])
-        encoded = np.hstack([np.zeros((table.n_rows, 0)), *blocks])
-        return encoded if encoded.shape[1] else np.zeros((table.n_rows, 1))
+        blocks = (part.encode(distinct)[codes] for part, distinct, codes in self._read(table))
+        return _side_by_side(table.n_rows, blocks)
+
+    def training_rows(self, table: Table, target: Codes, seed: int = 0) -> TrainingRows:
+        """Encode rows to train a classifier on: every row by its means, and by values drawn from its cells.
+
+        A classifier that sees means only takes them for values: with few groups even the middles of ranges that were
+        never cut tell these apart, and what it learns from them fails on original rows. So half of a row's weight is on
+        the means and half on up to five draws, which spread over all that a cell stands for. A draw takes one value of
+        each cell, independently and each with the same chance: of a range any number from one end to the other, whole
+        if all ends of the fitted cells are. Missing cells stay missing.
+
+        Parameters
+        ----------
+        table : Table
+            The table that was fitted, or rows of it.
+        target : ndarray of int
+            Class of each row. It decides nothing but which of the draws a row gets.
+        seed : int
+            Of the draws. These do not depend on the order of the rows, nor on how cells are written.
+
+        Returns
+        -------
+        TrainingRows
+            Where every cell stands for one value (as in an original table) the encoded rows as they are.
+
+        Examples
+        --------
+        >>> from sfumato.schema import Schema
+        >>> coded = Table.from_arrow(pa.table({"age": ["[20, 30]", "25"]}), Schema.of([Column("age")]))
+        >>> encoder = GeneralizedEncoder("midpoint").fit(coded, {"age": Column("age", kind=Kind.NUMERIC)})
+        >>> rows = encoder.training_rows(coded, np.array([0, 1], dtype=np.int32))
+        >>> rows.numbers[::2, 0].tolist(), rows.weights[::2].tolist()
+        ([25.0, 27.0, 20.0, 28.0, 26.0, 25.0], [0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
+        >>> rows.numbers[1::2, 0].tolist(), rows.target[1::2].tolist()
+        ([25.0, 25.0, 25.0, 25.0, 25.0, 25.0], [1, 1, 1, 1, 1, 1])
+        """
+        means, read = self.transform(table), self._read(table)
+        if not any(part.can_differ(distinct) for part, distinct, _ in read):
+            return TrainingRows(means, target)
+        n_draws = min(MOST_DRAWS, max(MOST_DRAWN_ROWS // max(table.n_rows, 1), 1))
+        ranks: list[NDArray[np.integer]] = [_ranks(part.told(distinct))[codes] for part, distinct, codes in read]
+        order = np.lexsort([target, *ranks])
+        rng = np.random.default_rng(seed)
+        drawn = np.empty((n_draws, *means.shape))
+        for one in drawn:
+            blocks = (part.drawn(distinct, codes[order], rng) for part, distinct, codes in read)
+            one[order] = _side_by_side(table.n_rows, blocks)
+        weights = np.repeat([0.5, *[0.5 / n_draws] * n_draws], table.n_rows)
+        return TrainingRows(np.vstack([means, *drawn]), np.tile(target, 1 + n_draws), weights)
+
+    def _read(self, table: Table) -> list[tuple[_Part, _Distinct, Codes]]:
+        """Read the cells of each encoded column of a table."""
+        columns = [(part, table[part.described.name]) for part in self._parts]
+        return [
+            (part, _Distinct.of(part.described.name, column, part.described), column.codes) for part, column in columns
+        ]
+
+
+def _side_by_side(n_rows: int, blocks: Iterable[Matrix]) -> Matrix:
+    encoded = np.hstack([np.zeros((n_rows, 0)), *blocks])
+    return encoded if encoded.shape[1] else np.zeros((n_rows, 1))
+
+
+def _ranks(told: Matrix) -> NDArray[np.intp]:
+    """Give cells numbers that follow what they tell, and one number to cells that tell the same."""
+    return np.unique(np.where(np.isnan(told), -np.inf, told), axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def cells_of_release(manifest: Mapping[str, Any], table: Table) -> tuple[Table, dict[str, Column]]:
@@ -240,6 +313,7 @@ class _Ranges:
     form: RangeEncoding
     whole: tuple[float, float]
     cuts: NDArray[np.float64]
+    has_whole_ends: bool = False
 
     @classmethod
     def fitted(cls, described: Column, form: RangeEncoding, distinct: _Distinct, counts: NDArray[np.int64]) -> _Ranges:
@@ -250,7 +324,8 @@ class _Ranges:
         if not len(ends):
             return cls(described, form, (np.nan, np.nan), np.zeros(0))
         whole = (float(ends[:, 0].min()), float(ends[:, 1].max()))
-        return cls(described, form, whole, _cuts(ends, weights) if form == "pieces" else np.zeros(0))
+        has_whole_ends = bool(((ends == np.round(ends)) & (np.abs(ends) < MOST_WHOLE)).all())
+        return cls(described, form, whole, _cuts(ends, weights) if form == "pieces" else np.zeros(0), has_whole_ends)
 
     def names(self) -> list[str]:
         name = self.described.name
@@ -261,9 +336,31 @@ class _Ranges:
     def is_piece(self, place: int) -> bool:
         return self.form == "pieces" and place > 0
 
-    def encode(self, distinct: _Distinct) -> Matrix:
+    def told(self, distinct: _Distinct) -> Matrix:
+        """Both ends of each cell."""
         position_of = self._placed_one_by_one(distinct) if distinct.position_of is None else distinct.position_of
-        ends = np.array([_ends(cell, position_of, self.whole) for cell in distinct.cells]).reshape(-1, 2)
+        return np.array([_ends(cell, position_of, self.whole) for cell in distinct.cells]).reshape(-1, 2)
+
+    def can_differ(self, distinct: _Distinct) -> bool:
+        """Whether draws from some cell differ."""
+        low, high = self.told(distinct).T
+        return bool((low < high).any())
+
+    def drawn(self, distinct: _Distinct, codes: Codes, rng: np.random.Generator) -> Matrix:
+        """Encode one number of each range; a mean of both ends, so that huge ones stay finite."""
+        low, high = self.told(distinct)[codes].T
+        way = rng.random(len(codes))
+        if self.has_whole_ends:
+            found = np.minimum(np.floor(low * (1 - way) + (high + 1) * way), high)
+        else:
+            found = np.clip(low * (1 - way) + high * way, low, high)
+        found = np.where(low < high, found, low)
+        return self._encoded(np.column_stack([found, found]))
+
+    def encode(self, distinct: _Distinct) -> Matrix:
+        return self._encoded(self.told(distinct))
+
+    def _encoded(self, ends: Matrix) -> Matrix:
         if self.form == "bounds":
             return ends
         return np.hstack([ends[:, :1] / 2 + ends[:, 1:] / 2, self._above(ends)])
@@ -336,7 +433,34 @@ class _Shares:
     def names(self) -> list[str]:
         return [f"{self.described.name} = {i}" for i in range(len(self.kept))]
 
+    def can_differ(self, distinct: _Distinct) -> bool:
+        return any(len(set(places)) > 1 for places in self._places(distinct))
+
+    def drawn(self, distinct: _Distinct, codes: Codes, rng: np.random.Generator) -> Matrix:
+        """Encode one value of each set."""
+        places = [np.sort(np.array(held, dtype=np.intp)) for held in self._places(distinct)]
+        sizes = np.array([len(held) for held in places])
+        starts = np.cumsum(sizes) - sizes
+        has_value = np.flatnonzero(sizes[codes])
+        at = codes[has_value]
+        found = np.concatenate(places)[starts[at] + rng.integers(0, sizes[at])]
+        numbers = np.zeros((len(codes), len(self.sizes)))
+        numbers[has_value, found] = 1.0
+        return numbers[:, self.kept]
+
+    def _places(self, distinct: _Distinct) -> list[list[int]]:
+        """Place of each value that a cell names."""
+        everything = np.repeat(np.arange(len(self.sizes)), self.sizes).tolist()
+        return [
+            everything if cell.is_any else [self.place_of[value] for value in cell.values if value in self.place_of]
+            for cell in distinct.cells
+        ]
+
     def encode(self, distinct: _Distinct) -> Matrix:
+        return self.told(distinct)[:, self.kept]
+
+    def told(self, distinct: _Distinct) -> Matrix:
+        """Shares of all values."""
         shares = np.zeros((len(distinct.cells), len(self.sizes)))
         for row, cell in enumerate(distinct.cells):
             if cell.is_any:
@@ -344,7 +468,7 @@ class _Shares:
             else:
                 held = [self.place_of[value] for value in cell.values if value in self.place_of]
                 np.add.at(shares[row], held, 1 / max(len(cell.values), 1))
-        return shares[:, self.kept]
+        return shares
 
 
 @dataclass(frozen=True)
@@ -355,6 +479,19 @@ class _Labels:
     def names(self) -> list[str]:
         return [self.described.name]
 
+    def told(self, distinct: _Distinct) -> Matrix:
+        return self.encode(distinct)
+
+    def can_differ(self, distinct: _Distinct) -> bool:
+        return False
+
+    def drawn(self, distinct: _Distinct, codes: Codes, rng: np.random.Generator) -> Matrix:
+        """Encode a category as it is: it has no values."""
+        return self.encode(distinct)[codes]
+
     def encode(self, distinct: _Distinct) -> Matrix:
         numbers = [np.nan if text is None else self.number_of.get(text, np.nan) for text in distinct.texts]
         return np.array(numbers, dtype=np.float64).reshape(-1, 1)
+
+
+_Part = _Ranges | _Shares | _Labels

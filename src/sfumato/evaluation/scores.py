@@ -14,11 +14,12 @@ from scipy import stats
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_curve
+from sklearn.pipeline import Pipeline
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIERS, Encoded, checked_classifiers
-from sfumato.evaluation.encoding import GeneralizedEncoder, Matrix
+from sfumato.evaluation.encoding import GeneralizedEncoder, Matrix, TrainingRows
 from sfumato.evaluation.treatment import (
     Codes,
     RecodingMechanism,
@@ -80,9 +81,9 @@ class HeldOutFold:
 
 
 def held_out_fold(
-    classifier: Any, train: tuple[Matrix, Codes], test: tuple[Matrix, Codes], n_classes: int
+    classifier: Any, train: TrainingRows | tuple[Matrix, Codes], test: tuple[Matrix, Codes], n_classes: int
 ) -> HeldOutFold:
-    """Train a classifier on encoded rows with their classes and ask it about others.
+    """Train a classifier on encoded rows with their classes (and weights) and ask it about others.
 
     Where all training rows are of one class, that class is predicted. Evidence is a probability or, where there is
     none, the value of the decision function; a class that the training rows do not have has less than any other.
@@ -92,10 +93,16 @@ def held_out_fold(
     model = classifier if has_classes else DummyClassifier(strategy="prior")
     with warnings.catch_warnings(), _threads().limit(limits=1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # sized for speed
-        model.fit(*train)
+        _train(model, *train)
         evidence = np.full((len(rows), n_classes), -np.inf)
         evidence[:, model.classes_] = _evidence(model, rows)
         return HeldOutFold(target, np.asarray(model.predict(rows), dtype=np.int32), evidence)
+
+
+def _train(model: Any, numbers: Matrix, target: Codes, weights: Numbers | None = None) -> None:
+    """Train a classifier, of which only the last step of several takes weights."""
+    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    model.fit(numbers, target, **({} if weights is None else {f"{step}sample_weight": weights}))
 
 
 @cache
@@ -287,7 +294,7 @@ def evaluate(
     n_folds : int, default=5
         At most the rows of the most frequent class. A class with fewer rows than folds is in some of them only.
     seed : int
-        Of folds, sample and classifiers.
+        Of folds, sample, draws and classifiers.
     fitted_on : {"training fold", "all rows"}
         In every fold the mechanism is fitted on the training part and the test part is brought into the same form (see
         :func:`sfumato.evaluation.treatment.treated`), with its true classes. Or, as the papers did, it is fitted once
@@ -304,7 +311,8 @@ def evaluate(
     -----
     The result is the same for the same arguments, except of mechanisms whose noise takes no seed. Cells are
     encoded as :class:`sfumato.evaluation.encoding.GeneralizedEncoder` says, the same for every mechanism; of a column
-    without order the 64 most frequent values are learned from.
+    without order the 64 most frequent values are learned from. Classifiers are trained on the means of cells and on
+    values drawn from them, and asked about means.
 
     Intervals are those of Nadeau and Bengio's corrected resampled t-test over the folds.
 
@@ -361,16 +369,14 @@ def _sampled(table: AnyTable, max_rows: int | None, seed: int) -> AnyTable:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    train: Matrix
-    train_target: Codes
+    train: TrainingRows
     test: Matrix
     test_target: Codes
-
     encoded: Encoded
 
     def held_out(self, name: str, seed: int, n_classes: int) -> HeldOutFold:
         classifier = CLASSIFIERS[name].build(seed, self.encoded)
-        return held_out_fold(classifier, (self.train, self.train_target), (self.test, self.test_target), n_classes)
+        return held_out_fold(classifier, self.train, (self.test, self.test_target), n_classes)
 
 
 def _honest_folds(
@@ -378,7 +384,8 @@ def _honest_folds(
 ) -> Iterator[_Part]:
     for train_rows, test_rows in folds:
         part = treated(mechanism, rows_of(table, train_rows), rows_of(table, test_rows))
-        yield _encoded(part.columns, (part.train, _class_codes(part, target)), (part.test, target.codes[test_rows]))
+        train = part.train, _class_codes(part, target)
+        yield _encoded(part.columns, train, (part.test, target.codes[test_rows]), seed)
 
 
 def _folds_of_release(
@@ -388,7 +395,7 @@ def _folds_of_release(
     released = _class_codes(part, target)
     for train_rows, test_rows in _folds_of_released_rows(part, released, folds, seed):
         train, test = ((part.train.take(rows), released[rows]) for rows in (train_rows, test_rows))
-        yield _encoded(part.columns, train, test)
+        yield _encoded(part.columns, train, test, seed)
 
 
 def _folds_of_released_rows(part: Treated, released: Codes, folds: Folds, seed: int) -> Folds:
@@ -399,10 +406,12 @@ def _folds_of_released_rows(part: Treated, released: Codes, folds: Folds, seed: 
     return [(np.flatnonzero(~is_one), np.flatnonzero(is_one)) for is_one in is_test if is_one.any()]
 
 
-def _encoded(columns: Mapping[str, Column], train: tuple[Table, Codes], test: tuple[Table, Codes]) -> _Part:
+def _encoded(columns: Mapping[str, Column], train: tuple[Table, Codes], test: tuple[Table, Codes], seed: int) -> _Part:
     encoder = GeneralizedEncoder(max_values=MOST_VALUES).fit(train[0], columns)
-    own, new = (encoder.transform(cells).clip(-LARGEST, LARGEST) for cells in (train[0], test[0]))
-    return _Part(own, train[1], new, test[1], Encoded(encoder.is_share_, encoder.is_piece_))
+    own = encoder.training_rows(*train, seed)
+    own = own._replace(numbers=own.numbers.clip(-LARGEST, LARGEST))
+    new = encoder.transform(test[0]).clip(-LARGEST, LARGEST)
+    return _Part(own, new, test[1], Encoded(encoder.is_share_, encoder.is_piece_))
 
 
 def _class_codes(part: Treated, target: CodedColumn) -> Codes:

@@ -89,10 +89,16 @@ def test_one_partition_gets_the_same_numbers_and_scores_however_it_is_written(la
         assert np.array_equal(of_originals[0], of_values)
     target = table["ill"].codes
     kinds = Encoded(encoders[0].is_share_, encoders[0].is_piece_)
+    trained_on = [
+        encoder.training_rows(form.take(np.arange(300)), target[:300])
+        for encoder, form in zip(encoders, forms, strict=True)
+    ]
+    for other in trained_on[1:]:
+        assert all(np.array_equal(*pair) for pair in zip(trained_on[0], other, strict=True))
     for named in CLASSIFIERS.values():
         scores = [
-            held_out_fold(named.build(0, kinds), (x[:300], target[:300]), (x[300:], target[300:]), 2).area()
-            for x in numbers
+            held_out_fold(named.build(0, kinds), rows, (x[300:], target[300:]), 2).area()
+            for rows, x in zip(trained_on, numbers, strict=True)
         ]
         assert len(set(scores)) == 1
 
