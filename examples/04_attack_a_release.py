@@ -11,7 +11,7 @@ made = release(table, ErrorRiskTree(k=5))
 before, after = risk_of(table, table), risk_of(table, made.table, made.manifest)
 for name, found in (("before", before), ("after", after)):
     worst = found["linkage"][-1]
-    print(f"{name}: {found['headline']['marketer']:.1%} of the people are expected to be named rightly;")
+    print(f"{name}: {found['headline']['marketer']:.1%} of the people are expected to be re-identified;")
     print(f"  {worst['n_reidentified']} are found by {', '.join(worst['columns'])} alone")
 guess = after["inference"][0]
 print(f"diagnosis guessed rightly: {guess['with_original']:.1%} before, {guess['with_release']:.1%} after")

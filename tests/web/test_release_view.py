@@ -58,7 +58,13 @@ def test_the_release_in_five_lines_stands_above_the_files_with_what_should_make_
     verdict = make(project, tmp_path / "server" / "jobs" / JOB)["summary"]["verdict"]
     page = Pages(tmp_path / "server", project).get("/release")
     card = page.text[page.text.index('id="verdict"') : page.text.index('id="files"')]
-    assert re.findall("<dt>(.*?)</dt>", card) == ["Promised", "Prediction", "Lost", "People", "Not covered"]
+    assert re.findall("<dt>(.*?)</dt>", card) == [
+        "Promised",
+        "Prediction",
+        "Lost columns",
+        "Re-identified",
+        "Not covered",
+    ]
     assert verdict["warnings"]
     assert card.count('<p class="problem"><strong>Warning:</strong>') == len(verdict["warnings"])
     assert all(sentence in page.shown for sentence in (*verdict["headed"].values(), *verdict["warnings"]))

@@ -258,9 +258,17 @@ class _Attack:
             "note": self._wanted.note,
         }
         if belongs and own is not None:
-            after, by_after = self._best(self._released_columns(own[people]), target, fold_of_row)
+            after, by_after = self._with_release(own[people], known, target, fold_of_row, (before, by_before))
             return common | self._compared(after, before, (by_before, by_after))
         return self._from_rows(people, target, present, common, float(before.mean()), by_before)
+
+    def _with_release(
+        self, rows: Ids, known: Sequence[TreeColumn], target: Codes, fold_of_row: Codes, before: Best
+    ) -> Best:
+        """Train on released cells; where they are those of the original, it scores what the original does."""
+        shown = self._released_columns(rows)
+        keys = [key_of(self._attackers, columns, target, fold_of_row) for columns in (known, shown)]
+        return before if keys[0] == keys[1] else self._best(shown, target, fold_of_row)
 
     def _drawn(self, rows: Ids) -> Ids:
         if len(rows) <= self._most_rows:

@@ -311,11 +311,13 @@ def attack_pair(
     as_json: bool,
 ) -> None:
     """Read both tables, attack the original as it is and the release, and show what was found."""
+    from sfumato.attack.inference import ScoresInMemory
     from sfumato.attack.risk import attacked_rows, risk_of
 
     original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
     original = attacked_rows(original, manifest)
     settings: dict[str, Any] = {"sample_fraction": sample_fraction, "include_target": include_target, "seed": seed}
+    settings["kept"] = ScoresInMemory()
     bar, progress = progress_bar("attacking")
     with bar:
         before = risk_of(original, original, progress=progress, **settings)
@@ -402,7 +404,7 @@ def _reidentification_lines(before: Mapping[str, Any], after: Mapping[str, Any])
     for who in ("prosecutor", "journalist"):
         for what in ("highest", "mean"):
             yield _line(f"{who}, {what} risk", before[who][what], after[who][what])
-    yield _line("marketer, expected share of people named rightly", before["marketer"], after["marketer"])
+    yield _line("share of people re-identified (marketer attack)", before["marketer"], after["marketer"])
     yield _line("people with one candidate, which is theirs", before["n_found"], after["n_found"])
     if after["note"]:
         yield f"  note: {after['note']}"

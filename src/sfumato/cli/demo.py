@@ -29,15 +29,16 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
       sfumato demo
       sfumato demo -k 20 -o /tmp/demo
     """
+    from sfumato.atomic import write_atomically
     from sfumato.cli.options import progress_bar
-    from sfumato.cli.summary import show_checks, show_in_short, show_warnings
+    from sfumato.cli.summary import show_checks, show_lines, show_warnings
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.project.describe import is_demo_folder, write_demo
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import make_release, publish
     from sfumato.publishing.reaudit import audit_published
-    from sfumato.report.in_short import in_short
-    from sfumato.report.render import write_report
+    from sfumato.report.render import report_html
+    from sfumato.report.summarize import summarize
 
     folder = Path(output)
     is_ours = force or is_demo_folder(folder)
@@ -52,24 +53,20 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     with bar:
         release = make_release(table, mechanism, progress=progress)
         published = publish(release, folder / "release.csv", original=table, force=is_ours)
-        short = in_short(published.release, table, mechanism, quick=quick, progress=progress)
-    show_in_short(short)
-    show_warnings(short)
+    click.echo(f"   wrote {published.table_path} and its manifest", err=True)
     click.echo("\n3. The audit, by code that shares nothing with the mechanism:", err=True)
-    show_checks(audit_published(published.table_path, published.manifest_path, original=table, check_roles=True))
-    trained = "" if quick else "classifiers before and after (about 20 s), "
+    audit = audit_published(published.table_path, published.manifest_path, original=table, check_roles=True)
+    show_checks(audit)
+    trained = "" if quick else "prediction before and after, in every fold, and "
     click.echo(f"\n4. The report: {trained}attacks before and after", err=True)
     bar, progress = progress_bar("report")
     with bar:
-        write_report(
-            published.release,
-            folder / "report.html",
-            original=table,
-            mechanism=mechanism,
-            quick=quick,
-            progress=progress,
-            force=is_ours,
-        )
+        summary = summarize(published.release, table, mechanism=mechanism, audit=audit, quick=quick, progress=progress)
+        html = report_html(summary, published.release.manifest)
+        write_atomically(folder / "report.html", html.encode(), force=is_ours)
+    click.echo("\nThe release in five lines:", err=True)
+    show_lines(summary["verdict"]["headed"])
+    show_warnings(summary["verdict"]["warnings"])
     files = "release.csv, release.csv.manifest.json, report.html, admissions.csv, sfumato.toml"
     click.echo(f"\nFiles in {folder}/: {files}", err=True)
     again = f"sfumato release --project {folder}/sfumato.toml --force"

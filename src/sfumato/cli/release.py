@@ -107,7 +107,7 @@ def command(
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
     """
-    from sfumato.cli.summary import show_guesses, show_in_short, show_release, show_verdict, show_warnings
+    from sfumato.cli.summary import show_guesses, show_lines, show_release, show_verdict, show_warnings
     from sfumato.errors import InvalidParameterError
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import publish
@@ -141,7 +141,7 @@ def command(
         bar, progress = progress_bar("what prediction keeps")
         with bar:
             short = in_short(release, original, order.built, quick=quick, progress=progress)
-        show_in_short(short)
+        show_lines(short.headed())
     else:
         short = in_short(release)
         show_release(release)
@@ -150,7 +150,7 @@ def command(
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
-    show_warnings(short)
+    show_warnings(short.warnings())
 
 
 def checked_output(output: Path | None, source: Source | None, *, force: bool) -> Path:
@@ -197,7 +197,7 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     mechanism = build_mechanism(str(project.mechanism), project.parameters)
 
     def make(progress: Progress) -> tuple[Release, AnyTable]:
-        return release_project(project, progress=progress)
+        return release_project(project, mechanism=mechanism, progress=progress)
 
     source = Source(str(project.data_path), "")
     return Order(str(project.mechanism), mechanism, project.output, source, make)

@@ -11,12 +11,12 @@ import click
 
 from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, IN_MEMORY
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
+from sfumato.report.in_short import lines_of
 from sfumato.report.not_covered import not_promised
 
 if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
     from sfumato.mechanisms.base import Release
-    from sfumato.report.in_short import InShort
     from sfumato.table.roles import ColumnGuess
 
 GUESSES_SHOWN = 40
@@ -33,15 +33,15 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
         click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
 
 
-def show_in_short(short: InShort) -> None:
+def show_lines(headed: Mapping[str, str]) -> None:
     """Print the five lines."""
-    for line in short.lines():
+    for line in lines_of(headed):
         click.echo(line, err=True)
 
 
-def show_warnings(short: InShort) -> None:
+def show_warnings(warnings: Sequence[str]) -> None:
     """Print in red what should make one stop."""
-    for sentence in short.warnings():
+    for sentence in warnings:
         click.secho(f"WARNING: {sentence}", err=True, fg="red")
 
 

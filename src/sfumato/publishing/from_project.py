@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms.base import Release
+from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.baselines.features import public_columns, public_options
 from sfumato.mechanisms.registry import build_mechanism, mechanism_info
 from sfumato.progress import Progress
@@ -29,13 +29,17 @@ def mechanism_of_project(project: Project) -> tuple[str, dict[str, Any]]:
     return name, project.settings if takes_plan else dict(project.parameters)
 
 
-def release_project(project: Project, *, progress: Progress | None = None) -> tuple[Release, AnyTable]:
+def release_project(
+    project: Project, *, mechanism: Mechanism | None = None, progress: Progress | None = None
+) -> tuple[Release, AnyTable]:
     """Make the release that a project asks for and have it audited; nothing is written.
 
     Parameters
     ----------
     project : Project
         As :func:`sfumato.project.file.load_project` gives it.
+    mechanism : Mechanism, optional
+        The project's own, where it was built already.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
 
@@ -45,7 +49,7 @@ def release_project(project: Project, *, progress: Progress | None = None) -> tu
         The release and the original, which :func:`sfumato.publishing.publish.publish` audits it against once more.
     """
     name, settings = mechanism_of_project(project)
-    mechanism = build_mechanism(name, settings)
+    mechanism = mechanism or build_mechanism(name, settings)
     if mechanism_info(name).is_differentially_private:
         original = read_publicly(project)
         return make_release(original, mechanism, progress=progress), original  # a project names the data by a hash

@@ -9,6 +9,12 @@ from sfumato.guarantees import guarantee_from_dict
 
 NOTHING = "–"
 
+NOT_MEASURED = "not_measured"
+"""Key of the reason why something was not measured."""
+NO_ORIGINAL = "the original was not given"
+NO_TARGET = "the release has no target to predict"
+QUICK = "skipped on request, to save time"
+
 ASSUMPTIONS = (
     "There is one release of one table. Releases of overlapping tables can be combined against all that is promised.",
     "The roles of the columns are right. A quasi-identifier declared as something else is covered by nothing.",

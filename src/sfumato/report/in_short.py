@@ -1,4 +1,4 @@
-"""A release in five plain lines: promised, prediction kept, columns emptied, people found, what is not covered.
+"""A release in five plain lines: promised, prediction, lost columns, people re-identified, what is not covered.
 
 The same for the command line, the page and the report, and the warnings that go with it. No line holds a cell value.
 """
@@ -7,66 +7,77 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sfumato.audit.reading.columns import Classes, Columns, group_rows, joint_counts
 from sfumato.errors import SfumatoError, on_one_line
-from sfumato.guarantees import Containment
+from sfumato.guarantees import Containment, guarantee_from_dict
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
-from sfumato.report.guarantee_texts import share_in_words
+from sfumato.report.guarantee_texts import NO_ORIGINAL, NOT_MEASURED, QUICK, share_in_words
 from sfumato.schema import Role
 
-if TYPE_CHECKING:
-    from sfumato.evaluation.scores import Estimate
-
 MOST_NAMED = 12
-MOST_ROWS = 20_000
 MOST_LOST = 1 / 3
 MOST_UNIQUE = 0.05
-_CLASSIFIERS = ("logistic-regression", "gradient-boosting")
-_N_FOLDS = 3
+_PRIVATE = "the release is differentially private, and figures taken from the original would tell more than that allows"
+_DRAWN = "the released rows were drawn from noisy counts, so that none belongs to a person"
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """How well a classifier predicts the target from the original and from the release.
-
-    The one of a linear and a boosted model that does better on the original, by AUC. The mechanism was fitted in every
-    training fold, and the test rows were new to it.
+    """How well the classifier that is best on the original, by AUC, predicts the target before and after.
 
     Parameters
     ----------
     classifier : str
-    auc_before, auc_after : Estimate or None
+        For people.
+    auc_before, auc_after : float or None
         ``None`` where no fold has two classes.
-    accuracy_before, accuracy_after : Estimate
+    auc_margin : float or None
+        Half the width of the interval around ``auc_after``.
+    accuracy_before, accuracy_after : float
     majority : float
-        Accuracy of always naming the most frequent class.
-    n_rows : int
-        Rows that were used; fewer than the table has where a sample was drawn.
+        Accuracy of always predicting the majority class.
     """
 
     classifier: str
-    auc_before: Estimate | None
-    auc_after: Estimate | None
-    accuracy_before: Estimate
-    accuracy_after: Estimate
+    auc_before: float | None
+    auc_after: float | None
+    auc_margin: float | None
+    accuracy_before: float
+    accuracy_after: float
     majority: float
-    n_rows: int
+
+    @classmethod
+    def of(cls, utility: Mapping[str, Any]) -> Prediction | str:
+        """Read it from what was measured (see :func:`sfumato.report.measured.utility_kept`), or why nothing was."""
+        if NOT_MEASURED in utility:
+            return str(utility[NOT_MEASURED])
+        best = next(entry for entry in utility["classifiers"] if entry["name"] == utility["best"])
+        before, after = best["before"], best["after"]
+        area = after["auc"]
+        return cls(
+            best["title"],
+            before["auc"] and before["auc"]["mean"],
+            area and area["mean"],
+            area and (area["high"] - area["low"]) / 2,
+            before["accuracy"]["mean"],
+            after["accuracy"]["mean"],
+            utility["majority_accuracy"],
+        )
 
     def in_words(self) -> str:
         """Say it on one line."""
         auc = ""
         if self.auc_before is not None and self.auc_after is not None:
-            margin = (self.auc_after.high - self.auc_after.low) / 2
-            auc = f"AUC {self.auc_after.mean:.3f} ± {margin:.3f} (original {self.auc_before.mean:.3f}), "
+            auc = f"AUC {self.auc_after:.3f} ± {self.auc_margin:.3f} (original {self.auc_before:.3f}), "
         return (
-            f"{auc}accuracy {self.accuracy_after.mean:.1%} (original {self.accuracy_before.mean:.1%}, "
-            f"always the most frequent class {self.majority:.1%})"
+            f"{auc}accuracy {self.accuracy_after:.1%} (original {self.accuracy_before:.1%}, "
+            f"majority class {self.majority:.1%}), by {self.classifier}"
         )
 
 
@@ -81,18 +92,18 @@ class InShort:
     prediction : Prediction or str
         Or the reason why it was not measured.
     lost_columns : tuple of str
-        Columns that tell nothing any more: dropped, or released with the same cell in every row.
+        Columns that were dropped, or have the same cell in every row of the release.
     n_columns : int
         Columns of the original other than the target and identifiers, without those that were constant before.
-    found : float or None
-        Expected share of people whom an attacker names rightly who knows all their quasi-identifiers; ``None`` where
-        the original was not given or that cannot be told.
+    reidentified : float or str
+        Share of people re-identified (marketer attack): expected when an attacker knows all their quasi-identifiers;
+        or the reason why it was not measured.
     one_class : float or None
         Share of the rows in groups of equal quasi-identifiers that all have one target value; ``None``: no target.
     unique : float
-        Share of the rows that all released columns but the target tell apart from every other row.
+        Share of the rows that are unique on all released columns but the target.
     is_about_ones : bool
-        Whether k-anonymity by containment is promised: against attackers who know ones of a person, and no zeros.
+        Whether k-anonymity by containment is promised: against attackers who know 1-values of a person only.
     is_compared : bool
         Whether the original was given. Otherwise the columns are those of the release, and one with the same cell in
         every row may have been so before.
@@ -102,7 +113,7 @@ class InShort:
     prediction: Prediction | str
     lost_columns: tuple[str, ...]
     n_columns: int
-    found: float | None
+    reidentified: float | str
     one_class: float | None
     unique: float
     is_about_ones: bool = False
@@ -110,59 +121,60 @@ class InShort:
 
     def headed(self) -> dict[str, str]:
         """Give the five sentences by their headings."""
-        said = self.prediction.in_words() if isinstance(self.prediction, Prediction) else None
-        found = "not measured without the original"
-        if self.found is not None:
-            found = f"{share_in_words(self.found)} are named rightly by somebody who knows all their quasi-identifiers"
+        kept, found = self.prediction, self.reidentified
         sentences = {
             "Promised": "; ".join(self.promises),
-            "Prediction": said or f"not measured: {self.prediction}",
-            "Lost": self._lost(),
-            "People": found,
+            "Prediction": kept.in_words() if isinstance(kept, Prediction) else f"not measured: {kept}",
+            "Lost columns": self._lost(),
+            "Re-identified": f"not measured: {found}" if isinstance(found, str) else self._reidentified(found),
             "Not covered": self._not_covered(),
         }
         return {heading: on_one_line(sentence) for heading, sentence in sentences.items()}
 
     def lines(self) -> list[str]:
         """Give the five lines."""
-        return [f"{heading + ':':<13}{sentence}" for heading, sentence in self.headed().items()]
+        return lines_of(self.headed())
+
+    def _reidentified(self, share: float) -> str:
+        return (
+            f"{share_in_words(share)} of people, by an attacker who knows all their quasi-identifiers (marketer attack)"
+        )
 
     def _lost(self) -> str:
         if not self.lost_columns:
-            which = "column" if self.is_compared else "released column"
-            return f"nothing whole: every {which} still tells rows apart"
+            how_many = f"the {self.n_columns:,} {'' if self.is_compared else 'released '}columns"
+            return f"none; each of {how_many} still has different values" if self.n_columns else "none"
         named = ", ".join(f"'{name}'" for name in self.lost_columns[:MOST_NAMED])
         more = f" and {len(self.lost_columns) - MOST_NAMED:,} more" if len(self.lost_columns) > MOST_NAMED else ""
         return f"{self._how_many_lost()}: {named}{more}"
 
     def _how_many_lost(self) -> str:
-        what = "carry nothing any more" if self.is_compared else "are the same in every row"
+        what = "were dropped or made constant" if self.is_compared else "have one value in all rows"
         return f"{len(self.lost_columns):,} of {self.n_columns:,} columns {what}"
 
     def _not_covered(self) -> str:
-        said = [f"{share_in_words(self.unique)} of the rows are unique in all released columns together"]
+        said = [f"{share_in_words(self.unique)} of rows are unique on all released columns together"]
         if self.one_class is not None:
             alike = share_in_words(self.one_class)
-            said.insert(0, f"{alike} of the rows are in groups that all have one target value, which is thereby told")
+            said.insert(0, f"{alike} of rows are in groups with a single target value, which discloses it")
         if self.is_about_ones:
-            said.insert(0, "somebody who also knows what a person does not have (the zeros)")
+            said.insert(0, "attackers who also know 0-values (what a person does not have)")
         return "; ".join(said)
 
     def warnings(self) -> list[str]:
         """Say what should make one stop."""
         said = []
-        if isinstance(self.prediction, Prediction):
-            kept = self.prediction
-            if kept.accuracy_after.mean <= kept.majority:
-                neither = "; nor does the original" if kept.accuracy_before.mean <= kept.majority else ""
-                said.append(f"this release predicts no better than always naming the most frequent class{neither}")
+        kept = self.prediction
+        if isinstance(kept, Prediction) and kept.accuracy_after <= kept.majority:
+            neither = ", and neither does the original" if kept.accuracy_before <= kept.majority else ""
+            said.append(f"this release predicts no better than the majority class{neither}")
         if len(self.lost_columns) > MOST_LOST * self.n_columns:
             said.append(self._how_many_lost())
         if self.unique > MOST_UNIQUE:
             said.append(
-                f"{share_in_words(self.unique)} of the rows are unique in all released columns together: who knows "
-                "sensitive or other columns of a person finds the row. Give columns that attackers may know the role "
-                "of quasi-identifiers, or leave them out"
+                f"{share_in_words(self.unique)} of rows are unique on all released columns together. An attacker who "
+                "knows sensitive or other columns of a person can find the row. Make the columns that attackers may "
+                "know quasi-identifiers, or drop them"
             )
         return [on_one_line(sentence) for sentence in said]
 
@@ -171,12 +183,19 @@ class InShort:
         return {"headed": self.headed(), "warnings": self.warnings()}
 
 
+def lines_of(headed: Mapping[str, str]) -> list[str]:
+    """Set the sentences below each other, each after its heading."""
+    return [f"{heading + ':':<15}{sentence}" for heading, sentence in headed.items()]
+
+
 def in_short(
     release: Release,
     original: AnyTable | None = None,
     mechanism: Mechanism | None = None,
     *,
     quick: bool = False,
+    utility: Mapping[str, Any] | None = None,
+    risk: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> InShort:
     """Sum a release up.
@@ -184,11 +203,14 @@ def in_short(
     Parameters
     ----------
     original : Table or BinaryTable or None
-        With it people found and prediction are measured; of a differentially private release neither is.
+        With it re-identification and prediction are measured; of a differentially private release neither is.
     mechanism : Mechanism or None
         What made the release, to be fitted in training folds.
     quick : bool
         Train no classifiers.
+    utility, risk : mapping or None
+        What was measured already, by :func:`sfumato.report.measured.utility_kept` and
+        :func:`sfumato.report.measured.risk_section`: then it is not measured again.
     progress : callable or None
         Called as ``progress(done, total, what)`` while classifiers are trained.
 
@@ -199,7 +221,7 @@ def in_short(
     >>> table = admissions(n_rows=200).keep(["age", "sex", "readmitted"])
     >>> short = in_short(release(table, Mondrian(k=5)), table)
     >>> short.lines()[2]
-    'Lost:        nothing whole: every column still tells rows apart'
+    'Lost columns:  none; each of the 2 columns still has different values'
     """
     if release.manifest.is_differentially_private:
         original = None  # what is said of the release must not depend on one more look at the rows
@@ -209,10 +231,10 @@ def in_short(
     n_columns, lost = _columns(release, shown, original)
     return InShort(
         tuple(_promise(entry) for entry in release.manifest.guarantees),
-        _prediction(release, original, mechanism, "classifiers were not trained" if quick else "", progress),
+        _prediction(release, original, mechanism, quick, progress) if utility is None else Prediction.of(utility),
         lost,
         n_columns,
-        _found(release, original),
+        _reidentified(release, original, risk),
         _one_class(shown, group_rows(shown, quasi)),
         float(np.count_nonzero(group_rows(shown, (*quasi, *beside)).sizes == 1) / max(shown.n_rows, 1)),
         Containment.kind in {entry["kind"] for entry in release.manifest.guarantees},
@@ -221,8 +243,12 @@ def in_short(
 
 
 def _promise(entry: Mapping[str, Any]) -> str:
-    found = entry.get("audited")
-    return str(entry["statement"]) + (f" (found: {found:g})" if isinstance(found, int | float) else "")
+    """Name the guarantee, say what it means, and which level the audit found."""
+    guarantee = guarantee_from_dict({name: entry[name] for name in entry if name not in ("statement", "audited")})
+    found, name = entry.get("audited"), guarantee.level.name
+    symbol = f"{name} = " if len(name) == 1 else ""
+    level = f" (audit found {symbol}{found:g})" if isinstance(found, int | float) else ""
+    return f"{guarantee.words.title}: {guarantee.describe()}{level}"
 
 
 def _columns(release: Release, shown: Columns, original: AnyTable | None) -> tuple[int, tuple[str, ...]]:
@@ -246,30 +272,30 @@ def _varies(columns: Columns, name: str) -> bool:
 
 
 def _prediction(
-    release: Release, original: AnyTable | None, mechanism: Mechanism | None, skip: str, progress: Progress | None
+    release: Release, original: AnyTable | None, mechanism: Mechanism | None, quick: bool, progress: Progress | None
 ) -> Prediction | str:
-    if original is None or mechanism is None or skip:
-        return skip or "that takes the original, and the mechanism fitted anew in parts of it"
-    # every release is summed up, and few train classifiers: loading them takes a third of a second
-    from sfumato.attack.risk import attacked_rows
-    from sfumato.evaluation.scores import evaluate
-
-    used = attacked_rows(original, release.manifest)
-    settings: dict[str, Any] = {"classifiers": _CLASSIFIERS, "n_folds": _N_FOLDS, "max_rows": MOST_ROWS}
-    try:
-        before = evaluate(used, **settings, progress=progress)
-        after = evaluate(used, mechanism, **settings, progress=progress)
-    except SfumatoError as exc:
-        return exc.message.removesuffix(".")
-    areas = {name: scores.auc.mean if scores.auc else 0.0 for name, scores in before.classifiers.items()}
-    best = max(areas, key=areas.__getitem__)
-    old, new = before.classifiers[best], after.classifiers[best]
-    return Prediction(best, old.auc, new.auc, old.accuracy, new.accuracy, before.majority_accuracy, before.n_rows)
-
-
-def _found(release: Release, original: AnyTable | None) -> float | None:
+    if release.manifest.is_differentially_private:
+        return _PRIVATE
+    if quick:
+        return QUICK
     if original is None:
-        return None
+        return NO_ORIGINAL
+    if mechanism is None:
+        return "the mechanism, to be fitted in training folds, was not given"
+    # every release is summed up, and few train classifiers: loading them takes a third of a second
+    from sfumato.report.measured import utility_kept
+
+    return Prediction.of(utility_kept(release, original, mechanism, progress=progress))
+
+
+def _reidentified(release: Release, original: AnyTable | None, risk: Mapping[str, Any] | None) -> float | str:
+    if (release.manifest.perturbation or {}).get("kind") == "synthetic":
+        return _DRAWN
+    if risk is not None:
+        found: float | str = risk[NOT_MEASURED] if NOT_MEASURED in risk else risk["reidentified"]
+        return found
+    if original is None:
+        return NO_ORIGINAL
     from sfumato.attack.correspondence import Correspondence
     from sfumato.attack.reidentification import reidentification_risk
     from sfumato.attack.risk import attacked_rows
@@ -277,8 +303,8 @@ def _found(release: Release, original: AnyTable | None) -> float | None:
     used = attacked_rows(original, release.manifest)
     try:
         risks = reidentification_risk(Correspondence(used, release.table, release.manifest))
-    except SfumatoError:
-        return None
+    except SfumatoError as exc:
+        return exc.message.removesuffix(".")
     return float(risks["marketer"])
 
 

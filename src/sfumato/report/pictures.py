@@ -14,8 +14,7 @@ from sfumato.displays.roc import RocDisplay
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import KAnonymity
 from sfumato.manifest import Manifest
-from sfumato.report.guarantee_texts import share_in_words
-from sfumato.report.summarize import NOT_MEASURED
+from sfumato.report.guarantee_texts import NOT_MEASURED, share_in_words
 
 MOST_BYTES = 260_000
 """Of all pictures, so that a report stays below 500 kB whatever the names in it."""

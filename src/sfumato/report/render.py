@@ -12,9 +12,9 @@ from sfumato.errors import on_one_line
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress
-from sfumato.report.guarantee_texts import NOTHING, number_in_words, share_in_words
+from sfumato.report.guarantee_texts import NOT_MEASURED, NOTHING, number_in_words, share_in_words
 from sfumato.report.pictures import Picture, drawn, pictures_of
-from sfumato.report.summarize import NOT_MEASURED, summarize
+from sfumato.report.summarize import summarize
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -10,7 +10,7 @@ from sfumato.cli.options import apply_roles
 from sfumato.datasets.admissions import admissions
 from sfumato.mechanisms.base import Release
 from sfumato.publishing.reaudit import read_manifest, read_original, read_released
-from sfumato.report.summarize import risk_left
+from sfumato.report.measured import risk_left
 from sfumato.schema import Role
 from sfumato.table.io.read import ReadOptions
 from sfumato.table.io.write import write_table

@@ -228,11 +228,11 @@ def test_items_are_selected_under_strict_k_unless_attackers_know_ones_only(folde
     assert run(["release", "mail.svm", "--quick", "--attacker-knows", "ones", "-o", "ones.csv"]) == 0
     by_ones = capsys.readouterr().err
 
-    assert "Promised:    every row shares its values" in strict
-    assert "(the zeros)" not in strict
+    assert "Promised:      k-anonymity: every row shares its values" in strict
+    assert "0-values" not in strict
     assert "whatever ones of a row an attacker knows" in by_ones
     assert "nothing is promised about zeros" in by_ones
-    assert "Not covered: somebody who also knows what a person does not have (the zeros)" in by_ones
+    assert "Not covered:   attackers who also know 0-values (what a person does not have)" in by_ones
     n_columns = [len((folder / name).read_text().partition("\n")[0].split(",")) for name in ("all.csv", "ones.csv")]
     assert n_columns[0] <= n_columns[1]
 
@@ -280,7 +280,7 @@ def test_l_out_of_reach_is_exit_4_that_names_the_way_out(folder, capsys):
     assert sorted(os.listdir(folder)) == before
     assert run([*order, "--no-l"]) == 0
     words = capsys.readouterr().err
-    assert "Promised:    every row shares its values on 2 quasi-identifying columns with at least 4 other rows" in words
+    assert "k-anonymity: every row shares its values on 2 quasi-identifying columns with at least 4 other rows" in words
     assert "different values of 'hiv'" not in words
 
 

@@ -6,25 +6,22 @@ import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.evaluation import scores
-from sfumato.evaluation.scores import Estimate
+from sfumato.attack import reidentification
+from sfumato.evaluation.points import Measuring
 from sfumato.mechanisms.auto import Automatic
-from sfumato.report import in_short as module
+from sfumato.report import measured
 from sfumato.report.in_short import MOST_NAMED, InShort, Prediction, in_short
+from sfumato.report.summarize import summarize
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table
 from unit.report.releases import HOSTILE, hostile_table, made, stays
 
-HEADINGS = ["Promised:", "Prediction:", "Lost:", "People:", "Not covered:"]
+HEADINGS = ["Promised:", "Prediction:", "Lost columns:", "Re-identified:", "Not covered:"]
 CANARY = "CANARY-7f3a"
 
 
-def estimate(mean):
-    return Estimate(mean, mean - 0.01, mean + 0.01, (mean,))
-
-
 def prediction(before=0.8, after=0.75, majority=0.6):
-    return Prediction("trees", estimate(0.9), estimate(0.85), estimate(before), estimate(after), majority, 100)
+    return Prediction("trees", 0.9, 0.85, 0.01, before, after, majority)
 
 
 def short(**changes):
@@ -49,13 +46,14 @@ def test_five_lines_that_say_what_is_counted_by_hand():
     table = people(ward=(Role.OTHER, [i % 5 for i in range(40)]))
     found = in_short(sfumato.release(table, Automatic(k=5)), table, quick=True)
 
-    assert [line.partition(" ")[0] if "covered" not in line else line[:12] for line in found.lines()] == HEADINGS
+    assert [line[:15].strip() for line in found.lines()] == HEADINGS
     assert (found.n_columns, found.lost_columns) == (2, ())  # 'same' told nothing before
     assert found.one_class == 10 / 40
     assert found.unique == 1.0
-    assert found.found == pytest.approx(1 / 5)
-    assert found.promises[0].endswith("(found: 5)")
-    assert "classifiers were not trained" in found.lines()[1]
+    assert found.reidentified == pytest.approx(1 / 5)
+    assert found.promises[0].startswith("k-anonymity: every row shares its values")
+    assert found.promises[0].endswith("(audit found k = 5)")
+    assert "not measured: skipped on request" in found.lines()[1]
 
 
 def test_columns_that_tell_nothing_any_more_are_named():
@@ -63,7 +61,7 @@ def test_columns_that_tell_nothing_any_more_are_named():
     found = in_short(sfumato.release(table, sfumato.Mondrian(k=40)), table, quick=True)
 
     assert found.lost_columns == ("age", "rare")
-    assert found.lines()[2].endswith("2 of 2 columns carry nothing any more: 'age', 'rare'")
+    assert found.lines()[2].endswith("2 of 2 columns were dropped or made constant: 'age', 'rare'")
 
 
 def test_columns_that_were_left_out_are_lost_and_identifiers_are_not_missed():
@@ -96,41 +94,41 @@ def test_no_better_than_the_most_frequent_class(after, is_warned):
     said = short(prediction=prediction(after=after)).warnings()
 
     assert [sentence.startswith("this release predicts no better") for sentence in said] == [True] * is_warned
-    assert not any("nor does the original" in sentence for sentence in said)
+    assert not any("neither does the original" in sentence for sentence in said)
 
 
 def test_an_original_that_does_no_better_either_is_mentioned():
     (sentence,) = short(prediction=prediction(before=0.6, after=0.6)).warnings()
 
-    assert sentence.endswith("nor does the original")
+    assert sentence.endswith("neither does the original")
 
 
 def test_what_was_not_measured_is_no_reason_to_warn():
-    assert short(prediction="classifiers were not trained").warnings() == []
+    assert short(prediction="skipped on request").warnings() == []
 
 
 @pytest.mark.parametrize(("n_lost", "is_warned"), [(3, False), (4, True)])
 def test_more_than_a_third_of_the_columns(n_lost, is_warned):
     said = short(lost_columns=tuple("abcd"[:n_lost])).warnings()
 
-    assert said == [f"{n_lost} of 9 columns carry nothing any more"] * is_warned
+    assert said == [f"{n_lost} of 9 columns were dropped or made constant"] * is_warned
 
 
 @pytest.mark.parametrize(("unique", "is_warned"), [(0.05, False), (0.051, True), (1.0, True)])
 def test_more_than_five_percent_unique_in_all_columns_together(unique, is_warned):
     said = short(unique=unique).warnings()
 
-    assert ["unique in all released columns together" in sentence for sentence in said] == [True] * is_warned
+    assert ["unique on all released columns together" in sentence for sentence in said] == [True] * is_warned
 
 
 def test_the_warning_of_uniqueness_is_about_columns_beside_the_quasi_identifiers():
     release = sfumato.release(people(), Automatic(k=5))
     beside = sfumato.release(people(pay=(Role.SENSITIVE, list(range(40)))), Automatic(k=5))
 
-    constant = "1 of 2 columns are the same in every row"  # whether it was so before is not known here
+    constant = "1 of 2 columns have one value in all rows"  # whether it was so before is not known here
     assert in_short(release).warnings() == [constant]
     (sentence,) = in_short(beside).warnings()
-    assert sentence.startswith("100 % of the rows are unique in all released columns together")
+    assert sentence.startswith("100 % of rows are unique on all released columns together")
 
 
 # ---- what is not looked at
@@ -166,26 +164,47 @@ def test_of_a_differentially_private_release_no_original_is_looked_at(name):
 
     found = in_short(release, Untouchable(), Automatic())
     assert found == in_short(release)
-    assert (found.found, isinstance(found.prediction, str)) == (None, True)
+    assert "differentially private" in found.headed()["Prediction"]
+    assert found.headed()["Re-identified"].startswith("not measured: the released rows were drawn from noisy counts")
 
 
 def test_quick_trains_nothing(monkeypatch):
     def explode(*_, **__):
         raise AssertionError("a classifier was trained")
 
-    monkeypatch.setattr(scores, "evaluate", explode)  # where it is, as it is loaded only to be called
+    monkeypatch.setattr(measured, "evaluate", explode)
     table = people()
     in_short(sfumato.release(table, Automatic(k=5)), table, Automatic(k=5), quick=True)
 
 
-def test_prediction_is_that_of_the_better_model_on_the_original(monkeypatch):
-    monkeypatch.setattr(module, "_CLASSIFIERS", ("naive-bayes",))
+def test_prediction_is_that_of_the_model_that_is_best_on_the_original(monkeypatch):
+    monkeypatch.setattr(measured, "Measuring", lambda: Measuring(("naive-bayes",), n_folds=2))
     table = people()
     found = in_short(sfumato.release(table, Automatic(k=5)), table, Automatic(k=5))
 
-    assert found.prediction.classifier == "naive-bayes"
+    assert found.prediction.classifier == "naive Bayes"
     assert found.prediction.majority == pytest.approx(25 / 40)
-    assert found.lines()[1].startswith("Prediction:  AUC ")
+    assert found.lines()[1].startswith("Prediction:    AUC ")
+
+
+def test_the_report_of_the_same_release_has_the_same_five_lines(monkeypatch):
+    """Measured apart, as by ``sfumato release`` and ``sfumato report``: same classifiers, folds and rows."""
+    monkeypatch.setattr(measured, "Measuring", lambda: Measuring(("naive-bayes",), n_folds=2))
+    release = sfumato.release(people(), Automatic(k=5))
+
+    found = in_short(release, people(), Automatic(k=5))
+    assert found.to_dict() == summarize(release, people())["verdict"]
+
+
+def test_what_was_measured_is_not_measured_again(monkeypatch):
+    table = people()
+    release = sfumato.release(table, Automatic(k=5))
+    utility = measured.utility_kept(release, table, Automatic(k=5), quick=True)
+    risk = measured.risk_section(measured.risk_left(release, table))
+    expected = in_short(release, table, quick=True)
+
+    monkeypatch.setattr(reidentification, "reidentification_risk", None)
+    assert in_short(release, table, Automatic(k=5), utility=utility, risk=risk) == expected
 
 
 @pytest.mark.parametrize("ill", [(Role.OTHER, ["y", "n"] * 20), (Role.TARGET, ["y"] * 40)], ids=["none", "one class"])
@@ -193,6 +212,6 @@ def test_without_something_to_predict_the_reason_is_said(ill):
     table = people(ill=ill)
     found = in_short(sfumato.release(table, Automatic(k=5)), table, Automatic(k=5))
 
-    assert found.lines()[1].startswith("Prediction:  not measured: ")
+    assert found.lines()[1].startswith("Prediction:    not measured: ")
     assert (found.one_class is None) == (ill[0] is Role.OTHER)
     assert not found.warnings()

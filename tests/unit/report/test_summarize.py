@@ -1,11 +1,13 @@
 """The summary: plain data, true to what was measured, and without a cell."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
 from sfumato.attack.risk import risk_of
 from sfumato.errors import AuditFailedError
+from sfumato.evaluation.points import Measuring
 from sfumato.evaluation.scores import evaluate
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
@@ -40,7 +42,8 @@ def test_no_cell_of_an_identifier_or_diagnosis_is_in_a_summary(mechanism):
 def test_utility_and_risk_are_those_measured():
     found = summary_of("mondrian", quick=False)
 
-    before, after = evaluate(stays()).to_dict(), evaluate(stays(), Mondrian(k=5)).to_dict()
+    settings = asdict(Measuring())
+    before, after = evaluate(stays(), **settings).to_dict(), evaluate(stays(), Mondrian(k=5), **settings).to_dict()
     assert [entry["name"] for entry in found["utility"]["classifiers"]] == list(before["classifiers"])
     for entry in found["utility"]["classifiers"]:
         for metric in ("accuracy", "balanced_accuracy", "auc"):
@@ -48,7 +51,7 @@ def test_utility_and_risk_are_those_measured():
             assert entry["after"][metric] == after["classifiers"][entry["name"]][metric]
     risk = risk_of(stays(), made("mondrian").table, made("mondrian").manifest)
     rows = {row["what"]: row for row in found["risk"]["rows"]}
-    assert rows["people named rightly, expected share (marketer)"]["after"] == risk["headline"]["marketer"]
+    assert rows["share of people re-identified (marketer attack)"]["after"] == risk["headline"]["marketer"]
     assert rows["people found by the worst 2 columns"]["after"] == risk["linkage"][1]["n_reidentified"]
     assert found["risk"]["class_sizes"]["after"] == risk["class_sizes"]
 
@@ -89,8 +92,8 @@ def test_others_are_told_less():
 def test_others_are_told_of_columns_as_they_see_them():
     found = summary_of("greedy-containment")
 
-    assert "'smoker'" in found["verdict"]["headed"]["Lost"]
-    assert for_others(found)["verdict"]["headed"]["Lost"].startswith("nothing whole: every released column")
+    assert "'smoker'" in found["verdict"]["headed"]["Lost columns"]
+    assert for_others(found)["verdict"]["headed"]["Lost columns"].startswith("none; each of the")
 
 
 @pytest.mark.slow
@@ -110,7 +113,7 @@ def test_others_are_told_nothing_measured_beside_the_original_of_a_noisy_release
 
     assert set(told["utility"]) == set(told["risk"]) == {"not_measured"}
     assert not any(word in " ".join(told["in_short"]) for word in ("before", "after"))
-    assert all("not measured" in told["verdict"]["headed"][heading] for heading in ("Prediction", "People"))
+    assert all("not measured" in told["verdict"]["headed"][heading] for heading in ("Prediction", "Re-identified"))
 
 
 @pytest.mark.slow

@@ -1,0 +1,270 @@
+"""Utility kept and risk left: measured once, for the five lines, the page and the report of the same release.
+
+The figures are plain data in the form in which a report shows them; a row marked ``detail`` is for the data holder
+only. Where something cannot be measured, the reason stands in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from sfumato.attack.inference import ScoresInMemory
+from sfumato.attack.risk import NOT_APPLICABLE, attacked_rows, risk_of
+from sfumato.displays.class_sizes import sizes_before_and_after
+from sfumato.displays.risk import RiskCurve
+from sfumato.errors import SfumatoError
+from sfumato.evaluation.classifiers import CLASSIFIERS
+from sfumato.evaluation.points import Measuring
+from sfumato.evaluation.scores import Utility, evaluate
+from sfumato.manifest import AnyTable
+from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.progress import Progress
+from sfumato.report.guarantee_texts import NO_ORIGINAL, NO_TARGET, NOT_MEASURED, QUICK, share_in_words
+from sfumato.schema import Role
+
+MOST_COLUMNS_TO_BLAME = 5
+_MOST_STEPS = 400
+
+SHARE, COUNT = "share", "count"
+_ATTACKS = {
+    "reidentification": "Finding a person by all quasi-identifiers",
+    "uniques": "Standing out by a few columns",
+    "inference": "Guessing a sensitive value",
+    "linkage": "Linking with another table",
+    "containment": "Matching by known ones",
+}
+_METRICS = ("accuracy", "balanced_accuracy", "auc")
+
+
+def utility_kept(
+    release: Release,
+    original: AnyTable | None,
+    mechanism: Mechanism | str,
+    *,
+    quick: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Cross-validate classifiers before and after, as a comparison does: the same classifiers, folds and rows.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or str
+        What made the release, to be fitted in the training folds; or the reason why it is not there.
+    quick : bool
+        Train nothing.
+
+    Returns
+    -------
+    dict
+        ``classifiers`` with their scores before and after, the ``best`` one (by AUC before), and how they were
+        measured; or ``not_measured`` with the reason. On more than 20,000 rows a sample is drawn.
+    """
+    reason = _why_not(release, original, mechanism, quick)
+    if reason or original is None:
+        return {NOT_MEASURED: reason}
+    used, settings = attacked_rows(original, release.manifest), asdict(Measuring())
+    try:
+        before = evaluate(used, **settings, progress=progress)
+        if isinstance(mechanism, str):
+            after = evaluate(release.table, fitted_on="all rows", **settings, progress=progress)
+        else:
+            after = evaluate(used, mechanism, **settings, progress=progress)
+    except SfumatoError as exc:
+        return {NOT_MEASURED: str(exc).removesuffix(".")}
+    return _compared(before, after)
+
+
+def _why_not(release: Release, original: AnyTable | None, mechanism: Mechanism | str, quick: bool) -> str:
+    if quick:
+        return QUICK
+    if not any(column["role"] == str(Role.TARGET) for column in release.manifest.output["columns"]):
+        return NO_TARGET
+    if original is None:
+        return NO_ORIGINAL
+    is_changed = bool(release.manifest.recodings or release.manifest.perturbation)
+    return mechanism if isinstance(mechanism, str) and is_changed else ""
+
+
+def _compared(before: Utility, after: Utility) -> dict[str, Any]:
+    old, new = ({name: scores.to_dict() for name, scores in found.classifiers.items()} for found in (before, after))
+    classifiers: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "title": CLASSIFIERS[name].title,
+            "before": {metric: old[name][metric] for metric in _METRICS},
+            "after": {metric: new[name][metric] for metric in _METRICS},
+            "recall": _recalls(old[name]["recall"], new[name]["recall"]),
+        }
+        for name in old
+    ]
+    best = max(classifiers, key=lambda entry: (entry["before"]["auc"] or entry["before"]["accuracy"])["mean"])["name"]
+    curves = {"before": old[best]["roc"], "after": new[best]["roc"]}
+    return {
+        "fitted_on": after.fitted_on,
+        "n_folds": before.n_folds,
+        "seed": before.seed,
+        "n_rows": before.n_rows,
+        "n_rows_of_table": before.n_rows_of_table,
+        "majority_accuracy": before.majority_accuracy,
+        "classifiers": classifiers,
+        "best": best,
+        "roc": curves if all(curves.values()) else None,
+    }
+
+
+def _recalls(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Recall of each class; classes are numbered from the most frequent one, and not named."""
+    return [
+        {"class": old["class"], "share": old["share"], "before": old["mean"], "after": new["mean"]}
+        for old, new in zip(before, after, strict=True)
+    ]
+
+
+def risk_left(release: Release, original: AnyTable | None, *, progress: Progress | None = None) -> dict[str, Any]:
+    """Attack the original and the release in every way that applies.
+
+    Returns
+    -------
+    dict
+        ``before`` and ``after`` as :func:`sfumato.attack.risk.risk_of` gives them and ``curves``, the shares of people
+        by their risk; or ``not_measured`` with the reason.
+    """
+    if original is None:
+        return {NOT_MEASURED: NO_ORIGINAL}
+    used, kept = attacked_rows(original, release.manifest), ScoresInMemory()
+    try:
+        before = risk_of(used, used, kept=kept, progress=progress)
+        after = risk_of(used, release.table, release.manifest, kept=kept, progress=progress)
+    except SfumatoError as exc:
+        return {NOT_MEASURED: str(exc).removesuffix(".")}
+    return {"before": before, "after": after, "curves": _curves(release, used, after)}
+
+
+def _curves(release: Release, original: AnyTable, after: Mapping[str, Any]) -> dict[str, Any] | None:
+    if NOT_APPLICABLE in after["reidentification"] or not release.table.n_rows:
+        return None
+    sizes = sizes_before_and_after(original, release.table, release.manifest)
+    return {
+        when: _plain(RiskCurve.from_class_sizes(found)) for when, found in zip(("before", "after"), sizes, strict=True)
+    }
+
+
+def _plain(curve: RiskCurve) -> dict[str, Any]:
+    """Write a curve with a few hundred steps at most; the highest risk stays."""
+    n = len(curve.risks)
+    chosen = range(n) if n <= _MOST_STEPS else np.unique(np.linspace(0, n - 1, _MOST_STEPS).astype(int)).tolist()
+    return {
+        "risks": [curve.risks[place] for place in chosen],
+        "shares": [curve.shares[place] for place in chosen],
+        "n_people": curve.n_people,
+    }
+
+
+def risk_section(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Put every risk before beside that after, as rows of ``group``, ``what``, ``unit``, ``before`` and ``after``.
+
+    ``reidentified`` is the share of people re-identified (marketer attack), or why there is none.
+    """
+    if NOT_MEASURED in measured:
+        return dict(measured)
+    before, after = measured["before"], measured["after"]
+    rows = [
+        *_reidentification(before, after),
+        *_uniques(before, after),
+        *_inference(after),
+        *_linkage(before, after),
+        *_containment(before, after),
+    ]
+    found = {"before": before["class_sizes"], "after": after["class_sizes"]}
+    has_sizes = all(isinstance(sizes, list) for sizes in found.values())
+    by_all = after["reidentification"]
+    return {
+        "reidentified": by_all[NOT_APPLICABLE] if NOT_APPLICABLE in by_all else by_all["marketer"],
+        "rows": rows,
+        "reasons": _reasons(after),
+        "class_sizes": found if has_sizes else None,
+        "curves": measured["curves"],
+        "blame": _blame(after["uniques"]),
+    }
+
+
+def _row(group: str, what: str, unit: str, before: Any, after: Any, *, detail: bool = False) -> dict[str, Any]:
+    return {"group": group, "what": what, "unit": unit, "before": before, "after": after, "detail": detail}
+
+
+def _applies(*found: Any) -> bool:
+    return not any(isinstance(entry, Mapping) and NOT_APPLICABLE in entry for entry in found)
+
+
+def _reasons(after: Mapping[str, Any]) -> list[str]:
+    """Say which attacks do not apply and why, and what must be known about the figures."""
+    missed = [(words, after[name]) for name, words in _ATTACKS.items() if not _applies(after[name])]
+    reasons = [f"{words} does not apply: {entry[NOT_APPLICABLE]}" for words, entry in missed]
+    note = after["reidentification"].get("note") if _applies(after["reidentification"]) else ""
+    return [*reasons, *([str(note)] if note else [])]
+
+
+def _reidentification(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    old, new = before["reidentification"], after["reidentification"]
+    if not _applies(old, new):
+        return
+    group = _ATTACKS["reidentification"]
+    yield _row(group, "share of people re-identified (marketer attack)", SHARE, old["marketer"], new["marketer"])
+    for who, words in (("prosecutor", "knows who is in the table"), ("journalist", "does not know it")):
+        for what in ("highest", "mean"):
+            label = f"{what} risk of a person; the attacker {words} ({who})"
+            yield _row(group, label, SHARE, old[who][what], new[who][what], detail=what == "mean")
+    yield _row(group, "people whose row is found for certain", COUNT, old["n_found"], new["n_found"], detail=True)
+
+
+def _uniques(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    old, new = before["uniques"], after["uniques"]
+    if _applies(old, new) and old["largest_set"] == new["largest_set"]:
+        what = f"rows that are unique on {new['largest_set']} or fewer columns"
+        yield _row(_ATTACKS["uniques"], what, COUNT, old["n_rows_with"], new["n_rows_with"], detail=True)
+
+
+def _inference(after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if not _applies(after["inference"]):
+        return
+    for entry in after["inference"]:
+        if _applies(entry):
+            guess = share_in_words(entry["majority"])
+            what = f"'{entry['column']}' guessed right (majority value: {guess})"
+            yield _row(_ATTACKS["inference"], what, SHARE, entry["with_original"], entry["with_release"])
+
+
+def _linkage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    old, new = before["linkage"], after["linkage"]
+    if not _applies(old, new):
+        return
+    by_size = {entry["n_background"]: entry["n_reidentified"] for entry in old}
+    for entry in new:
+        size = entry["n_background"]
+        what = f"people found by the worst {size} columns" if size > 1 else "people found by the worst column"
+        yield _row(_ATTACKS["linkage"], what, COUNT, by_size.get(size), entry["n_reidentified"], detail=True)
+
+
+def _containment(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    new = after["containment"]
+    if not _applies(new):
+        return
+    old = before["containment"] if _applies(before["containment"]) else []
+    by_size = {entry["n_known"]: entry["below"] for entry in old}
+    for entry in new:
+        for crowd, share in list(entry["below"].items())[:1]:
+            what = f"people with fewer than {crowd} candidates when {entry['n_known']} of their ones are known"
+            old_share = by_size.get(entry["n_known"], {}).get(crowd)
+            yield _row(_ATTACKS["containment"], what, SHARE, old_share, share, detail=True)
+
+
+def _blame(uniques: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Columns that take part in most minimal uniques that are left."""
+    if not _applies(uniques):
+        return []
+    blamed = [entry for entry in uniques["columns"] if entry["n_minimal"]][:MOST_COLUMNS_TO_BLAME]
+    return [{"column": entry["column"], "share": entry["share"]} for entry in blamed]
