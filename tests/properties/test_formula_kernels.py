@@ -28,6 +28,7 @@ from sfumato.mechanisms.lattice import losses as lattice_class_losses
 from sfumato.mechanisms.lattice import losses as lattice_losses
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
 from sfumato.mechanisms.mondrian.parts import Cuts, Scales, SortedParts, Widths
+from sfumato.mechanisms.part_constraints import DistinctDiversity, asks_for_two_values
 
 
 def dense_counts(n_values, *, largest=9, min_rows=1):
@@ -143,6 +144,38 @@ def test_penalties_that_cuts_are_chosen_by_are_the_measures(cells, data):
         of_range = normalized_certainty_penalty_of_ranges(*ends, known[0], known[-1])
         of_set = normalized_certainty_penalty_of_sets(len(set(words.tolist())), len(known))
         assert found == pytest.approx([float(of_range), float(of_set)])
+
+
+@st.composite
+def divided_rows(draw):
+    """Draw rows on two axes in up to three parts, with a code of a further column each."""
+    number = st.integers(0, 3)
+    rows = draw(st.lists(st.tuples(st.integers(0, 2), number, number, number), min_size=2, max_size=20))
+    part, *axes, codes = np.array(rows, dtype=np.int32).T
+    part = np.unique(part, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    return SortedParts.of([np.unique(axis, return_inverse=True)[1].astype(np.int32) for axis in axes], part), codes
+
+
+@given(divided_rows(), st.integers(1, 3))
+def test_sides_of_cuts_with_two_values_are_those_of_distinct_diversity(divided, k):
+    parts, codes = divided
+    for cuts in (parts.cuts_between_values(k), parts.cuts_in_the_middle(k)):
+        left, right = parts.two_values_on_sides(cuts, codes)
+
+        for i, (axis, part, index) in enumerate(zip(cuts.axis, cuts.part, cuts.index, strict=True)):
+            places = slice(parts.starts[part], index), slice(index, parts.starts[part + 1])
+            of_sides = [diversity.distinct_diversity(np.bincount(codes[parts.rows[axis, side]])) for side in places]
+            assert [left[i], right[i]] == [level >= 2 for level in of_sides]
+
+
+@pytest.mark.parametrize("level", [1, 1.5, 2, 2 + 1e-12, 2.5, 3])
+@given(GROUPS)
+def test_a_constraint_that_asks_for_two_values_allows_just_the_groups_that_have_them(level, counts):
+    constraint = DistinctDiversity(level)
+
+    if asks_for_two_values(constraint):
+        assert constraint(counts).tolist() == (diversity.distinct_diversity(counts) >= 2).tolist()
+    assert asks_for_two_values(constraint) == (1 < level < 2.1)
 
 
 @given(GROUPS)

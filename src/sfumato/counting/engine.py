@@ -18,9 +18,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeGuard
 
-import duckdb
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +29,9 @@ from sfumato.private_folders import PrivateFolder
 from sfumato.schema import DEFAULT_MISSING_TOKENS
 from sfumato.table.coding import Table
 from sfumato.table.io.frames import is_dataset, without_quoted_cells
+
+if TYPE_CHECKING:  # loaded where it is used: most tables are counted without it
+    import duckdb
 
 # Files scanned by DuckDB without reading them into memory.
 
@@ -197,6 +199,8 @@ class Engine:
         }
         if threads is not None:
             config["threads"] = threads
+        import duckdb
+
         self._connection = duckdb.connect(":memory:", config=config)
         self._owner = os.getpid()
         _engines.add(self)
@@ -204,6 +208,8 @@ class Engine:
             self._limit_memory(memory_limit)
 
     def _limit_memory(self, memory_limit: str) -> None:
+        import duckdb
+
         try:
             self._connection.execute("SET memory_limit = ?", [memory_limit])
         except duckdb.Error:
@@ -347,6 +353,8 @@ def _positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
 @contextmanager
 def _without_values(path: Path | None = None) -> Iterator[None]:
     """Turn an engine's error, which may quote a line of the data, into one that says only where."""
+    import duckdb
+
     try:
         with without_quoted_cells():
             yield

@@ -330,6 +330,17 @@ class SensitivePromises:
         return promised if self.t is None else [*promised, TCloseness(float(self.t), name, columns, self.distance)]
 
 
+def asks_for_two_values(constraint: Constraint) -> bool:
+    """Whether a part is allowed if and only if it has two different values, so that nothing need be counted.
+
+    Examples
+    --------
+    >>> asks_for_two_values(DistinctDiversity(2)), asks_for_two_values(DistinctDiversity(3))
+    (True, False)
+    """
+    return isinstance(constraint, DistinctDiversity) and 1 < constraint.l - ROUNDING <= 2
+
+
 def check_all_rows(constraint: Constraint, counts: Counts) -> None:
     """Refuse a constraint that not even all rows together satisfy.
 

@@ -27,8 +27,6 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
-import xlsxwriter
-
 from sfumato.audit.bytes.parquet import NotAccountedError, account_for, check_cells, is_made_again
 from sfumato.audit.bytes.text import BLOCK_BYTES, Gunzipped, TextForm, problem_in_libsvm
 from sfumato.audit.checks import Check, Unchecked
@@ -223,6 +221,8 @@ def _text(value: Value) -> str:
 
 def _made(cells: Sequence[Cell]) -> bytes:
     """Write a workbook of cells, with the settings that every released one has."""
+    import xlsxwriter
+
     content = io.BytesIO()
     workbook = xlsxwriter.Workbook(content, _OPTIONS)
     workbook.set_properties({"created": _FIXED_DATE})

@@ -23,7 +23,7 @@ from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.tree import LEAF, Ids, Numbers, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths
-from sfumato.mechanisms.part_constraints import Constraint, check_all_rows
+from sfumato.mechanisms.part_constraints import Constraint, asks_for_two_values, check_all_rows
 from sfumato.progress import Progress
 
 # Which cut divides each part: by certainty penalty, at the median, or by information gain of a label or a score.
@@ -102,6 +102,8 @@ def by_gain(
 
 def allowed_cuts(parts: SortedParts, cuts: Cuts, is_allowed: Constraint, sensitive: NDArray[np.int32]) -> Cuts:
     """Keep the cuts both of whose sides satisfy a constraint on their counts of the values of a sensitive column."""
+    if asks_for_two_values(is_allowed):
+        return cuts.keep(np.logical_and(*parts.two_values_on_sides(cuts, sensitive)))
     n_values = int(sensitive.max(initial=-1)) + 1
     passes = np.zeros(len(cuts), dtype=np.bool_)
     for taken, left, right in _counts_of_sides(parts, cuts, sensitive, n_values):
@@ -145,9 +147,9 @@ def _counts_of_sides(
     for taken, rows, blocks, first, last, here in _stretches(parts, cuts, n_values):
         block_of = np.repeat(np.arange(len(blocks)), np.diff(np.append(blocks, len(rows))))
         weights = None if parts.weights is None else parts.weights[rows]
-        counts = np.bincount(block_of * n_values + sensitive[rows], weights, len(blocks) * n_values).astype(np.int64)
+        counts = np.bincount(block_of * n_values + sensitive[rows], weights, len(blocks) * n_values)
         sums = np.zeros((len(blocks) + 1, n_values), dtype=np.int64)
-        np.cumsum(counts.reshape(-1, n_values), axis=0, out=sums[1:])
+        np.cumsum(counts.astype(np.int64, copy=False).reshape(-1, n_values), axis=0, out=sums[1:])
         yield taken, sums[here] - sums[first], sums[last] - sums[here]
 
 

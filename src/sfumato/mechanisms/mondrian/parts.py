@@ -15,6 +15,8 @@ from sfumato.mechanisms.axes import Axis
 Counts = NDArray[np.int64]
 Indices = NDArray[np.intp]
 Weights = NDArray[np.signedinteger]
+Flags = NDArray[np.bool_]
+Ids = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,24 @@ class SortedParts:
         before = np.where(starts > 0, self._rows_up_to[cuts.axis, starts - 1], 0)
         n_left = (self._rows_up_to[cuts.axis, cuts.index - 1] - before).astype(np.int64)
         return n_left, self.n_rows[cuts.part] - n_left
+
+    def two_values_on_sides(self, cuts: Cuts, codes: Ids) -> tuple[Flags, Flags]:
+        """Whether the rows left and right of cuts have different codes of a column.
+
+        That :func:`sfumato.measures.diversity.distinct_diversity` is 2 or more, without counts of all values: two
+        neighbouring rows of the side are different.
+        """
+        left, right = np.zeros((2, len(cuts)), dtype=np.bool_)
+        of_axis = np.searchsorted(cuts.axis, np.arange(len(self.rows) + 1))
+        changes = np.zeros(self.rows.shape[1], dtype=np.int32)
+        for axis in np.unique(cuts.axis).tolist():
+            taken = slice(of_axis[axis], of_axis[axis + 1])
+            along = codes[self.rows[axis]]
+            np.cumsum(along[1:] != along[:-1], out=changes[1:])
+            part, index = cuts.part[taken], cuts.index[taken]
+            left[taken] = changes[index - 1] > changes[self.starts[part]]
+            right[taken] = changes[self.starts[part + 1] - 1] > changes[index]
+        return left, right
 
     @cached_property
     def part_of_place(self) -> Indices:

@@ -22,8 +22,6 @@ from typing import IO, Any, BinaryIO, cast
 import numpy as np
 import pyarrow as pa
 import python_calamine
-import xlsxwriter
-from xlsxwriter.exceptions import FileCreateError
 
 from sfumato.errors import InputError, InvalidParameterError, on_one_line
 from sfumato.table.cells import ColumnCoder, MixedColumnError, as_text, check_names, column_of_objects, refuse_mixed
@@ -336,6 +334,9 @@ def write_workbook(table: Table, file: BinaryIO) -> None:
     ``file`` gets the finished workbook in one piece: a write that fails is the plain ``OSError`` of the file, and no
     half-made archive tries to write once more when it is thrown away.
     """
+    import xlsxwriter
+    from xlsxwriter.exceptions import FileCreateError
+
     _check_size(table)
     content = io.BytesIO()
     workbook = xlsxwriter.Workbook(content, _OPTIONS)
