@@ -103,7 +103,7 @@ _PARAMETERS: dict[str, Form] = {
     **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), TRUTH),
     **dict.fromkeys(("variant", "distance", "attacker", "learner", "metric", "calibration", "loss"), TEXT),
     **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), TEXT),
-    **dict.fromkeys(("split", "on_infeasible", "gain_correction", "guide"), TEXT),
+    **dict.fromkeys(("split", "splits", "on_infeasible", "gain_correction", "guide"), TEXT),
     **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
     "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
     "reveals": TEXT,
@@ -138,7 +138,7 @@ _UTILITY = record(
         **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), NUMBER),
         "performance_loss_interval": _NUMBERS,
         "p_value_of_the_difference": _NUMBER_OR_NULL,
-        "test": TEXT,
+        **dict.fromkeys(("test", "tree"), TEXT),
     },
 )
 _RISK = record(

@@ -58,6 +58,7 @@ SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
     "error-risk-tree": {
         "default": (),
         "other": ("k=8", "generalization=uniform", "rule=literal", "refine=false"),
+        "multiway": ("k=8", "generalization=uniform", "rule=literal", "refine=false", "splits=multiway"),
     },
     "auto": {"default": ()},
     "exact-containment": {

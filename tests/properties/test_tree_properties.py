@@ -29,6 +29,7 @@ class Node:
     parent: int = -1
     column: int = -1
     cut: Fraction | None = None
+    value: int | None = None
     children: tuple = ()
 
 
@@ -65,6 +66,7 @@ class DrawnTree:
         nodes, no_rows = self.nodes, np.zeros(0, dtype=np.int32)
         ids = [np.array(a, dtype=np.int32) for a in ([n.parent for n in nodes], [n.column for n in nodes])]
         cut = np.array([math.nan if n.cut is None else float(n.cut) for n in nodes])
+        threshold = np.array([c if n.value is None else float(n.value) for c, n in zip(cut, nodes, strict=True)])
         first = np.array([n.children[0] if n.children else -1 for n in nodes], dtype=np.int32)
         n_children = np.array([len(n.children) for n in nodes], dtype=np.int32)
         # every row's own statistics, because the whole table centres them
@@ -77,7 +79,7 @@ class DrawnTree:
             else TreeColumn(no_rows, len(domain), as_floats(domain))
             for domain in self.domains
         ]
-        return Tree(*ids, cut, cut, first, n_children, weights, statistics), columns
+        return Tree(*ids, threshold, cut, first, n_children, weights, statistics), columns
 
 
 def size(domain):
@@ -124,7 +126,7 @@ def drawn_domain(rng):
 def splittable(node, whole):
     for column, domain in enumerate(node.domains):
         if isinstance(domain, int):
-            if domain == whole[column]:
+            if domain == whole[column] or domain > 1:
                 yield column
         elif domain[-1] - domain[0] > Fraction(1, 4):
             yield column
@@ -134,7 +136,10 @@ def split(rng, nodes, at, column, whole):
     """Send rows to random sides, rows of one class often to the same one."""
     node, domain = nodes[at], nodes[at].domains[column]
     node.column = column
-    if isinstance(domain, int):
+    if isinstance(domain, int) and domain > 1 and (domain < whole[column] or rng.random() < 0.5):
+        node.value = whole[column] - domain  # one value against the rest, the first that is left
+        parts = [1, domain - 1]
+    elif isinstance(domain, int):
         parts = [1] * whole[column]
     else:
         node.cut = domain[0] + (domain[-1] - domain[0]) * rng.choice([1, 2, 3]) / 4

@@ -111,7 +111,7 @@ _PARAMETERS = {
     **_each("max_performance_loss", "number?"),
     **_each("allow_increase refine regroup slicing strict keep_frequent", "truth"),
     **_each("variant distance attacker learner metric calibration loss gain_correction", "text"),
-    **_each("criterion choose search lists test generalization rule split on_infeasible guide", "text"),
+    **_each("criterion choose search lists test generalization rule split splits on_infeasible guide", "text"),
     **_each("sensitive gain_target", "text?"),
     "targets?": ("text?", ["text"]),
     "reveals?": "text",
@@ -151,7 +151,7 @@ _EVIDENCE = {
         **_each("performance performance_of_all_columns performance_loss_percent", "number"),
         "performance_loss_interval?": ["number"],
         "p_value_of_the_difference?": "number?",
-        "test?": "text",
+        **_each("test tree", "text"),
     },
     "risk?": {
         **_each("containment_level anonymity_level least_different_sensitive_values", "count"),

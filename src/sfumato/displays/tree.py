@@ -24,6 +24,7 @@ from sfumato.displays.base import (
 )
 from sfumato.displays.drawing import shortened, size_in_points, text_size
 from sfumato.errors import InvalidParameterError
+from sfumato.learning.c45.tree import EVERY_VALUE
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -187,7 +188,10 @@ def _branch(tree: Tree, axes: Sequence[Axis], node: int) -> str:
         return ""
     axis, number = axes[int(tree.attribute[parent])], node - int(tree.first_child[parent])
     if axis.positions is None:
-        return f"= {axis.labels[number]}"
+        split_off = int(tree.split_off(np.array([parent]))[0])
+        if split_off == EVERY_VALUE:
+            return f"= {axis.labels[number]}"
+        return f"{'≠' if number else '='} {axis.labels[split_off]}"
     label = axis.labels[int(np.searchsorted(axis.positions, tree.threshold[parent]))]
     return f"> {label}" if number else f"≤ {label}"
 

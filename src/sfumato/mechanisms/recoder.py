@@ -281,6 +281,10 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promises of a release of this table."""
 
+    def remarks(self) -> dict[str, str]:
+        """Say of the last recoding, besides its figures, what the manifest gives as evidence: nothing."""
+        return {}
+
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest."""
         given = self.get_params(deep=False)
@@ -301,6 +305,7 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
         utility = {
             "global_certainty_penalty": recoding.certainty_penalty,
             "n_classes_of_cells": len(recoding.rows_alike),
+            **self.remarks(),
         }
         return self._drafted(table, released, recoding.axes, utility, anonymity_level(recoding.rows_alike))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.c45.splits import SMALL
-from sfumato.learning.c45.tree import LEAF, Tree, TreeColumn
+from sfumato.learning.c45.tree import LEAF, Tree, TreeColumn, branch_of_codes
 
 Ids = NDArray[np.int32]
 Numbers = NDArray[np.float64]
@@ -46,7 +46,9 @@ class Branching:
     attribute : ndarray of int32
         Column that a node splits on, -1 for a leaf.
     limit : ndarray of int64
-        Of a split on a numeric column: smaller codes go to the first child, the others to the second.
+        Of a split on a numeric column: smaller codes go to the first child, the others to the second. Of one on a
+        categorical column: the code that goes to the first child, the others to the second; -1 where every code has a
+        child of its own.
     first_child, n_children : ndarray of int32
         Children of a node are numbered from ``first_child``.
     """
@@ -61,9 +63,11 @@ class Branching:
         """Take the splits of a tree, for rows that have these columns."""
         limit = np.zeros(tree.n_nodes, dtype=np.int64)
         for number, column in enumerate(columns):
+            here = np.flatnonzero(tree.attribute == number)
             if column.numbers is not None:
-                here = np.flatnonzero(tree.attribute == number)
                 limit[here] = np.searchsorted(column.numbers, tree.threshold[here], side="right")
+            else:
+                limit[here] = tree.split_off(here)
         return cls(tree.attribute, limit, tree.first_child, tree.n_children)
 
     def children_of(self, nodes: NDArray[np.integer]) -> tuple[Places, Places]:
@@ -140,12 +144,11 @@ def _children_of_known(entries: Entries, branching: Branching, columns: Sequence
         here = np.flatnonzero(attributes == attribute)
         nodes, column = entries.nodes[here], columns[attribute]
         codes = column.codes[entries.rows[here]].astype(np.int64)
-        is_known = codes >= 0
         if column.numbers is not None:
+            is_known = codes >= 0
             branch = (codes >= branching.limit[nodes]).astype(np.int64)
         else:
-            is_known &= codes < branching.n_children[nodes]
-            branch = codes
+            branch, is_known = branch_of_codes(codes, branching.limit[nodes], branching.n_children[nodes])
         child[here] = np.where(is_known, branching.first_child[nodes] + branch, LEAF)
     return child
 

@@ -9,7 +9,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -24,8 +24,9 @@ from sfumato.learning.c45.criteria import Criterion, Entropy, Several, Variance
 from sfumato.learning.c45.descent import shares_of_leaves
 from sfumato.learning.c45.grow import grow
 from sfumato.learning.c45.pruning import collapse, prune
-from sfumato.learning.c45.splits import SMALL
+from sfumato.learning.c45.splits import SMALL, SplitWays
 from sfumato.learning.c45.tree import (
+    EVERY_VALUE,
     LEAF,
     Categorical,
     Tree,
@@ -69,7 +70,10 @@ def _test(tree: Tree, node: int, branch: int, names: Sequence[str], categories: 
     attribute = int(tree.attribute[node])
     values = categories[attribute]
     if values is not None:
-        return f"{names[attribute]} = {values[branch]}"
+        split_off = int(tree.split_off(np.array([node]))[0])
+        if split_off == EVERY_VALUE:
+            return f"{names[attribute]} = {values[branch]}"
+        return f"{names[attribute]} {'!=' if branch else '='} {values[split_off]}"
     return f"{names[attribute]} {'>' if branch else '<='} {np.format_float_positional(tree.threshold[node], trim='-')}"
 
 
@@ -154,8 +158,14 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # no types upstream
         means = np.stack([np.bincount(reached.rows, weights=part, minlength=n_rows) for part in weighted.T], axis=1)
         return np.asarray(means / np.bincount(reached.rows, weights=reached.shares, minlength=n_rows)[:, None])
 
+    def _grown(self, columns: list[TreeColumn], statistics: Numbers, criterion: Criterion) -> Tree:
+        least, most = self.min_samples_leaf, self.max_depth
+        return grow(columns, statistics, criterion, min_leaf=least, max_depth=most, splits=self.splits)
+
     def _check_growth(self) -> None:
         least, most, listed = self.min_samples_leaf, self.max_depth, self.categorical_features
+        if self.splits not in get_args(SplitWays):
+            raise InvalidParameterError("splits", f"got {self.splits!r}", allowed="'multiway' or 'binary'")
         if not is_number(least) or not least > 0:
             raise InvalidParameterError("min_samples_leaf", f"got {least!r}", allowed="above 0")
         if most is not None and (not is_number(most) or isinstance(most, float) or most < 0):
@@ -233,8 +243,10 @@ class C45Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]  # no
     max_depth : int or None, default=None
         Greatest number of splits above a leaf.
     categorical_features : "from_dtype", list or None, default="from_dtype"
-        Columns that are split into all their values: those of a DataFrame that hold text, truth values or categories
+        Columns that are split by their values: those of a DataFrame that hold text, truth values or categories
         (``"from_dtype"``), those listed by name, position or a truth value each, or none.
+    splits : {"multiway", "binary"}, default="multiway"
+        Whether such a column is split into all its values, or into one value and the rest, as by J48's option ``-B``.
 
     Attributes
     ----------
@@ -277,6 +289,7 @@ class C45Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]  # no
         subtree_raising: bool = True,
         max_depth: int | None = None,
         categorical_features: Categorical = "from_dtype",
+        splits: SplitWays = "multiway",
     ) -> None:
         self.min_samples_leaf = min_samples_leaf
         self.confidence = confidence
@@ -284,6 +297,7 @@ class C45Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]  # no
         self.subtree_raising = subtree_raising
         self.max_depth = max_depth
         self.categorical_features = categorical_features
+        self.splits = splits
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree and prune it; a row of weight 2 counts as two rows."""
@@ -295,8 +309,7 @@ class C45Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]  # no
         columns, weights, has_weight = self._learn(cells, sample_weight, len(labels))
         criterion = Entropy(len(self.classes_))
         statistics = criterion.statistics(codes[has_weight]) * weights[:, None]
-        tree = grow(columns, statistics, criterion, min_leaf=self.min_samples_leaf, max_depth=self.max_depth)
-        tree = collapse(tree, criterion)
+        tree = collapse(self._grown(columns, statistics, criterion), criterion)
         self.tree_ = prune(tree, columns, statistics, self.confidence, self.subtree_raising) if self.pruned else tree
         return self
 
@@ -329,7 +342,7 @@ class C45Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]  # no
 
 
 class C45Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]  # no types upstream
-    """Regression tree with the splits of C4.5: multiway on categories, missing values in shares.
+    """Regression tree with the splits of C4.5: multiway or binary on categories, missing values in shares.
 
     Every split is the one that lowers the sum of squared deviations most; it goes on while it does and leaves are large
     enough. With several targets the squares are added up, each as a share of its target's in the whole table.
@@ -341,6 +354,8 @@ class C45Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]  # no t
     max_depth : int or None, default=None
         Greatest number of splits above a leaf.
     categorical_features : "from_dtype", list or None, default="from_dtype"
+        As in :class:`C45Classifier`.
+    splits : {"multiway", "binary"}, default="multiway"
         As in :class:`C45Classifier`.
 
     Attributes
@@ -363,10 +378,12 @@ class C45Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]  # no t
         min_samples_leaf: float = 2,
         max_depth: int | None = None,
         categorical_features: Categorical = "from_dtype",
+        splits: SplitWays = "multiway",
     ) -> None:
         self.min_samples_leaf = min_samples_leaf
         self.max_depth = max_depth
         self.categorical_features = categorical_features
+        self.splits = splits
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree; a row of weight 2 counts as two rows, and two-dimensional ``y`` holds several targets."""
@@ -380,7 +397,7 @@ class C45Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]  # no t
         parts = tuple(Variance() for _ in self._centre)
         statistics = np.hstack([part.statistics(t) for part, t in zip(parts, kept.T, strict=True)]) * weights[:, None]
         criterion = parts[0] if self._has_one_target else _shares_of(parts, statistics)
-        self.tree_ = grow(columns, statistics, criterion, min_leaf=self.min_samples_leaf, max_depth=self.max_depth)
+        self.tree_ = self._grown(columns, statistics, criterion)
         return self
 
     def predict(self, X: Any) -> Numbers:

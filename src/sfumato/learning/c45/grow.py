@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.descent import Branching, Entries, Missing, descend
-from sfumato.learning.c45.splits import SMALL, Level, Splits, Tally, best_splits
-from sfumato.learning.c45.tree import LEAF, Tree, TreeColumn
+from sfumato.learning.c45.splits import NO_GAIN, SMALL, Level, Splits, SplitWays, Tally, best_splits
+from sfumato.learning.c45.tree import EVERY_VALUE, LEAF, Tree, TreeColumn
 from sfumato.progress import Progress
 
 Ids = NDArray[np.int32]
@@ -27,7 +28,6 @@ Mask = NDArray[np.bool_]
 
 AVERAGE_SLACK = 1e-3
 MANY_VALUES = 0.3
-NO_GAIN = 1e-12
 
 
 def grow(
@@ -38,6 +38,7 @@ def grow(
     min_leaf: float = 2,
     max_depth: int | None = None,
     missing: Missing = "fractions",
+    splits: SplitWays | Sequence[SplitWays] = "multiway",
     progress: Progress | None = None,
 ) -> Tree:
     """Grow a tree without pruning it, by the rules of Weka 3.6's J48 ([Q93]_, [Q96]_).
@@ -45,7 +46,7 @@ def grow(
     Parameters
     ----------
     columns : sequence of TreeColumn
-        What may be split on. A categorical column is split into all its values, a numeric one in two.
+        What may be split on. A numeric column is split in two, a categorical one as ``splits`` says.
     statistics : ndarray of float64, shape (n_rows, n_statistics)
         What the criterion keeps of each row; rows without weight are left out.
     criterion : Criterion
@@ -57,6 +58,10 @@ def grow(
         Greatest number of splits above a leaf.
     missing : {"fractions", "heaviest"}
         Rows whose value is missing go to all children in shares, as in C4.5, or whole to the heaviest child.
+    splits : {"multiway", "binary"} or a sequence of these, one for each column
+        A categorical column is split into all its values, once on a way down, or into one value and the rest, that with
+        the greatest gain ratio (or gain), as J48 does with its option ``-B``; the rest may be split again below. A tree
+        may then be as deep as columns have values, and takes as much longer.
     progress : callable or None
         Called after every depth with the weight of the rows in finished leaves.
 
@@ -76,12 +81,13 @@ def grow(
     Tree(3 nodes, 2 leaves)
     """
     _check(columns, statistics, min_leaf, max_depth, missing)
+    ways = _ways(splits, len(columns))
     weights = criterion.weight(statistics)
     rows = np.flatnonzero(weights > 0)
     entries = Entries(rows, np.zeros(len(rows), dtype=np.int64), np.ones(len(rows)))
     whole = Tally.from_statistics(statistics)
     nodes = _Nodes((statistics if len(rows) == len(statistics) else statistics[rows]).sum(axis=0, keepdims=True))
-    stop = _Stop(criterion, min_leaf, NO_GAIN * float(criterion.impurity(nodes.totals)[0]))
+    stop = _Stop(criterion, min_leaf, NO_GAIN * float(criterion.impurity(nodes.totals)[0]), ways)
     is_counted = _is_counted(columns, float(criterion.weight(nodes.totals)[0]))
     while max_depth is None or nodes.depth < max_depth:
         may_split = stop.may_split(nodes.totals)
@@ -115,6 +121,13 @@ def _check(
         raise InvalidParameterError("missing", f"got {missing!r}", allowed="'fractions' or 'heaviest'")
 
 
+def _ways(splits: SplitWays | Sequence[SplitWays], n_columns: int) -> Sequence[SplitWays]:
+    ways: Sequence[SplitWays] = [splits] * n_columns if isinstance(splits, str) else splits
+    if len(ways) != n_columns or not set(ways) <= set(get_args(SplitWays)):
+        raise InvalidParameterError("splits", f"got {splits!r}", allowed="'multiway' or 'binary', or one a column")
+    return ways
+
+
 def _is_counted(columns: Sequence[TreeColumn], weight: float) -> Mask:
     """Say which columns count for the average gain: not those with many values, unless all are such."""
     has_many = [not c.is_numeric and c.n_values >= MANY_VALUES * weight - SMALL for c in columns]
@@ -131,11 +144,12 @@ def _renumbered(entries: Entries, keep: Mask) -> Entries:
 
 @dataclass(frozen=True)
 class _Stop:
-    """When a node is not worth splitting."""
+    """When a node is not worth splitting, and how it may be."""
 
     criterion: Criterion
     min_leaf: float
     nothing: float
+    ways: Sequence[SplitWays]
 
     def may_split(self, totals: Numbers) -> Mask:
         """Say which nodes are large enough and impure."""
@@ -148,7 +162,7 @@ class _Stop:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Choice:
-    """Column that each node of a level is split on, -1 for none, and the codes beside the cut."""
+    """Column that each node of a level is split on, -1 for none, and the codes beside the cut or of the value."""
 
     attribute: Ids
     low: NDArray[np.int64]
@@ -162,7 +176,8 @@ class _Choice:
 def _choose(
     level: Level, columns: Sequence[TreeColumn], criterion: Criterion, stop: _Stop, is_counted: Mask
 ) -> _Choice:
-    found = [best_splits(level, column, criterion, stop.min_leaf) for column in columns]
+    each = zip(columns, stop.ways, strict=True)
+    found = [best_splits(level, column, criterion, stop.min_leaf, ways) for column, ways in each]
     least_gain, least_step = _least_gain(found, is_counted, level.n_nodes), SMALL
     if not criterion.is_in_bits:
         least_gain, least_step = np.full(level.n_nodes, -np.inf), stop.nothing
@@ -210,10 +225,13 @@ class _Nodes:
         attribute[places] = choice.attribute
         for number in np.unique(choice.attribute[choice.is_split]).tolist():
             here = choice.attribute == number
-            n_children[places[here]] = 2 if columns[number].is_numeric else columns[number].n_values
+            at, high = places[here], choice.high[here]
             if columns[number].is_numeric:
-                at = places[here]
-                threshold[at], cut[at] = _thresholds(columns[number], choice.low[here], choice.high[here])
+                n_children[at] = 2
+                threshold[at], cut[at] = _thresholds(columns[number], choice.low[here], high)
+            else:
+                n_children[at] = np.where(high == EVERY_VALUE, columns[number].n_values, 2)
+                threshold[at] = np.where(high == EVERY_VALUE, np.nan, high)
         starts = (np.cumsum(n_children) - n_children).astype(np.int32)
         is_inner = n_children > 0
         first_child[is_inner] = starts[is_inner] + self.n_above + n_nodes

@@ -11,8 +11,7 @@ from scipy.special import ndtri
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45.criteria import Criterion, Entropy
 from sfumato.learning.c45.descent import Branching, Entries, descend
-from sfumato.learning.c45.grow import NO_GAIN
-from sfumato.learning.c45.splits import SMALL, Tally
+from sfumato.learning.c45.splits import NO_GAIN, SMALL, Tally
 from sfumato.learning.c45.tree import LEAF, Tree, TreeColumn
 
 # A tree that is being changed: nodes become leaves or take the place of their parent.

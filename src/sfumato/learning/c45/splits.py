@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.c45.criteria import Criterion
-from sfumato.learning.c45.tree import TreeColumn
+from sfumato.learning.c45.tree import EVERY_VALUE, TreeColumn
 from sfumato.measures.information import x_log_x
 
 # Sums of statistics by key: the counting below the tree, as few passes over the rows as the statistics allow.
@@ -124,8 +125,13 @@ def starts_of_runs(ordered: NDArray[np.integer]) -> Places:
     return np.flatnonzero(differs)
 
 
+SplitWays = Literal["multiway", "binary"]
+"""How a categorical column is split: into all its values, or one value against the rest."""
+
 SMALL = 1e-6
 """Weights and gains that differ by less are taken as equal, as in Weka."""
+NO_GAIN = 1e-12
+"""Share of an impurity below which a difference is rounding."""
 SMALLEST_STEP = 1e-5
 """Neighbouring numbers that differ by less are not told apart, as in Weka; times the range where that is below 1."""
 
@@ -166,7 +172,8 @@ class Splits:
     ratio : ndarray of float64
         Gain over the information of the split itself; the gain where the criterion is not in bits.
     low, high : ndarray of int64
-        For a numeric column the codes on both sides of the cut.
+        For a numeric column the codes on both sides of the cut; for a categorical one twice the code of the value that
+        is split off, -1 where it is split into all values.
     """
 
     gain: Numbers
@@ -181,21 +188,24 @@ class Splits:
         return cls(never, never.copy(), nowhere, nowhere.copy())
 
 
-def best_splits(level: Level, column: TreeColumn, criterion: Criterion, min_leaf: float) -> Splits:
+def best_splits(
+    level: Level, column: TreeColumn, criterion: Criterion, min_leaf: float, ways: SplitWays = "multiway"
+) -> Splits:
     """Split of every node of a level on a column: the best cut of a numeric one, all values of a categorical one.
 
     Quinlan (1993) and (1996), in the reading of Weka 3.6's J48. Two parts, or branches, must have ``min_leaf`` rows;
-    both sides of a cut a tenth of the rows of a class on average, but no more than 25.
+    both sides of a cut a tenth of the rows of a class on average, but no more than 25. With ``ways="binary"`` a
+    categorical column is split into one value and the rest, that of the greatest gain ratio (J48's option ``-B``).
 
     Notes
     -----
-    Of cuts whose gains differ by less than 1e-6 from the greatest the first is taken; Weka compares each with the best
-    before it, which differs only in chains of nearly equal gains.
+    Of cuts whose gains, or values whose ratios, differ by less than 1e-6 from the greatest the first is taken; Weka
+    compares each with the best before it, which differs only in chains of nearly equal ones.
     """
     groups = _group(level, column)
     if not len(groups.nodes):
         return Splits.none(level.n_nodes)
-    judge = _best_cuts if column.is_numeric else _all_values
+    judge = _best_cuts if column.is_numeric else _all_values if ways == "multiway" else _best_values
     return judge(level, groups, column, criterion, min_leaf)
 
 
@@ -304,10 +314,10 @@ def _are_apart(groups: _Groups, column: TreeColumn, criterion: Criterion) -> NDA
     return np.asarray(numbers[groups.codes[:-1]] + step < numbers[groups.codes[1:]])
 
 
-def _first_of_greatest(gains: Numbers, starts: Places, nearly: float) -> tuple[Places, Places]:
+def _first_of_greatest(gains: Numbers, starts: Places, nearly: float | Numbers) -> tuple[Places, Places]:
     """Return the place of each segment's greatest gain, the first one of several, and the segments' sizes."""
     sizes = np.diff(np.append(starts, len(gains)))
-    is_greatest = gains >= np.repeat(np.maximum.reduceat(gains, starts), sizes) - nearly
+    is_greatest = gains >= np.repeat(np.maximum.reduceat(gains, starts) - nearly, sizes)
     places = np.where(is_greatest, np.arange(len(gains)), len(gains))
     return np.minimum.reduceat(places, starts), sizes
 
@@ -323,4 +333,28 @@ def _all_values(level: Level, groups: _Groups, column: TreeColumn, criterion: Cr
         branches = np.add.reduceat(x_log_x(weights), groups.starts)[which]
         splits.gain[known.nodes[which]] = gain
         splits.ratio[known.nodes[which]] = known.ratio(which, gain, branches)
+        splits.low[known.nodes[which]] = splits.high[known.nodes[which]] = EVERY_VALUE
+    return splits
+
+
+def _best_values(level: Level, groups: _Groups, column: TreeColumn, criterion: Criterion, min_leaf: float) -> Splits:
+    known = _Known.of(level, groups, np.add.reduceat(groups.sums, groups.starts, axis=0), criterion)
+    which = np.repeat(np.arange(len(groups.starts)), groups.sizes)
+    own_weight = criterion.weight(groups.sums)
+    rest_weight = known.weight[which] - own_weight
+    at = np.flatnonzero((own_weight >= min_leaf - SMALL) & (rest_weight >= min_leaf - SMALL))
+    splits = Splits.none(level.n_nodes)
+    if not len(at):
+        return splits
+    own = rows_of(groups.sums, at)
+    rest = rows_of(known.sums, which[at]) - own
+    gains = known.gain(which[at], criterion.impurity(own) + criterion.impurity(rest))
+    ratios = known.ratio(which[at], gains, x_log_x(own_weight[at]) + x_log_x(rest_weight[at]))
+    starts = starts_of_runs(which[at])
+    # of a column with two values both are the same split: rounding must not say which of them is named
+    rounding = NO_GAIN * criterion.impurity(known.sums)[which[at[starts]]]
+    chosen, _ = _first_of_greatest(ratios, starts, SMALL if criterion.is_in_bits else rounding)
+    nodes = known.nodes[which[at[chosen]]]
+    splits.gain[nodes], splits.ratio[nodes] = gains[chosen], ratios[chosen]
+    splits.low[nodes] = splits.high[nodes] = groups.codes[at[chosen]]
     return splits

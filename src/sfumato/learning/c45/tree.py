@@ -23,6 +23,8 @@ Numbers = NDArray[np.float64]
 
 LEAF = -1
 MISSING = -1
+EVERY_VALUE = -1
+"""In the place of a value that is split off: a categorical column that is split into all its values."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +46,7 @@ class TreeColumn:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether the column is split at a threshold instead of into its values."""
+        """Whether the column is split at a threshold instead of by its values."""
         return self.numbers is not None
 
 
@@ -60,11 +62,13 @@ class Tree:
         Column that a node splits on, -1 for a leaf.
     threshold : ndarray of float64
         Of a split on a numeric column: numbers up to it go to the first child, larger ones to the second. It is a
-        number of the data, as in C4.5. Not-a-number elsewhere.
+        number of the data, as in C4.5. Of a binary split on a categorical column: the code of the value that goes to
+        the first child; all others go to the second. Not-a-number elsewhere.
     cut : ndarray of float64
         Half way between the threshold and the next number of the data: where the domain of the column is divided.
     first_child, n_children : ndarray of int32
-        Children are numbered from ``first_child``; of a split on a categorical column the i-th is that of code i.
+        Children are numbered from ``first_child``; of a split of a categorical column into all its values the i-th is
+        that of code i.
     weights : ndarray of float64
         Weight of the training rows in each node.
     statistics : ndarray of float64, shape (n_nodes, n_statistics)
@@ -109,6 +113,11 @@ class Tree:
     def depth(self) -> int:
         """Largest number of splits above a leaf."""
         return len(self.levels) - 1
+
+    def split_off(self, nodes: NDArray[np.integer]) -> Ids:
+        """Code of the value that nodes with a split on a categorical column split off; -1: every value by itself."""
+        value = self.threshold[nodes]
+        return np.where(np.isnan(value), EVERY_VALUE, value).astype(np.int32)
 
     @cached_property
     def heaviest_child(self) -> Ids:
@@ -161,11 +170,31 @@ def _step(tree: Tree, column: TreeColumn, rows: NDArray[np.intp], at: Ids) -> Id
         is_known = ~np.isnan(numbers)
         branch = (numbers > tree.threshold[at]).astype(np.int32)
     else:
-        is_known = (codes >= 0) & (codes < tree.n_children[at])
-        branch = np.where(is_known, codes, 0)
+        branch, is_known = branch_of_codes(codes, tree.split_off(at), tree.n_children[at])
     child = tree.first_child[at] + branch
     leads_on = is_known & (tree.weights[child] > 0)
     return np.where(leads_on, child, tree.heaviest_child[at]).astype(np.int32)
+
+
+def branch_of_codes(
+    codes: NDArray[Any], split_off: NDArray[Any], n_children: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Branch that rows take at splits on a categorical column, and whether their value is known there.
+
+    Parameters
+    ----------
+    split_off : ndarray of int
+        Value that goes to the first child, all others to the second; -1 where every value has its own child.
+
+    Examples
+    --------
+    >>> branch, is_known = branch_of_codes(np.array([2, 0, -1, 2]), np.array([2, 2, 2, -1]), np.array([2, 2, 2, 3]))
+    >>> branch.tolist(), is_known.tolist()
+    ([0, 1, 0, 2], [True, True, False, True])
+    """
+    is_binary = split_off != EVERY_VALUE
+    is_known = (codes >= 0) & (is_binary | (codes < n_children))
+    return np.where(is_known, np.where(is_binary, codes != split_off, codes), 0), is_known
 
 
 # Columns of an array or a DataFrame as a tree splits them: codes of numbers and of categories.

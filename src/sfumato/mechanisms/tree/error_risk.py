@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.learning.c45.criteria import Criterion
-from sfumato.learning.c45.tree import LEAF, Ids, Tree, TreeColumn
+from sfumato.learning.c45.tree import EVERY_VALUE, LEAF, Ids, Tree, TreeColumn
 from sfumato.measures.disclosure import (
     background_information_granularity,
     information_for_reidentification,
@@ -88,9 +88,9 @@ def error_risk(tree: Tree, columns: Sequence[TreeColumn], criterion: Criterion) 
     -----
     Time O(nodes × columns that are split on).
 
-    **Deviations.** Lemma 3 of [ERP19]_, :math:`R(t) \ge R(B_t)`, supposes that the leaves fill the domain of t. A
-    multiway split may have empty leaves, which disclose nobody; with the leaves that do hold rows filling a share c of
-    the domain of t, :math:`R(B_t) - R(t) \le -\log_2 c`, and a ratio may be negative.
+    **Deviations.** Lemma 3 of [ERP19]_, :math:`R(t) \ge R(B_t)`, supposes that the leaves fill the domain of t. Those
+    of binary splits do. A multiway split may have empty leaves, which disclose nobody; with the leaves that do hold
+    rows filling a share c of the domain of t, :math:`R(B_t) - R(t) \le -\log_2 c`, and a ratio may be negative.
 
     :math:`E(t) = E(B_t)`, on which the paper is silent, gives an infinite ratio whatever the gain.
     """
@@ -121,8 +121,9 @@ def domain_granularity(tree: Tree, columns: Sequence[TreeColumn]) -> Numbers:
     """Background information granularity, in bits, of every node of a tree.
 
     BIG of [ERP19]_, Definition 1: a numeric column counts with the range that all cuts on the way from the root leave
-    of the range in the data, a categorical one with one value of all its values once it was split on. A column
-    that was not split on adds nothing.
+    of the range in the data, a categorical one with the values that the splits on the way leave of all its values: one
+    where it was split into all of them, or where one was split off, and one less than above it on the other side. A
+    column that was not split on adds nothing.
 
     Notes
     -----
@@ -145,11 +146,12 @@ def domain_granularity(tree: Tree, columns: Sequence[TreeColumn]) -> Numbers:
 
 
 def _value_shares(tree: Tree, levels: list[Nodes], is_split: IsSplit, n_values: int) -> Numbers:
-    shares = np.ones(tree.n_nodes)
+    n_left = np.full(tree.n_nodes, n_values)
     for level in levels[1:]:
         parent = tree.parent[level]
-        shares[level] = np.where(is_split[parent], 1 / n_values, shares[parent])
-    return shares
+        is_rest = (tree.split_off(parent) != EVERY_VALUE) & (level != tree.first_child[parent])
+        n_left[level] = np.where(is_split[parent], np.where(is_rest, n_left[parent] - 1, 1), n_left[parent])
+    return np.asarray(n_left / n_values)
 
 
 def _range_shares(tree: Tree, levels: list[Nodes], is_split: IsSplit, numbers: Numbers) -> Numbers:

@@ -23,7 +23,7 @@ from sfumato.guarantees import (
 )
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
-from sfumato.learning.c45.splits import Tally
+from sfumato.learning.c45.splits import SplitWays, Tally
 from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, route
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.axes import Axis, axes_of
@@ -88,7 +88,8 @@ class ValueAxes:
 class SampledTree:
     """A tree whose splits were chosen on a sample; any row of the table can be sent down.
 
-    A row whose value the sample lacks goes where most rows of the sample went, as one whose value is missing.
+    A row whose value the sample lacks goes where most rows of the sample went, as one whose value is missing; where one
+    value is split off, to the rest.
 
     Parameters
     ----------
@@ -97,11 +98,14 @@ class SampledTree:
     values : ValueAxes
     refined : RefinedTree or None
         What knows the columns that the tree splits on, if they are not those of the axes.
+    is_cut_to_root : bool
+        Whether pruning left no split.
     """
 
     tree: Tree
     values: ValueAxes
     refined: RefinedTree | None = None
+    is_cut_to_root: bool = False
 
     def leaves_of(self, block: Block) -> Ids:
         """Leaf of every row of a block."""
@@ -128,13 +132,14 @@ class SampledTree:
         columns = [axis.as_tree_column() for axis in self.values.axes]
         counted = self.counted(blocks, targets)
         group_of = prune_by_error_risk(counted, columns, targets.criterion, k, rule=rule).group_of_leaf
+        is_cut_to_root = bool(group_of[0] == 0)
         if not refined:
-            return replace(self, tree=_cut(self.tree, group_of))
+            return replace(self, tree=_cut(self.tree, group_of), is_cut_to_root=is_cut_to_root)
         groups, axes = group_of[self.leaves_of(sample)], self.values.of(sample)
         share = len(groups) / counted.weights[0]
         least = min(_rows_in_a_sample(k, share), len(groups))
         found = refine(self.tree, groups, axes, least)
-        return replace(self, tree=found.tree, refined=found)
+        return replace(self, tree=found.tree, refined=found, is_cut_to_root=is_cut_to_root)
 
     def covered(self, blocks: Iterable[Block], k: int) -> CoveredGroups:
         """Count all rows once more, merge groups that have fewer than k, and find out what each group stands for."""
@@ -281,6 +286,8 @@ def _cut(tree: Tree, group_of: Ids) -> Tree:
 
 
 NodeIds = NDArray[np.int32]
+MOST_SPLIT_OFF = 100
+"""Values of a column from which single ones are split off; with more, a tree could be as deep as there are values."""
 _LARGEST_KEY = 2**62
 
 
@@ -307,9 +314,10 @@ class ErrorRiskTree(Recoder):
         see :func:`sfumato.mechanisms.tree.groups.refine`; ``False`` is the paper's method.
     min_samples_leaf : int, default=2
         Of the unpruned tree, as in C4.5.
-    criterion : {"auto", "entropy", "variance"}, default="auto"
-        What the tree makes pure: classes or a number. ``auto`` takes variance for a numeric target with more than 20
-        values.
+    criterion : {"auto", "entropy", "gain", "variance"}, default="auto"
+        What the tree makes pure: classes or a number. ``entropy`` takes the split with the greatest gain ratio, as C4.5
+        does, ``gain`` that with the greatest gain of information. ``auto`` takes variance for a numeric target with
+        more than 20 values, entropy otherwise.
     targets : str or None
         Names of the columns to keep predictable, separated by commas; ``None`` takes the target. They must not be
         quasi-identifiers.
@@ -317,6 +325,10 @@ class ErrorRiskTree(Recoder):
         What the tree makes pure, and what ``refine`` cuts by: labels, with penalty for the refinement, or scores of the
         targets by models that did not see the row, as with Mondrian's ``split="score"``; see
         :mod:`sfumato.mechanisms.score_guide`. Scores need the whole table or its distinct rows in memory.
+    splits : {"binary", "multiway"}, default="binary"
+        How the tree splits a categorical column: one value against the rest, several times if need be, or into all its
+        values at once, which is C4.5's way. One rare value of many takes a whole multiway split away when it is pruned.
+        A column of more than 100 values is split into all of them in either case.
     l, variant, c, t, distance, sensitive
         l-diversity and t-closeness of the sensitive column in every group, as of
         :class:`sfumato.mechanisms.mondrian.mechanism.Mondrian`. Only with ``generalization="uniform"`` and the whole
@@ -358,9 +370,10 @@ class ErrorRiskTree(Recoder):
         "rule": ParameterSpec("branches that may be pruned: lowest first, or the paper's rule"),
         "refine": ParameterSpec("divide large groups further along all columns; false: the paper's method"),
         "min_samples_leaf": ParameterSpec("rows of a leaf before pruning", at_least=1),
-        "criterion": ParameterSpec("entropy for classes, variance for numbers"),
+        "criterion": ParameterSpec("entropy (gain ratio, as C4.5) or plain gain for classes, variance for numbers"),
         "targets": ParameterSpec("columns to keep predictable, by commas (default: the target)"),
         "guide": ParameterSpec("grow and refine by labels, or by predicted scores of the target"),
+        "splits": ParameterSpec("split a categorical column one value against the rest, or into all its values"),
         "l": ParameterSpec("l-diversity of the sensitive column in every group; uniform cells only"),
         "sensitive": ParameterSpec("column that l and t are about (default: the one with that role)"),
         "variant": ParameterSpec("kind of l-diversity"),
@@ -376,9 +389,10 @@ class ErrorRiskTree(Recoder):
         rule: Literal["lowest", "literal"] = "lowest",
         refine: bool = True,
         min_samples_leaf: int = 2,
-        criterion: Literal["auto", "entropy", "variance"] = "auto",
+        criterion: Literal["auto", "entropy", "gain", "variance"] = "auto",
         targets: str | None = None,
         guide: Literal["label", "score"] = "label",
+        splits: Literal["binary", "multiway"] = "binary",
         l: float | None = None,  # noqa: E741  # the field's own name
         sensitive: str | None = None,
         variant: DiversityVariant = "distinct",
@@ -394,6 +408,7 @@ class ErrorRiskTree(Recoder):
         self.criterion = criterion
         self.targets = targets
         self.guide = guide
+        self.splits = splits
         self.l = l
         self.sensitive = sensitive
         self.variant = variant
@@ -407,6 +422,18 @@ class ErrorRiskTree(Recoder):
         counts = {"guide": self.guide != "label", "l": of_l, "variant": of_l, "c": of_l, "t": of_t, "distance": of_t}
         counts["sensitive"] = of_l or of_t
         return {name: value for name, value in given.items() if counts.get(name, True)}
+
+    def remarks(self) -> dict[str, str]:
+        """Say so where nothing of the tree is left: the groups then owe nothing to the target."""
+        owes_nothing = self.group_of_leaf_[0] == 0 if self.generalization == "uniform" else self.tree_.n_nodes == 1
+        return self._remarks(bool(owes_nothing))
+
+    def _remarks(self, owes_nothing: bool) -> dict[str, str]:
+        if not owes_nothing:
+            return {}
+        by = "by the scores alone" if self.guide == "score" else "by the penalty alone, whatever the target"
+        groups = f"rows were divided {by}, as mondrian does" if self.refine else "all rows are one group"
+        return {"tree": f"no split of the tree is left at this k: {groups}"}
 
     @property
     def _promised(self) -> SensitivePromises:
@@ -529,6 +556,7 @@ class ErrorRiskTree(Recoder):
             "n_classes_of_cells": len(alike),
             "grown_on_rows": len(own),
             "of_rows": whole.n_rows,
+            **self._remarks(pruned.is_cut_to_root),
         }
         return self._drafted(whole, released, values.axes, utility, anonymity_level(alike), seed), groups
 
@@ -537,7 +565,8 @@ class ErrorRiskTree(Recoder):
     ) -> Tree:
         columns = [axis.as_tree_column() for axis in axes]
         least = int(self.min_samples_leaf)
-        return grow(columns, statistics, criterion, min_leaf=least, missing="heaviest", progress=progress)
+        ways: list[SplitWays] = [self.splits if c.n_values <= MOST_SPLIT_OFF else "multiway" for c in columns]
+        return grow(columns, statistics, criterion, min_leaf=least, missing="heaviest", splits=ways, progress=progress)
 
     def _covered(
         self,
@@ -579,8 +608,8 @@ class ErrorRiskTree(Recoder):
             )
 
     def _check_parameters(self) -> None:
-        names = ("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "variant", "distance")
-        self.check_parameters(*names)
+        names = ("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")
+        self.check_parameters(*names, "variant", "distance")
         self._promised.check()
         if self._promised.are_made and self.generalization == "tiered":
             allowed = "uniform where l or t is given; tiered cells are shared between groups"

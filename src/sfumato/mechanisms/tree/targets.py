@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.learning.c45.criteria import Criterion, Entropy, Several, Variance
+from sfumato.learning.c45.criteria import Criterion, Entropy, PlainGain, Several, Variance
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.weighted import CountedTable
 
 Numbers = NDArray[np.float64]
 
-CRITERIA = ("auto", "entropy", "variance")
-CriterionChoice = Literal["auto", "entropy", "variance"]
+CriterionChoice = Literal["auto", "entropy", "gain", "variance"]
 MOST_CLASSES = 20
 """A numeric target with more values than this is a quantity, with up to as many it is a class."""
 MOST_COUNTED_CLASSES = 2_000
@@ -115,7 +114,8 @@ def _criterion(table: Table, name: str, choice: CriterionChoice) -> tuple[Criter
     if column.n_distinct > MOST_COUNTED_CLASSES:
         problem = f"has {column.n_distinct:,} distinct values, too many to be predicted as classes"
         raise SchemaError(problem, column=name, hint="group its values first, or choose another target")
-    return Entropy(column.n_distinct), np.eye(column.n_distinct)
+    classes = PlainGain if choice == "gain" else Entropy
+    return classes(column.n_distinct), np.eye(column.n_distinct)
 
 
 def _numbers(column: CodedColumn, name: str) -> Numbers:

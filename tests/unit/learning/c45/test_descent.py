@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from sfumato.learning.c45.criteria import Entropy
 from sfumato.learning.c45.descent import Branching, Entries, descend, shares_of_leaves
 from sfumato.learning.c45.grow import grow
-from sfumato.learning.c45.tree import TreeColumn, route
+from sfumato.learning.c45.tree import EVERY_VALUE, TreeColumn, route
 
 
 def three_ways(codes):
     """One node that splits on a column of three values; its children are 0, 1 and 2."""
     ids = {name: np.array([value], dtype=np.int32) for name, value in (("attribute", 0), ("first", 0), ("n", 3))}
-    branching = Branching(ids["attribute"], np.zeros(1, dtype=np.int64), ids["first"], ids["n"])
+    branching = Branching(ids["attribute"], np.full(1, EVERY_VALUE, dtype=np.int64), ids["first"], ids["n"])
     return Entries.at(np.zeros(len(codes), dtype=np.int64)), branching, [TreeColumn(np.array(codes, dtype=np.int32), 3)]
 
 

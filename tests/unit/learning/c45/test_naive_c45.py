@@ -14,6 +14,7 @@ from sfumato.learning.c45.pruning import collapse, pessimistic_errors, prune
 from sfumato.learning.c45.tree import TreeColumn
 
 SMALL = 1e-6
+SPLITS = st.sampled_from(["multiway", "binary"])
 
 
 def log_part(x):
@@ -36,7 +37,7 @@ def weight_of(rows):
 
 
 class Node:
-    """A node; ``split`` is (column, threshold or None), rows are (values, class, weight)."""
+    """A node; ``split`` is (column, threshold, value or None), rows are (values, class, weight)."""
 
     def __init__(self, rows, split=None, sons=()):
         self.rows, self.split, self.sons = rows, split, list(sons)
@@ -46,18 +47,19 @@ class Node:
 
 
 class NaiveC45:
-    def __init__(self, kinds, rows, n_classes, min_leaf, confidence=0.25, max_depth=math.inf):
-        self.kinds, self.rows, self.n_classes = kinds, rows, n_classes
+    def __init__(self, kinds, rows, n_classes, min_leaf, confidence=0.25, max_depth=math.inf, splits="multiway"):
+        self.kinds, self.rows, self.n_classes, self.splits = kinds, rows, n_classes, splits
         self.min_leaf, self.confidence, self.max_depth = min_leaf, confidence, max_depth
         self.n_raised = 0
 
     def bags(self, rows, split):
-        column, threshold = split
-        found = [[] for _ in range(2 if self.kinds[column] == "numeric" else self.kinds[column])]
+        column, at = split
+        found = [[] for _ in range(self.kinds[column] if at is None else 2)]
         for row in rows:
             value = row[0][column]
             if value is not None:
-                found[int(value > threshold) if threshold is not None else value].append(row)
+                side = value > at if self.kinds[column] == "numeric" else value != at
+                found[value if at is None else int(side)].append(row)
         return found
 
     def divide(self, rows, split):
@@ -107,11 +109,24 @@ class NaiveC45:
     def candidate(self, rows, column):
         if self.kinds[column] == "numeric":
             return self.best_cut(rows, column)
+        if self.splits == "binary":
+            return self.best_value(rows, column)
         bags = self.bags(rows, (column, None))
         if sum(weight_of(bag) >= self.min_leaf - SMALL for bag in bags) < 2:
             return None
         gain = self.gain(rows, bags)
         return gain, self.ratio(rows, bags, gain), (column, None)
+
+    def best_value(self, rows, column):
+        best = None
+        for value in range(self.kinds[column]):
+            bags = self.bags(rows, (column, value))
+            if all(weight_of(bag) >= self.min_leaf - SMALL for bag in bags):
+                gain = self.gain(rows, bags)
+                ratio = self.ratio(rows, bags, gain)
+                if best is None or ratio > best[1] + SMALL:
+                    best = gain, ratio, (column, value)
+        return best
 
     def choose(self, rows):
         counts = count(rows, self.n_classes)
@@ -134,7 +149,7 @@ class NaiveC45:
         if split is None:
             return Node(rows)
         column, middle = split
-        if middle is not None:
+        if self.kinds[column] == "numeric":
             split = column, max(v[column] for v, _, _ in self.rows if v[column] is not None and v[column] <= middle)
         return Node(rows, split, [self.grow(part, depth + 1) for part in self.divide(rows, split)])
 
@@ -244,13 +259,13 @@ def random_problem(seed, missing):
     return kinds, rows, 3, 2
 
 
-def check_all_stages(problem, confidence, raising):
+def check_all_stages(problem, confidence, raising, splits):
     kinds, rows, n_classes, min_leaf = problem
     columns, criterion = as_columns(kinds, rows), Entropy(n_classes)
     statistics = criterion.statistics([label for _, label, _ in rows])
-    naive = NaiveC45(kinds, rows, n_classes, min_leaf, confidence)
+    naive = NaiveC45(kinds, rows, n_classes, min_leaf, confidence, splits=splits)
 
-    expected, tree = naive.grow(), grow(columns, statistics, criterion, min_leaf=min_leaf)
+    expected, tree = naive.grow(), grow(columns, statistics, criterion, min_leaf=min_leaf, splits=splits)
     assert_same(tree, expected, n_classes)
     naive.collapse(expected)
     tree = collapse(tree, criterion)
@@ -261,27 +276,30 @@ def check_all_stages(problem, confidence, raising):
 
 
 @pytest.mark.slow
-@given(problems(), st.sampled_from([0.05, 0.25, 0.5]), st.booleans())
-def test_grown_collapsed_and_pruned_trees_are_the_naive_ones(problem, confidence, raising):
-    check_all_stages(problem, confidence, raising)
+@given(problems(), st.sampled_from([0.05, 0.25, 0.5]), st.booleans(), SPLITS)
+def test_grown_collapsed_and_pruned_trees_are_the_naive_ones(problem, confidence, raising, splits):
+    check_all_stages(problem, confidence, raising, splits)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("splits", ["multiway", "binary"])
 @pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_raised_subtrees_are_the_naive_ones(missing):
-    n_raised = sum(check_all_stages(random_problem(seed, missing), 0.25, True) for seed in range(30))
+def test_raised_subtrees_are_the_naive_ones(missing, splits):
+    n_raised = sum(check_all_stages(random_problem(seed, missing), 0.25, True, splits) for seed in range(30))
 
     assert n_raised >= 10
 
 
-@given(problems(), st.integers(0, 3))
-def test_depth_is_limited_as_in_the_naive_tree(problem, max_depth):
+@given(problems(), st.integers(0, 3), SPLITS)
+def test_depth_is_limited_as_in_the_naive_tree(problem, max_depth, splits):
     kinds, rows, n_classes, min_leaf = problem
     criterion = Entropy(n_classes)
     statistics = criterion.statistics([label for _, label, _ in rows])
-    tree = grow(as_columns(kinds, rows), statistics, criterion, min_leaf=min_leaf, max_depth=max_depth)
+    options = {"min_leaf": min_leaf, "max_depth": max_depth, "splits": splits}
+    tree = grow(as_columns(kinds, rows), statistics, criterion, **options)
 
-    assert_same(tree, NaiveC45(kinds, rows, n_classes, min_leaf, max_depth=max_depth).grow(), n_classes)
+    naive = NaiveC45(kinds, rows, n_classes, min_leaf, max_depth=max_depth, splits=splits)
+    assert_same(tree, naive.grow(), n_classes)
     assert tree.depth <= max_depth
 
 
