@@ -83,7 +83,7 @@ def main() -> None:
         "left open": not_promised(release),
         "asked": [str(asked), asked.level_of(plain), asked.is_promised_by(plain), is_readable(plain[-1])],
         "short": short_guarantees(plain)[-1],
-        "fields": [one.name for one in goal_guarantees()],
+        "fields": [one.kind for one in goal_guarantees()],
     }
     sys.stdout.write(json.dumps(found))
 

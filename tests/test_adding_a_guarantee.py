@@ -68,7 +68,7 @@ def test_a_guarantee_of_two_files_goes_from_release_to_report(package):
     assert any(line.startswith("not promised: k-anonymity; the smallest class") for line in found["left open"])
     assert found["asked"] == ["m >= 6", 5.0, False, True]
     assert found["short"] == "group-mean m=5"
-    assert found["fields"][:4] == ["k", "l", "t", "m"]
+    assert "group-mean" in found["fields"]
 
 
 def test_what_the_audit_cannot_judge_is_not_released(package):

@@ -1,13 +1,14 @@
 """Checks that every registered mechanism must pass; a new one is covered by existing."""
 
 import json
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
 import sfumato
 from sfumato.cli.main import run
-from sfumato.errors import PrivacyNotAchievableError
+from sfumato.errors import PrivacyNotAchievableError, SchemaError
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
@@ -103,3 +104,24 @@ def test_the_command_line_makes_it(tmp_path, flags_csv, name, capsys):
 def test_levels_out_of_reach_are_refused(flags, name, k, error):
     with pytest.raises(error):
         sfumato.release(flags, build_mechanism(name, {"k": k}))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_without_a_target_is_refused_just_where_the_declaration_says_so(flags, name):
+    info, without = registered_mechanisms()[name], flags.with_schema(flags.schema.with_roles({"y": sfumato.Role.OTHER}))
+    named = {
+        "targets": "y",
+        "gain_target": "a",
+        "loss": "target_information",
+        "weights": "gain",
+        "attacker_knows": "ones",
+    }
+    own = [{p.name: named[p.name]} for p in info.parameters if p.name in named and name != "breach-aware"]
+    proposed = [dict(settings) for settings in info.compared(flags)] if info.compared else []
+    fewer = {"n_features": 4} if "n_features" in {p.name for p in info.parameters} else {}
+    for settings in ({}, *own, *proposed):
+        if name == "auto" and settings.get("attacker_knows") == "ones":
+            settings["l"] = 1  # which a selection of columns does not promise
+        mechanism, is_needed = build_mechanism(name, {**settings, **fewer}), info.needs_target_for(settings)
+        with pytest.raises(SchemaError, match="target") if is_needed else suppress(PrivacyNotAchievableError):
+            mechanism.release(without)

@@ -56,7 +56,15 @@ def waits(folder, tell, signs=None):
 
 def finds_and_waits(folder, tell):
     (folder / "made.txt").write_text("x")
-    (folder / "result.json").write_text(json.dumps({"found": "first"}))
+    (folder / "first-result.json").write_text(json.dumps({"found": "first", "to_come": ["utility"]}))
+    tell.first_result()
+    time.sleep(600)  # until it is killed
+
+
+def finds_all_and_waits(folder, tell):
+    """Do as a task that is stopped after its last result was written, and before its end is told."""
+    (folder / "first-result.json").write_text(json.dumps({"found": "first"}))
+    (folder / "result.json").write_text(json.dumps({"found": "last"}))
     tell.first_result()
     time.sleep(600)  # until it is killed
 

@@ -18,11 +18,12 @@ from sfumato.guarantees import GUARANTEES
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.project.file import load_project
 from sfumato.schema import Role
-from sfumato.web.goal_guarantees import level_names
+from sfumato.web.goal_guarantees import goal_guarantees, level_names
 from sfumato.web.jobs.jobs import Jobs
 from sfumato.web.jobs.process import TaskError
 from sfumato.web.tasks import goal
 from sfumato.web.tasks import goal as goal_form
+from sfumato.web.tasks.goal_levels import levels_of
 from sfumato.web.views import goal as view
 from sfumato.web.views import run
 from sfumato.web.views.goal import as_text, read_written
@@ -80,10 +81,16 @@ def choices_of(path):
     return goal.risk_today(path.parent, Silent(), project=str(path))["choices"]
 
 
-def check(path, mechanism, purpose="release", **values):
-    return goal_form.check(
-        path.parent, Silent(), project=str(path), mechanism=mechanism, values=values, purpose=purpose
-    )
+def check(path, mechanism, purpose="release", target="paid", **given):
+    """Check what is typed for parameters; levels are those of the kinds that the mechanism promises by default."""
+    taken = levels_of(registered_mechanisms()[mechanism], {}) if mechanism in registered_mechanisms() else {}
+    kinds = {one.parameter: one.kind for one in reversed(goal_guarantees())} | {v: k for k, v in taken.items()}
+    typed = {
+        "levels": {kinds[name]: text for name, text in given.items() if name in kinds},
+        "values": {name: text for name, text in given.items() if name not in kinds},
+    }
+    task, project = goal_form.check, {"project": str(path), "mechanism": mechanism, "target": target}
+    return task(path.parent, Silent(), **project, **typed, purpose=purpose)
 
 
 def choose(path, **choice):
@@ -173,7 +180,7 @@ def test_every_mechanism_and_guarantee_leads_to_a_definition_that_exists(project
     choices = choices_of(project)
 
     assert {one["definition"] for one in choices["mechanisms"]} <= set(GUARANTEES)
-    assert {one["definition"] for one in choices["guarantees"]} <= set(GUARANTEES)
+    assert {one["kind"] for one in choices["guarantees"]} <= set(GUARANTEES)
 
 
 @pytest.mark.parametrize(
@@ -234,12 +241,13 @@ def test_a_shown_default_is_accepted_and_not_written(project, mechanism, paramet
     )
     found = check(project, mechanism, **{parameter.name: as_text(shown["default"])})
 
-    assert found["problems"] == {}
     levels = level_names()
+    own = {kind for kind, name in levels_of(registered_mechanisms()[mechanism], {}).items() if name != parameter.name}
+    assert set(found["problems"]) <= own, "only levels that were left empty"
     if parameter.name in levels and parameter.default is not None:
-        assert found["parameters"] == {parameter.name: parameter.default}
+        assert found["parameters"][parameter.name] == parameter.default
     else:
-        assert found["parameters"] == {}
+        assert parameter.name not in found["parameters"]
 
 
 @given(k=st.integers(2, 50), fraction=st.floats(0, 1), is_strict=st.booleans())
@@ -252,19 +260,21 @@ def test_typed_values_become_the_numbers_they_stand_for(tmp_path_factory, k, fra
     expected = {"k": k, "max_suppressed_fraction": fraction, "regroup": is_strict}
     defaults = {"max_suppressed_fraction": 0.015, "regroup": True}
     kept = {name: value for name, value in expected.items() if defaults.get(name) != value}
-    assert found == {"parameters": kept, "asked": [f"k={k}"], "problems": {}}
+    assert found == {"parameters": kept, "asked": [], "problems": {}}
 
 
 @pytest.mark.parametrize(
     ("mechanism", "values", "field", "words"),
     [
-        ("mondrian", {"k": "many"}, "k", "a whole number"),
-        ("mondrian", {"k": "1"}, "k", "from 2"),
-        ("mondrian", {"k": "2.5"}, "k", "a whole number"),
-        ("mondrian", {"split": "sideways"}, "split", "one of"),
-        ("gain-recoding", {"t": "7"}, "t", "from 0 to 1"),
-        ("gain-recoding", {"max_suppressed_fraction": "half"}, "max_suppressed_fraction", "a number"),
-        ("slicing", {"t": "0.2"}, "t", "slicing does not promise this"),
+        ("mondrian", {"k": "many"}, "k-anonymity", "a whole number"),
+        ("mondrian", {"k": "1"}, "k-anonymity", "of at least 2"),
+        ("mondrian", {"k": "2.5"}, "k-anonymity", "a whole number"),
+        ("mondrian", {"k": "5", "split": "sideways"}, "split", "one of"),
+        ("gain-recoding", {"k": "5", "t": "7"}, "t-closeness", "from 0"),
+        ("gain-recoding", {"k": "5", "max_suppressed_fraction": "half"}, "max_suppressed_fraction", "a number"),
+        ("gain-recoding", {"k": "5", "max_suppressed_fraction": "7"}, "max_suppressed_fraction", "from 0 to 1"),
+        ("greedy-containment", {"k": "5", "max_unique_fraction": "2"}, "unique-patterns", "1"),
+        ("slicing", {"k": "5", "l": "2", "t": "0.2"}, "t-closeness", "slicing does not promise this"),
         ("no-such", {}, "mechanism", "Choose a mechanism"),
     ],
 )
@@ -278,15 +288,15 @@ def test_wrong_values_are_named_by_field(project, mechanism, values, field, word
 def test_all_wrong_values_are_named_at_once(project):
     problems = check(project, "mondrian", k="x", l="y", t="far", split="z")["problems"]
 
-    assert set(problems) == {"k", "l", "t", "split"}
+    assert set(problems) == {"k-anonymity", "l-diversity", "t-closeness", "split"}
 
 
 def test_entries_by_name_become_a_table(project):
     weights = {"performance": 0.5, "privacy": 0.25, "size": 0.25}
-    found = check(project, "breach-aware", weights=as_text(weights))
+    found = check(project, "breach-aware", max_breach_increase="0", weights=as_text(weights))
 
     assert found["problems"] == {}
-    assert found["parameters"] == {"weights": weights}
+    assert found["parameters"] == {"max_breach_increase": 0, "weights": weights}
 
 
 def test_a_comparison_is_asked_for_all_levels_that_it_knows(project):
@@ -300,7 +310,8 @@ def test_a_comparison_is_asked_for_all_levels_that_it_knows(project):
 def test_a_comparison_refuses_what_it_cannot_ask_for(project, name, text):
     found = check(project, "", "compare", **{name: text})
 
-    assert set(found["problems"]) == {name}
+    kinds = {"max_unique_fraction": "unique-patterns", "k": "k-anonymity", "t": "t-closeness"}
+    assert set(found["problems"]) == {kinds[name]}
     assert name == "max_unique_fraction" or found["asked"] == []
 
 
@@ -333,8 +344,9 @@ def test_a_refused_choice_leaves_the_file_as_it_was(project):
     before = project.read_bytes()
     with pytest.raises(ColumnNotFoundError):
         choose(project, mechanism="mondrian", parameters={"k": 7}, target="nobody")
-    with pytest.raises(InvalidParameterError):
-        choose(project, mechanism="mondrian", parameters={"depth": 7})
+    for wrong in ({"depth": 7}, {"k": 1}):
+        with pytest.raises(InvalidParameterError):
+            choose(project, mechanism="mondrian", parameters=wrong)
 
     assert project.read_bytes() == before
 
@@ -489,7 +501,9 @@ def test_fields_begin_with_what_a_comparison_would_try(site, project):
     assert proposed["laplace-dp"] == {}
     for name, settings in proposed.items():
         values = site.get("/goal/fields", mechanism=name, shown=name).seen.values
-        assert {f"set-{key}": as_text(value) for key, value in settings.items()}.items() <= values.items()
+        kinds = {parameter: kind for kind, parameter in levels_of(registered_mechanisms()[name], {}).items()}
+        fields = {key: f"promise-{kinds[key]}" if key in kinds else f"set-{key}" for key in settings}
+        assert {fields[key]: as_text(value) for key, value in settings.items()}.items() <= values.items()
 
 
 def test_fine_tuning_is_open_only_where_somebody_tuned(site, project):
@@ -511,12 +525,16 @@ def test_a_choice_of_ones_own_is_shown_again(site, project):
     choose(project, mechanism="mondrian", parameters={"k": 7, "strict": False})
     values = site.get("/goal").seen.values
 
-    assert (values["mechanism"], values["set-k"], values["set-strict"]) == ("mondrian", "7", "false")
+    assert (values["mechanism"], values["promise-k-anonymity"], values["set-strict"]) == ("mondrian", "7", "false")
+    assert values["promise-l-diversity"] == ""
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "greedy-containment"])
 def test_a_chosen_first_choice_is_shown_again(site, mechanism):
-    fields = {"mechanism": mechanism, "target": "paid", "set-k": "5"}
+    level = "promise-containment" if "containment" in mechanism else "promise-k-anonymity"
+    fields = {"mechanism": mechanism, "target": "paid", level: "5", "promise-l-diversity": "2"}
+    if "containment" in mechanism:
+        del fields["promise-l-diversity"]
     assert site.post("/goal/release", fields).status == 303
 
     assert site.get("/goal").seen.values["mechanism"] == mechanism
@@ -528,28 +546,159 @@ def test_the_comparison_of_this_table_recommends_with_its_settings(site, project
     end(site.page.job("compare"), result={"recommended": found})
     answer = site.get("/goal")
     assert found["why"] in answer.text
-    assert (answer.seen.values["mechanism"], answer.seen.values["set-k"]) == ("mondrian", "8")
+    assert (answer.seen.values["mechanism"], answer.seen.values["promise-k-anonymity"]) == ("mondrian", "8")
 
     choose(project, target="sex")
     assert found["why"] not in site.get("/goal").text
 
 
 def test_another_mechanism_brings_its_own_fields_and_keeps_the_levels_it_takes(site):
-    shown = filled_for(site, "gain-recoding", **{"set-k": "12", "set-l": "3", "set-max_seconds": "5"})
-    answer = site.get("/goal/fields", **{**shown, "mechanism": "slicing"})
+    shown = filled_for(
+        site, "gain-recoding", **{"promise-k-anonymity": "12", "promise-l-diversity": "3", "set-max_seconds": "5"}
+    )
+    answer = site.get("/goal/fields", **{**shown, "mechanism": "mondrian"})
     values = answer.seen.values
-    assert values["shown"] == "slicing"
-    assert (values["set-k"], values["set-l"], values["set-t"]) == ("12", "3", "")
+    assert values["shown"] == "mondrian"
+    assert [values[f"promise-{kind}"] for kind in ("k-anonymity", "l-diversity", "t-closeness")] == ["12", "3", ""]
     assert "set-max_seconds" not in values
-    assert values["set-n_beside_sensitive"] == "1"
+    assert values["set-strict"] == "true"
     assert answer.seen.by_id["goal-guarantees"]["hx-swap-oob"] == "true"
 
-    values = site.get("/goal/fields", **{**shown, "mechanism": "anatomy"}).seen.values
-    assert (values["set-k"], values["set-l"]) == ("", "3")
+
+def test_a_k_of_one_kind_is_not_taken_for_a_k_of_another(site):
+    """Twelve people who look alike are not asked for as buckets of twelve, nor as (12,12)-anonymity."""
+    shown = filled_for(site, "mondrian", **{"promise-k-anonymity": "12", "promise-l-diversity": "3"})
+    for mechanism, kind, other in (
+        ("slicing", "bucket-size", "bucket-diversity"),
+        ("error-risk-tree", "kk-anonymity", "l-diversity"),
+        ("greedy-containment", "containment", "unique-patterns"),
+    ):
+        values = site.get("/goal/fields", **{**shown, "mechanism": mechanism}).seen.values
+        assert (values["promise-k-anonymity"], values[f"promise-{kind}"]) == ("", "5")
+        assert f"promise-{other}" in values
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "setting", "kind", "other"),
+    [
+        ("error-risk-tree", {"set-generalization": "uniform"}, "k-anonymity", "kk-anonymity"),
+        ("greedy-containment", {"set-reveals": "both"}, "k-anonymity", "containment"),
+        ("auto", {"set-attacker_knows": "ones"}, "containment", "k-anonymity"),
+    ],
+)
+def test_a_setting_that_makes_another_promise_of_k_brings_its_field(site, project, mechanism, setting, kind, other):
+    before = filled_for(site, mechanism, **{f"promise-{other}": "7"})
+    (name,) = setting
+    assert site.get("/goal/fields", **before).seen.by_id[name]["hx-get"] == "/goal/fields"
+    shown = site.get("/goal/fields", **{**before, **setting}).seen.values
+    assert (shown[f"promise-{kind}"], shown[f"promise-{other}"]) == ("5", "")
+
+    assert site.post("/goal/release", {**before, **setting}).status == 422, "taken for a level of another kind"
+    if mechanism != "auto":  # which refuses ones for this table
+        assert site.post("/goal/release", {**before, **shown, f"promise-{kind}": "6"}).status == 303
+        assert written(project)["release"]["parameters"]["k"] == 6
+        again = site.get("/goal").seen.values
+        assert (again[f"promise-{kind}"], again[f"promise-{other}"]) == ("6", "")
+
+
+def test_every_level_is_called_by_its_own_name(site):
+    texts = site.get("/goal").seen.texts["goal-guarantees"]
+    for one in goal_guarantees():
+        assert f"{one.name} ({one.symbol}): " in texts
+    assert len({one.name for one in goal_guarantees()}) == len({one.why for one in goal_guarantees()}) > 8
+
+
+def test_an_emptied_level_is_refused_where_the_mechanism_would_promise_its_own(site, project):
+    before = project.read_bytes()
+    answer = site.post("/goal/release", filled(site, **{"promise-k-anonymity": " "}))
+    assert answer.status == 422
+    assert "auto always promises k-anonymity" in answer.seen.texts["problem-k-anonymity"]
+    assert project.read_bytes() == before
+
+
+def test_an_emptied_l_is_not_promised_and_the_page_says_so(site, project):
+    about = site.get("/goal").seen.texts["about-promise-l-diversity"]
+    assert "Left empty, it is not promised. All people of a group may share one sensitive value" in about
+    assert "Left empty" not in site.get("/goal").seen.texts["about-promise-k-anonymity"]
+    assert site.post("/goal/release", filled(site, **{"promise-l-diversity": ""})).status == 303
+    assert written(project)["release"]["parameters"] == {"k": 5, "l": 1}
+    made = build_mechanism("auto", written(project)["release"]["parameters"])
+    assert made.for_table(load_project(project).read()).l is None
+
+    end(site.page.job("release"))
+    fields = filled(site, **{"promise-l-diversity": "1"})
+    assert site.post("/goal/release", fields).status == 303, "what the file says is refused"
+
+
+def test_without_a_sensitive_column_nothing_is_asked_of_one(tmp_path):
+    """The l = 2 of auto stayed when another mechanism was chosen, which then refused it."""
+    project = small_project(tmp_path / "work", PROJECT.replace('"sensitive"', '"other"'))
+    site = site_of(tmp_path, project)
+    seen = site.get("/goal").seen
+    assert seen.values["promise-l-diversity"] == ""
+    assert "No column is sensitive" in seen.texts["about-promise-l-diversity"]
+    assert site.post("/goal/release", seen.values).status == 303
+    assert written(project)["release"]["parameters"] == {"k": 5}, "l = 1 would hold for columns that become sensitive"
+
+    end(site.page.job("release"))
+    typed = {**seen.values, "promise-l-diversity": "2"}
+    assert site.get("/goal/fields", **{**typed, "mechanism": "mondrian"}).seen.values["promise-l-diversity"] == ""
+    answer = site.post("/goal/release", {**typed, "mechanism": "mondrian"})
+    assert "No column is sensitive" in answer.seen.texts["problem-l-diversity"]
+    assert site.post("/goal/compare", typed).status == 422
+
+
+def test_with_a_sensitive_column_the_l_of_auto_is_promised_by_the_next_mechanism_too(site):
+    values = site.get("/goal/fields", **filled(site, mechanism="mondrian")).seen.values
+    assert values["promise-l-diversity"] == "2"
+
+
+def test_the_first_wrong_field_is_focused_and_told_what_is_wrong(site):
+    typed = {"promise-l-diversity": "x", "set-max_suppressed_fraction": "7", "target": "nobody"}
+    seen = site.post("/goal/release", filled_for(site, "gain-recoding", **typed)).seen
+    assert [found["id"] for _, found in seen.elements if "autofocus" in found] == ["target"]
+    seen = site.post("/goal/release", filled_for(site, "gain-recoding", **{**typed, "target": "sex"})).seen
+    assert [found["id"] for _, found in seen.elements if "autofocus" in found] == ["promise-l-diversity"]
+    for prefix, name in (("promise-", "l-diversity"), ("set-", "max_suppressed_fraction")):
+        field = f"{prefix}{name}"
+        assert seen.by_id[field]["aria-describedby"].split()[0] == f"problem-{name}"
+        assert seen.by_id[f"problem-{name}"]["role"] == "alert"
+    assert not [found for _, found in site.get("/goal").seen.elements if "autofocus" in found]
+
+
+@pytest.mark.parametrize("mechanism", ["gain-recoding", "error-risk-tree", "greedy-containment", "breach-aware"])
+def test_no_target_is_refused_at_once_where_one_is_needed(site, project, mechanism):
+    before = project.read_bytes()
+    answer = site.post("/goal/release", filled_for(site, mechanism, target=""))
+    assert (answer.status, answer.seen.values["target"]) == (422, "")
+    assert "Choose one" in answer.seen.texts["problem-target"]
+    assert project.read_bytes() == before
+    assert site.page.job("release") is None
+
+
+def test_without_a_target_auto_lets_the_loss_of_detail_decide_and_the_page_says_so(site, project):
+    assert "Without a target the loss of detail decides" in site.get("/goal").seen.texts["about-target"]
+    assert site.post("/goal/release", filled(site, target="")).status == 303
+    table = load_project(project).read()
+    assert build_mechanism("auto", load_project(project).parameters).for_table(table).split == "penalty"
+    assert "Without a target" in site.get("/goal").text
+
+
+def test_a_table_of_features_needs_a_target_for_auto(tmp_path, sparse_project):
+    site = site_of(tmp_path, sparse_project)
+    answer = site.post("/goal/release", filled(site, target=""))
+    assert "needs a target" in answer.seen.texts["problem-target"]
+    assert site.page.job("release") is None
 
 
 def test_making_a_release_writes_the_choice_and_goes_to_the_run(site, project):
-    changes = {"set-k": "6", "set-l": "2", "target": "sex", "set-regroup": "false", "quick": "yes"}
+    changes = {
+        "promise-k-anonymity": "6",
+        "promise-l-diversity": "2",
+        "target": "sex",
+        "set-regroup": "false",
+        "quick": "yes",
+    }
     fields = filled_for(site, "gain-recoding", **changes)
     answer = site.post("/goal/release", fields)
 
@@ -582,7 +731,8 @@ def test_what_nobody_chose_is_not_released(site, project):
 
 
 def test_settings_of_a_mechanism_that_was_not_chosen_are_not_taken(site, project):
-    fields = filled(site, **{"mechanism": "mondrian", "set-k": "6", "set-l": "", "set-attacker_knows": "ones"})
+    changes = {"promise-k-anonymity": "6", "promise-l-diversity": "", "set-attacker_knows": "ones"}
+    fields = filled(site, mechanism="mondrian", **changes)
     assert fields["shown"] == "auto"
     assert site.post("/goal/release", fields).status == 303
 
@@ -591,17 +741,24 @@ def test_settings_of_a_mechanism_that_was_not_chosen_are_not_taken(site, project
 
 def test_wrong_values_are_shown_beside_their_fields_and_stay(site, project):
     before = project.read_bytes()
-    typed = {"set-k": 'a"<b>', "set-l": "3", "set-epsilon": "1", "set-threshold": "low", "target": "sex"}
+    typed = {
+        "promise-k-anonymity": 'a"<b>',
+        "promise-l-diversity": "3",
+        "promise-differential-privacy": "1",
+        "set-threshold": "low",
+        "target": "sex",
+    }
     answer = site.post("/goal/release", filled_for(site, "gain-recoding", **typed))
     seen = answer.seen
     assert answer.status == 422
     assert {name: seen.values[name] for name in typed} == typed
-    for name in ("k", "epsilon", "threshold"):
-        field = seen.by_id[f"set-{name}"]
+    fields = {"k-anonymity": "promise-", "differential-privacy": "promise-", "threshold": "set-"}
+    for name, prefix in fields.items():
+        field = seen.by_id[f"{prefix}{name}"]
         assert (field["aria-invalid"], field["aria-errormessage"]) == ("true", f"problem-{name}")
         assert seen.texts[f"problem-{name}"].strip()
-    assert "a whole number" in seen.texts["problem-k"]
-    assert "problem-l" not in seen.by_id
+    assert "a whole number" in seen.texts["problem-k-anonymity"]
+    assert "problem-l-diversity" not in seen.by_id
     assert "<b>" not in answer.text
     assert project.read_bytes() == before
     assert site.page.job("release") is None
@@ -624,7 +781,9 @@ def test_a_comparison_needs_a_target(site):
 
 
 def test_a_comparison_asks_for_what_was_typed_and_goes_to_the_run(site, project):
-    answer = site.post("/goal/compare", filled(site, **{"set-k": "4", "set-l": "2", "target": "sex"}))
+    answer = site.post(
+        "/goal/compare", filled(site, **{"promise-k-anonymity": "4", "promise-l-diversity": "2", "target": "sex"})
+    )
 
     assert (answer.status, answer.headers["location"]) == (303, "/run")
     wanted = {"project": str(project), "asked": ["k=4", "l=2"], "also": []}
@@ -637,7 +796,7 @@ def test_a_comparison_asks_for_what_was_typed_and_goes_to_the_run(site, project)
 def test_kinds_of_promises_that_are_ticked_are_compared_as_well_and_stay_ticked(site, project):
     assert not any("checked" in field for name, field in site.get("/goal").seen.by_id.items() if "also-" in name)
     ticked = ["containment", "buckets"]
-    assert site.post("/goal/compare", filled(site, **{"set-k": "4", "also": ticked})).status == 303
+    assert site.post("/goal/compare", filled(site, **{"promise-k-anonymity": "4", "also": ticked})).status == 303
 
     assert site.page.jobs.started[-1][1]["also"] == ticked
     shown = site.get("/goal").seen.by_id
@@ -648,8 +807,10 @@ def test_kinds_of_promises_that_are_ticked_are_compared_as_well_and_stay_ticked(
 
 
 def test_the_list_of_points_takes_ticked_kinds(site):
-    assert "maximal-containment" not in points_listed(site.get("/goal/grid", **{"set-k": "5"}))
-    assert "maximal-containment" in points_listed(site.get("/goal/grid", **{"set-k": "5", "also": "containment"}))
+    assert "maximal-containment" not in points_listed(site.get("/goal/grid", **{"promise-k-anonymity": "5"}))
+    assert "maximal-containment" in points_listed(
+        site.get("/goal/grid", **{"promise-k-anonymity": "5", "also": "containment"})
+    )
 
 
 def points_listed(answer):
@@ -659,13 +820,13 @@ def points_listed(answer):
 
 @pytest.mark.parametrize("purpose", ["release", "compare"])
 def test_a_second_run_of_a_kind_is_refused_while_the_first_goes_on(site, project, purpose):
-    fields = filled(site, **{"set-k": "6"})
+    fields = filled(site, **{"promise-k-anonymity": "6"})
     assert site.post(f"/goal/{purpose}", fields).status == 303
     before = project.read_bytes()
-    answer = site.post(f"/goal/{purpose}", {**fields, "set-k": "7"})
+    answer = site.post(f"/goal/{purpose}", {**fields, "promise-k-anonymity": "7"})
     assert answer.status == 409
     assert 'href="/run"' in answer.text
-    assert answer.seen.values["set-k"] == "7"
+    assert answer.seen.values["promise-k-anonymity"] == "7"
     assert project.read_bytes() == before
 
     end(site.page.job(purpose))
@@ -681,23 +842,25 @@ def test_two_tabs_at_the_same_moment_start_one_run(site, purpose):
 
 
 def test_a_setting_for_which_the_release_was_refused_is_shown_beside_its_field(site, project):
-    choose(project, mechanism="greedy-containment", parameters={"k": 5, "max_unique_fraction": 2.0})
+    parameters = "[release.parameters]\nmax_unique_fraction = 2.0\n"
+    text = project.read_text().replace('"auto"', '"greedy-containment"')
+    project.write_text(text.replace("[release.parameters]\n", parameters))
     site.post("/goal/release")
     error = InvalidParameterError("max_unique_fraction", "got 2.0", allowed="between 0 and 1, or None")
     end(site.page.job("release"), "failed", error=TaskError.of(error))
     seen = site.get("/goal").seen
 
-    assert "between 0 and 1" in seen.texts["problem-max_unique_fraction"]
-    assert seen.values["set-max_unique_fraction"] == "2.0"
+    assert "between 0 and 1" in seen.texts["problem-unique-patterns"]
+    assert seen.values["promise-unique-patterns"] == "2.0"
 
 
 def test_the_points_of_a_comparison_are_listed_on_request(site):
-    answer = site.get("/goal/grid", **filled(site, **{"set-k": "17"}))
+    answer = site.get("/goal/grid", **filled(site, **{"promise-k-anonymity": "17"}))
     assert "mondrian k=17" in answer.text
     count = int(re.search(r"<p>(\d+) releases", answer.text)[1])
     assert answer.text.count("<code>") == count > 3
 
-    assert "must be a number" in site.get("/goal/grid", **{"set-k": "x"}).text
+    assert "must be a number" in site.get("/goal/grid", **{"promise-k-anonymity": "x"}).text
 
 
 def test_mechanisms_that_do_not_fit_are_listed_with_the_reason_and_cannot_be_chosen(site):
@@ -761,10 +924,7 @@ def test_a_column_with_a_hostile_name_is_text(tmp_path):
 
 
 def test_the_chosen_settings_are_those_that_the_release_is_built_with(site, project):
-    site.post(
-        "/goal/release",
-        filled_for(site, "mondrian", **{"set-k": "9", "set-strict": "false"}),
-    )
+    site.post("/goal/release", filled_for(site, "mondrian", **{"promise-k-anonymity": "9", "set-strict": "false"}))
     found = load_project(project)
 
     assert repr(build_mechanism(found.mechanism, found.parameters)) == "Mondrian(k=9, split='score', strict=False)"
@@ -777,6 +937,6 @@ def test_the_step_works_with_real_processes(tmp_path, project):
         job = site.page.job("risk")
         assert job._has_ended.wait(120)
         assert "24 of 60 rows are unique" in site.get("/goal").text
-        assert site.post("/goal/release", filled(site, **{"set-k": "x"})).status == 422
+        assert site.post("/goal/release", filled(site, **{"promise-k-anonymity": "x"})).status == 422
     finally:
         site.page.jobs.close()

@@ -228,11 +228,59 @@ class TestPath:
 
         assert site.problem("path") is None
 
-    def test_a_project_of_other_data_is_named(self, site, people, tmp_path):
+    def test_a_second_table_of_a_folder_has_a_project_file_of_its_own(self, site, people, tmp_path):
+        site.post("/open", path=str(people))
+        before = (tmp_path / "sfumato.toml").read_bytes()
+        for name in ("other.csv", "other.tsv"):
+            (tmp_path / name).write_text(PEOPLE.replace(",", "\t") if name.endswith("tsv") else PEOPLE)
+            for _ in range(2):  # the second time it is found
+                assert site.post("/open", path=str(tmp_path / name)).headers["location"] == "/columns"
+                assert site.page.job("open").status == "done"
+                assert load_project(site.page.state.project).data_path.name == name
+        site.post("/open", path=str(people))
+
+        assert site.page.state.project == tmp_path / "sfumato.toml"
+        assert (tmp_path / "sfumato.toml").read_bytes() == before
+        outputs = {path.name: load_project(path).output.name for path in sorted(tmp_path.glob("*.toml"))}
+        assert outputs == {
+            "other.sfumato.toml": "other-release.csv",
+            "other.tsv.sfumato.toml": "other.tsv-release.csv",
+            "sfumato.toml": "release.csv",
+        }
+
+    def test_a_second_table_that_the_server_begins_with_is_opened(self, site, people, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "other.csv").write_text(PEOPLE)
+        assert start_opening(site.page, data=people).status == "done"
+        assert start_opening(site.page, data=tmp_path / "other.csv").status == "done"
+
+        assert site.page.state.project == tmp_path / "other.sfumato.toml"
+
+    def test_a_project_file_that_is_broken_is_explained_and_not_passed_over(self, site, people, tmp_path):
+        (tmp_path / "sfumato.toml").write_text("[data\n")
+        site.post("/open", path=str(people))
+
+        assert "sfumato.toml" in site.problem("path")
+        assert [path.name for path in tmp_path.glob("*.toml")] == ["sfumato.toml"]
+
+    def test_a_project_file_that_leads_elsewhere_is_not_looked_into(self, people, tmp_path):
+        outside = tmp_path / "outside.toml"
+        outside.write_text("[data]\npath = 'x.csv'\n")
+        (tmp_path / "in").mkdir()
+        data = tmp_path / "in" / "people.csv"
+        data.write_text(PEOPLE)
+        (tmp_path / "in" / "sfumato.toml").symlink_to(outside)
+        site = OpenSite(tmp_path, root=tmp_path / "in")
+        site.post("/open", path=str(data))
+
+        assert "outside" in site.problem("path")
+        assert site.page.job("open") is None
+
+    def test_a_named_project_file_of_other_data_is_refused(self, site, people, tmp_path):
         site.post("/open", path=str(people))
         (tmp_path / "other.csv").write_text(PEOPLE)
 
-        site.post("/open", path=str(tmp_path / "other.csv"))
+        site.post("/open", path=str(tmp_path / "other.csv"), project=str(tmp_path / "sfumato.toml"))
 
         assert "describes another data file" in site.problem("path")
         assert site.page.job("open").status == "failed"

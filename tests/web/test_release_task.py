@@ -8,6 +8,7 @@ import shutil
 import stat
 import zipfile
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -85,28 +86,36 @@ def test_report_command_gives_the_same_bytes(tmp_path, quick, output):
         assert is_same((beside / name).read_bytes(), (tmp_path / "job" / name).read_bytes())
 
 
-def test_files_risk_and_report_are_there_before_utility_is_measured(tmp_path, monkeypatch):
+def test_audited_files_are_there_before_risk_is_measured_and_both_before_utility(tmp_path, monkeypatch):
     project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
     folder, seen = tmp_path / "job", []
 
     class Looking(Told):
         def first_result(self):
-            seen.append(json.loads((folder / "result.json").read_text()))
-            assert_listed(folder, seen[0])
+            seen.append(json.loads((folder / "first-result.json").read_text()))
+            assert_listed(folder, seen[-1])
 
-    def nothing(*_, **__):
-        assert seen, "utility is measured last"
+    def utility(*_, **__):
+        assert len(seen) == 2, "utility is measured last"
         raise InvalidParameterError("n_folds", "got 5", allowed="less")
 
-    monkeypatch.setattr(summarize, "evaluate", nothing)
+    attack = summarize.risk_of
+
+    def risk(*given, **more):
+        assert len(seen) == 1, "the audited files come before risk"
+        return attack(*given, **more)
+
+    monkeypatch.setattr(summarize, "evaluate", utility)
+    monkeypatch.setattr(summarize, "risk_of", risk)
     folder.mkdir()
     last = tasks.make(folder, Looking(), project=str(project))
-    (first,) = seen
-    assert_listed(folder, first)  # also afterwards: it is what stays of a job that is stopped
-    assert_listed(folder, last)
-    assert (first["is_first"], last["is_first"]) == (True, False)
+    audited, first = seen
+    for result in (audited, first, last):  # also afterwards: it is what stays of a job that is stopped
+        assert_listed(folder, result)
+        assert result["files"]["table"] == last["files"]["table"]
+    assert [result["to_come"] for result in (audited, first, last)] == [["risk", "utility"], ["utility"], []]
+    assert "not_measured" in audited["summary"]["risk"]
     assert first["summary"]["risk"] == last["summary"]["risk"]
-    assert first["files"]["table"] == last["files"]["table"]
     assert "--quick" in first["report_command"]
     assert "--quick" not in last["report_command"]
 
@@ -275,12 +284,14 @@ def test_every_phase_is_told_and_the_audit_is_logged(tmp_path, quick):
         "releasing by mondrian",
         "writing and auditing the files",
         "reading the files back as a recipient would",
-        "measuring risk",
         "drawing pictures and reading both tables beside each other",
+        "measuring risk",
         *([] if quick else ["measuring utility"]),
     ]
-    measuring = tell.steps[tell.steps.index((0, 0, phases[3])) : tell.steps.index((0, 0, phases[4]))]
-    assert any(total > 0 for _, total, _ in measuring), "the progress of the summary is not passed on"
+    begun = [tell.steps.index((0, 0, phase)) for phase in phases[4:]]
+    for first, last in pairwise([*begun, len(tell.steps)]):
+        measuring = tell.steps[first:last]
+        assert any(total > 0 for _, total, _ in measuring), "the progress of the measuring is not passed on"
 
 
 def test_what_cannot_be_promised_raises_and_writes_no_table(tmp_path):
@@ -402,5 +413,6 @@ def test_files_of_a_job_are_not_made_readable_for_others(tmp_path):
         make(project, tmp_path / "job")
     finally:
         os.umask(old)
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "job").iterdir()}
-    assert modes == {0o600}
+    made = list((tmp_path / "job").rglob("*"))
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made if path.is_file()} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made if path.is_dir()} == {0o700}

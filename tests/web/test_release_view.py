@@ -12,13 +12,14 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from sfumato.project.file import load_project
+from sfumato.web.tasks import release as tasks
 from sfumato.web.views import measured, release
 from sfumato.web.views import measured as pictures
 from waiting import until
 from web.asking import Site
 from web.real_browser import STATIC, look_at, served
 from web.release_pages import JOB, Pages, is_same, make, write_project
-from web.standing_in import JobsAtOnce, end, start_for
+from web.standing_in import JobsAtOnce, Told, end, start_for
 
 LIMIT = 120.0  # seconds after which a test gives up
 
@@ -70,32 +71,59 @@ def test_the_release_in_five_lines_stands_above_the_files_with_what_should_make_
     assert all(sentence in page.shown for sentence in (*verdict["headed"].values(), *verdict["warnings"]))
 
 
+def test_the_audited_file_can_be_downloaded_before_risk_is_measured(tmp_path):
+    project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
+    seen = []
+
+    class Looking(Told):
+        def first_result(self):
+            seen.append(json.loads((tmp_path / "made" / "first-result.json").read_text()))
+
+    (tmp_path / "made").mkdir()
+    tasks.make(tmp_path / "made", Looking(), project=str(project), quick=True)
+    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "jobs"))
+    job = start_for(pages.page, "release")
+    shutil.copytree(tmp_path / "made", job.folder, dirs_exist_ok=True)
+    job._hear({"has_result": True})
+
+    assert is_same(pages.get("/release/files/table").body, (job.folder / "release.csv").read_bytes())
+    page = pages.get("/release")
+    assert "Risk is being measured" in page.shown
+    assert page.seen.by_id["measuring"]["hx-get"] == "/release/measuring?what=risk"
+    assert "The report has no risk in it yet" in page.shown
+    assert "Not yet there: is being measured" in pages.get("/risk").shown
+    assert pages.get("/release/measuring?what=risk").status == 204
+    assert pages.get("/release/measuring?what=risk&what=utility").headers["hx-refresh"] == "true"
+    end(job, result=seen[0])
+    assert "Not measured: measuring ended before" in pages.get("/risk").shown
+
+
 def test_what_is_there_is_shown_and_saved_while_utility_is_being_measured(tmp_path):
     project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
-    first = make(project, tmp_path / "jobs" / "job1") | {"is_first": True}
+    first = make(project, tmp_path / "jobs" / "job1") | {"to_come": ["utility"]}
     shutil.move(tmp_path / "jobs" / "job1", tmp_path / "made")
     pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "jobs"))
     job = start_for(pages.page, "release")
     shutil.copytree(tmp_path / "made", job.folder, dirs_exist_ok=True)
     assert "The release is being made" in pages.get("/release").shown
-    (job.folder / "result.json").write_text(json.dumps(first))
+    (job.folder / "result.json").unlink()
+    (job.folder / "first-result.json").write_text(json.dumps(first))
     job._hear({"has_result": True})
 
     page = pages.get("/release")
     assert "Prediction is being measured" in page.shown
-    assert page.seen.by_id["measuring"]["hx-get"] == "/release/measuring"
+    assert page.seen.by_id["measuring"]["hx-get"] == "/release/measuring?what=utility"
     assert "Not yet there: is being measured" in pages.get("/utility").shown
     assert "checks were made beside the original" in pages.get("/risk").shown
     assert pages.get("/pictures/release/class-sizes.svg").status == 200
-    assert pages.get("/release/measuring").status == 204
+    assert pages.get("/release/measuring?what=utility").status == 204
     assert pages.post("/release/save").headers["location"] == "/release#save"
     assert is_same((tmp_path / "release.csv").read_bytes(), (job.folder / "release.csv").read_bytes())
 
     end(job, result=first)
     assert "measuring ended before" in pages.get("/release").shown
-    assert pages.get("/release/measuring").headers["hx-refresh"] == "true"
-    end(job, result=first | {"is_first": False})
-    job._result = None
+    assert pages.get("/release/measuring?what=utility").headers["hx-refresh"] == "true"
+    end(job, result=first | {"to_come": []})
     assert "measuring" not in pages.get("/release").seen.by_id
 
 

@@ -239,17 +239,44 @@ def test_a_first_result_is_there_while_the_job_goes_on_and_stays_when_it_is_stop
         site.page.started("release", job)
         until(lambda: job.has_result)
         answer = site.get("/run/progress")
-        assert (job.status, job.result()) == ("running", {"found": "first"})
+        assert (job.status, job.result()["found"]) == ("running", "first")
         assert 'href="/risk"' in answer.text
+        assert "Its risk is measured, utility is being measured" in answer.seen.texts["run-jobs"]
         assert "Stop measuring" in answer.seen.texts["run-jobs"]
         site.post("/run/cancel", job=job.id)
         assert "utility was not measured: it was stopped" in site.get("/run").shown
         until(lambda: Job.loaded(job.folder / "job.json").is_over)
         for known in (job, Job.loaded(job.folder / "job.json")):
-            assert (known.status, known.result()) == ("done", {"found": "first"})
+            assert (known.status, known.result()["found"]) == ("done", "first")
         assert (job.folder / "made.txt").exists()
     finally:
         jobs.close()
+
+
+def test_a_job_that_is_stopped_after_its_last_result_is_done(tmp_path):
+    """Nobody is told that utility was not measured where it was."""
+    jobs = Jobs(tmp_path / "jobs", "tests.web")
+    site = Site(tmp_path / "page", view, jobs=jobs)
+    try:
+        job = jobs.start("job_tasks.finds_all_and_waits", title="Release")
+        site.page.started("release", job)
+        until(lambda: job.has_result)
+        site.post("/run/cancel", job=job.id)
+        until(job._has_ended.is_set)
+        for known in (job, Job.loaded(job.folder / "job.json")):
+            assert (known.status, known.error, known.result()) == ("done", None, {"found": "last"})
+        assert "not measured" not in site.get("/run").shown
+    finally:
+        jobs.close()
+
+
+def test_a_job_whose_server_ended_after_its_last_result_is_done(tmp_path):
+    job = Job("id", "release.make", "It", tmp_path)
+    job._hear({"has_result": True})
+    (tmp_path / "result.json").write_text('{"found": "last"}')
+    job._write()
+    found = Job.loaded(tmp_path / "job.json")
+    assert (found.status, found.error, found.result()) == ("done", None, {"found": "last"})
 
 
 @pytest.mark.parametrize("is_known", [True, False])

@@ -38,6 +38,7 @@ class KAnonymity(MayLeaveOut, CrowdGuarantee):
         title="People who look alike",
         why="Every person looks like at least k − 1 others.",
         suggested="5; 10 or more for a release to the public",
+        left_empty="People may stand out by what others know of them.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="k-anonymity",
@@ -80,6 +81,14 @@ class KKAnonymity(CrowdGuarantee):
 
     kind: ClassVar[str] = "kk-anonymity"
     asked_as: ClassVar[tuple[str, ...]] = ("kk-anonymity",)
+    form_field: ClassVar[FormField | None] = FormField(
+        symbol="k",
+        title="Rows that fit a person",
+        why="Every person fits at least k released rows, and every released row fits at least k people. It is not "
+        "k-anonymity: fewer than k rows may be equal.",
+        suggested="5; 10 or more for a release to the public",
+        left_empty="A person may fit one row alone.",
+    )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="(k,k)-anonymity",
         meaning="Every original row fits at least k released rows, and every released row fits at least k original "

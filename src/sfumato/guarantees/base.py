@@ -103,12 +103,15 @@ class FormField:
         Words beside the field.
     suggested : str
         Value to take where nothing speaks for another, and when.
+    left_empty : str
+        What may be so where nothing is promised.
     """
 
     symbol: str
     title: str
     why: str
     suggested: str
+    left_empty: str
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class Guarantee:
     asked_as: ClassVar[tuple[str, ...]] = ()
     """Names by which a comparison is asked for it; several kinds may share one, ``kind`` itself means this one."""
     form_field: ClassVar[FormField | None] = None
-    """Field of the page for its level; one of the kinds with the same level has it."""
+    """Field of the page for its level; ``None`` where nobody asks for it by itself."""
     rests_on_original: ClassVar[bool] = False
     """Whether the level is computed from columns and rows that are not released; it is then stated in three digits."""
     slack: ClassVar[float] = ROUNDING

@@ -9,6 +9,7 @@ from typing import ClassVar
 from sfumato.guarantees.base import (
     KNOWS_ALL,
     LEAST_CROWD,
+    FormField,
     Guarantee,
     GuaranteeWords,
     K,
@@ -45,6 +46,14 @@ class BucketSize(_InBuckets):
     kind: ClassVar[str] = "bucket-size"
     level: ClassVar[Level] = K
     asked_as: ClassVar[tuple[str, ...]] = ("bucket-size",)
+    form_field: ClassVar[FormField | None] = FormField(
+        symbol="k",
+        title="Rows of a bucket",
+        why="Within a bucket of at least k rows it is hidden which parts of a row belong together. It is not "
+        "k-anonymity: people can be found.",
+        suggested="5",
+        left_empty="Buckets may be small.",
+    )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="size of buckets",
         meaning="Rows are put into buckets of at least k, and within one it is hidden which parts of a row belong "
@@ -80,6 +89,13 @@ class BucketDiversity(_InBuckets):
     kind: ClassVar[str] = "bucket-diversity"
     level: ClassVar[Level] = L
     asked_as: ClassVar[tuple[str, ...]] = ("bucket-diversity",)
+    form_field: ClassVar[FormField | None] = FormField(
+        symbol="l",
+        title="Different sensitive values in a bucket",
+        why="No sensitive value of a person is more likely than 1/l. Who is in the table can still be seen.",
+        suggested="2 or 3",
+        left_empty="A bucket may hold one sensitive value alone.",
+    )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="diversity in buckets",
         meaning="Rows are put into buckets, and within one it is hidden which sensitive value belongs to whom. No "

@@ -24,6 +24,7 @@ class TCloseness(MayLeaveOut):
         title="Distance from the whole table",
         why="The sensitive values of a group are spread nearly as in the whole table.",
         suggested="empty; 0.2 where even a likely value would do harm",
+        left_empty="A sensitive value may be much more likely in a group than in the whole table.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="t-closeness",

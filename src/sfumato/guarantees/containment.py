@@ -32,6 +32,14 @@ class Containment(CrowdGuarantee):
 
     kind: ClassVar[str] = "containment"
     asked_as: ClassVar[tuple[str, ...]] = ("containment",)
+    form_field: ClassVar[FormField | None] = FormField(
+        symbol="k",
+        title="People who have the same",
+        why="Somebody who knows only what people have (items bought, conditions had) is left with at least k rows. It "
+        "is not k-anonymity: who also knows what a person does not have may find one row.",
+        suggested="5; 10 or more for a release to the public",
+        left_empty="What a person has may fit one row alone.",
+    )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="k-anonymity by containment",
         meaning="For 0/1 tables. Take the ones of any row: at least k rows have all of them. Who knows some ones of a "
@@ -81,6 +89,7 @@ class UniquePatterns(Guarantee):
         title="Largest share of unique rows",
         why="Few rows have a pattern of zeros and ones that no other row has.",
         suggested="empty; 0.05 where the zeros of a person may be known too",
+        left_empty="Any number of rows may be unique for who knows the zeros of a person too.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="few unique rows",

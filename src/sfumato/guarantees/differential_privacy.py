@@ -29,6 +29,7 @@ class DifferentialPrivacy(Guarantee):
         title="Privacy budget",
         why="Holds whatever an attacker knows. Smaller is safer and noisier.",
         suggested="1; more than 10 protects little",
+        left_empty="Who knows all rows but one may find the last one.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="differential privacy",

@@ -35,6 +35,7 @@ class LDiversity(MayLeaveOut):
         title="Different sensitive values in a group",
         why="Who finds a person's group still does not know the sensitive value.",
         suggested="2 or 3 where a column is sensitive, else empty",
+        left_empty="All people of a group may share one sensitive value, and who finds the group learns it.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="l-diversity",

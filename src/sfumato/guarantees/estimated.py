@@ -82,6 +82,7 @@ class BreachBound(Guarantee):
         title="Gain of an attacker, in per cent",
         why="The released columns do not make the sensitive one easier to predict.",
         suggested="0",
+        left_empty="The sensitive column may become easier to predict.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="bound on what an attacker learns (estimated, not proven)",

@@ -157,5 +157,6 @@ DECLARATION = MechanismInfo(
     promises="k-anonymity, with l-diversity of sensitive columns",
     compared=_settings_to_compare,
     kind_of=lambda parameters: "containment" if parameters.get("attacker_knows") == "ones" else "k-anonymity",
+    needs_target=lambda parameters: parameters.get("attacker_knows") == "ones",
     cost=0.5,
 )

@@ -392,6 +392,9 @@ class MechanismInfo:
         Kind of what a setting promises, from its parameters, where it is not always ``guarantee``. Besides the kinds of
         guarantees there are ``"perturbation"`` (cells are wrong on purpose) and ``"partial"`` (some of the columns are
         not protected). A comparison tries other kinds than strict k-anonymity only on request.
+    needs_target : bool or callable
+        Whether it refuses a table without a target; where that depends on the parameters, a function of them. The page
+        refuses such a choice at once.
     cost : float or callable
         Seconds that one release of 10,000 rows and 10 columns takes, roughly; where that depends on the parameters, a
         function of them. A comparison begins with the cheap ones.
@@ -404,6 +407,7 @@ class MechanismInfo:
     guarantee: str = "k-anonymity"
     kind_of: Callable[[Mapping[str, Any]], str] | None = None
     cost: float | Callable[[Mapping[str, Any]], float] = 1.0
+    needs_target: bool | Callable[[Mapping[str, Any]], bool] = False
 
     @property
     def name(self) -> str:
@@ -413,6 +417,10 @@ class MechanismInfo:
     def cost_of(self, parameters: Mapping[str, Any]) -> float:
         """Seconds that a release with these parameters takes, roughly."""
         return self.cost(parameters) if callable(self.cost) else self.cost
+
+    def needs_target_for(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether a table without a target is refused with these parameters."""
+        return self.needs_target(parameters) if callable(self.needs_target) else self.needs_target
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

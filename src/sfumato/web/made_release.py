@@ -19,6 +19,8 @@ from sfumato.web.state import Page
 PURPOSE = "release"
 _MEASURING = "is being measured"
 _STOPPED = "measuring ended before there was a figure; make the release again to have one"
+_HEADINGS = {"utility": "Prediction"}
+"""Sentence of the five on a release that says what was measured."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +41,23 @@ class MadeRelease:
         return self._read[1]
 
     @property
-    def is_measuring(self) -> bool:
-        """Whether the files are there and utility is still being measured."""
-        return bool(self.result["is_first"]) and not self._read[0]
+    def lacking(self) -> list[str]:
+        """What is not measured of the files that are there: ``risk``, ``utility``."""
+        return list(self.result["to_come"])
+
+    @property
+    def measuring(self) -> list[str]:
+        """What is still being measured: ``risk``, ``utility``."""
+        return [] if self._read[0] else self.lacking
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Summary of the report; where utility is to follow, that is said in its place."""
+        """Summary of the report; where risk or utility is to follow, that is said in its place."""
         found: dict[str, Any] = self.result["summary"]
-        if not self.result["is_first"]:
-            return found
-        words = _MEASURING if self.is_measuring else _STOPPED
-        headed = {**found["verdict"]["headed"], "Prediction": words}
-        return {**found, "utility": {"not_measured": words}, "verdict": {**found["verdict"], "headed": headed}}
+        words = _MEASURING if self.measuring else _STOPPED
+        missing = {what: {"not_measured": words} for what in self.lacking}
+        headed = found["verdict"]["headed"] | {_HEADINGS[what]: words for what in missing if what in _HEADINGS}
+        return {**found, **missing, "verdict": {**found["verdict"], "headed": headed}}
 
     @property
     def columns(self) -> ColumnStore:

@@ -537,8 +537,13 @@ def _compared(table: AnyTable) -> Sequence[Mapping[str, Any]]:
 _WHY = "synthetic rows whose protection does not depend on what an attacker knows; features chosen by"
 _PROMISES = "differential privacy (by construction; no audit can confirm it)"
 LAPLACE_DECLARATION = MechanismInfo(
-    LaplaceReleaser, f"{_WHY} noisy scores", _PROMISES, _compared, guarantee="differential-privacy"
+    LaplaceReleaser, f"{_WHY} noisy scores", _PROMISES, _compared, guarantee="differential-privacy", needs_target=True
 )
 EXPONENTIAL_DECLARATION = MechanismInfo(
-    ExponentialReleaser, f"{_WHY} the exponential mechanism", _PROMISES, _compared, guarantee="differential-privacy"
+    ExponentialReleaser,
+    f"{_WHY} the exponential mechanism",
+    _PROMISES,
+    _compared,
+    guarantee="differential-privacy",
+    needs_target=True,
 )

@@ -519,5 +519,6 @@ DECLARATION = MechanismInfo(
     promises="a bound on how much better an attacker predicts the sensitive column: an estimate, not a proof",
     compared=Compared(({"n_workers": 1},), for_each_sensitive="sensitive", most_columns=100),
     guarantee="breach-bound",
+    needs_target=True,
     cost=60.0,
 )

@@ -299,6 +299,7 @@ DECLARATION = MechanismInfo(
         )
     ),
     guarantee="containment",
+    needs_target=True,
     kind_of=lambda parameters: "k-anonymity" if parameters.get("reveals") == "both" else "containment",
     cost=1.0,
 )

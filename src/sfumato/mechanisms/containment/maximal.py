@@ -171,5 +171,6 @@ DECLARATION = MechanismInfo(
     promises="k-anonymity by containment",
     compared=Compared(({"k": 5},), time_limit="time_budget"),
     guarantee="containment",
+    needs_target=True,
     cost=8.0,
 )

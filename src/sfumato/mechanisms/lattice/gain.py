@@ -216,5 +216,6 @@ DECLARATION = MechanismInfo(
         time_limit="max_seconds",
     ),
     kind_of=lambda parameters: "partial" if parameters.get("slicing") else "k-anonymity",
+    needs_target=lambda parameters: not parameters.get("gain_target"),
     cost=5.0,
 )

@@ -20,7 +20,7 @@ from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Covered
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
 from sfumato.mechanisms.lattice.levels import LevelRecoding
 from sfumato.mechanisms.lattice.losses import CLASS_LOSSES
-from sfumato.mechanisms.lattice.recoder import CLASS_PARAMETERS, SEARCH_PARAMETERS, HierarchyRecoder
+from sfumato.mechanisms.lattice.recoder import CLASS_PARAMETERS, SEARCH_PARAMETERS, HierarchyRecoder, is_about_target
 from sfumato.mechanisms.lattice.rounds import LOCAL_LOSSES, LocalResult, recode_in_rounds
 from sfumato.mechanisms.time_limit import TimeLimit
 from sfumato.progress import Progress
@@ -238,4 +238,5 @@ DECLARATION = MechanismInfo(
     promises="k-anonymity, with l-diversity and t-closeness on request",
     compared=Compared(combinations({"k": [5, 10], "weights": ["equal", "gain"]}), most_columns=100),
     cost=4.0,
+    needs_target=is_about_target,
 )

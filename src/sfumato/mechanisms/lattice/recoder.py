@@ -211,14 +211,18 @@ CLASS_PARAMETERS: Mapping[str, ParameterSpec] = {
 """What classes can be asked to be besides large."""
 GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
     "k": ParameterSpec("rows of a class", at_least=2),
-    "max_suppressed_fraction": ParameterSpec("largest share of rows that may be left out, from 0 to 1"),
+    "max_suppressed_fraction": ParameterSpec(
+        "largest share of rows that may be left out, from 0 to 1", at_least=0, at_most=1, allowed="from 0 to 1"
+    ),
     **CLASS_PARAMETERS,
 }
 """What recoders that leave rows out can be asked to guarantee."""
 SEARCH_PARAMETERS: Mapping[str, ParameterSpec] = {
     "hierarchies": ParameterSpec("files by column (default: the project's, else built)"),
     "regroup": ParameterSpec("recode suppressed rows once more among themselves"),
-    "max_seconds": ParameterSpec("time for hierarchies, counting and search; then the best found so far is taken"),
+    "max_seconds": ParameterSpec(
+        "time for hierarchies, counting and search; then the best found so far is taken", above=0
+    ),
 }
 """How they search."""
 
@@ -599,6 +603,11 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def is_about_target(parameters: Mapping[str, Any]) -> bool:
+    """Whether levels are chosen by what they leave of a target."""
+    return parameters.get("loss") in TARGET_LOSSES or parameters.get("weights") == "gain"
+
+
 DECLARATION = MechanismInfo(
     GlobalRecoder,
     why="labels of your own hierarchies, the same level for a whole column: easy to explain and to join",
@@ -612,4 +621,5 @@ DECLARATION = MechanismInfo(
         time_limit="max_seconds",
     ),
     cost=4.0,
+    needs_target=is_about_target,
 )

@@ -174,4 +174,5 @@ DECLARATION = MechanismInfo(
         most_columns=200,
     ),
     cost=lambda parameters: 5.0 if parameters.get("split") == "score" else 0.5,  # it trains models
+    needs_target=lambda parameters: parameters.get("split") in ("gain", "score"),
 )

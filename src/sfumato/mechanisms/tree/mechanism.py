@@ -694,6 +694,7 @@ DECLARATION = MechanismInfo(
         most_columns=200,
     ),
     guarantee="kk-anonymity",
+    needs_target=lambda parameters: not parameters.get("targets"),
     kind_of=lambda parameters: "k-anonymity" if parameters.get("generalization") == "uniform" else "kk-anonymity",
     cost=2.0,
 )

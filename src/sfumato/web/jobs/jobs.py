@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.private_folders import write_private
-from sfumato.web.jobs.process import LONGEST_LOG, RESULT_NAME, TaskError, Tell
+from sfumato.web.jobs.process import FIRST_RESULT_NAME, LONGEST_LOG, RESULT_NAME, TaskError, Tell
 from sfumato.web.jobs.running import TaskProcess, empty_folder, end_forkserver, make_private_folder, start_forkserver
 from sfumato.web.tasks import PACKAGE
 
@@ -143,6 +143,7 @@ class Job:
             return None
         if job.status == "running":
             job._end("failed", TaskError("the server ended", hint="start it again", kind="ServerEnded"))
+            job._take_last_result()
             job._write()
         job._has_ended.set()
         return job
@@ -194,9 +195,10 @@ class Job:
             raise TaskError("there is no result", kind="NoResult")
         if self._result is not None:
             return self._result
-        is_last = self.is_over
+        is_last = self._has_ended.is_set()
+        name = RESULT_NAME if self._has_last_result or not self._has_first_result else FIRST_RESULT_NAME
         try:
-            found: dict[str, Any] = json.loads((self.folder / RESULT_NAME).read_bytes())
+            found: dict[str, Any] = json.loads((self.folder / name).read_bytes())
         except (OSError, ValueError):
             raise TaskError("the result has gone", hint="run it again", kind="NoResult") from None
         if is_last:
@@ -231,6 +233,7 @@ class Job:
             with self._lock:
                 if not self.is_over:
                     self._end("failed" if error else "done", error)
+                self._take_last_result()
             with suppress(OSError):
                 if self.status == "cancelled":
                     empty_folder(self.folder, but=[JOB_NAME])
@@ -245,6 +248,15 @@ class Job:
             status, error = "done", error or TaskError("it was stopped", kind="Stopped")
         self.error = error
         self.status = status
+
+    @property
+    def _has_last_result(self) -> bool:
+        return (self.folder / RESULT_NAME).exists()
+
+    def _take_last_result(self) -> None:
+        """Count a job that was ended after it wrote its last result, and before it could say so, as done."""
+        if self._has_first_result and self._has_last_result:
+            self.status, self.error = "done", None
 
     def _hear(self, message: Mapping[str, Any]) -> None:
         with self._lock:

@@ -82,6 +82,8 @@ class TaskError(Exception):
 
 
 RESULT_NAME = "result.json"
+FIRST_RESULT_NAME = "first-result.json"
+"""Result of a task that goes on; the last one does not take its place but stands beside it."""
 LONGEST_LOG = 500
 _SECONDS_BETWEEN = 0.05
 _LONGEST_LINE = 500
@@ -123,7 +125,7 @@ class Tell:
         self._has_news.set()
 
     def first_result(self) -> None:
-        """Say that a first result stands in the task's folder, which is whole even if the task is ended now."""
+        """Say that a first result, or a newer one, stands in the task's folder: it stays if the task is ended now."""
         with self._lock:
             self._has_result = True
         self._has_news.set()

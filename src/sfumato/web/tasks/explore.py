@@ -21,8 +21,9 @@ from sfumato.mechanisms.breach.tradeoff import EvaluationWeights
 from sfumato.progress import Progress
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, load_project
-from sfumato.schema import COMPARISON_NAME, RUN_FOLDER
+from sfumato.schema import COMPARISON_NAME
 from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, noted
+from sfumato.web.project_files import run_folder_of
 
 if TYPE_CHECKING:
     from sfumato.web.jobs.jobs import Tell
@@ -62,7 +63,7 @@ def compare(
     """
     inputs = noted(project, DESCRIPTION, DATA, HIERARCHY)
     described = load_project(project)
-    run_folder = described.path.parent / RUN_FOLDER
+    run_folder = run_folder_of(described.path)
     with contextlib.suppress(OSError):
         (run_folder / COMPARISON_NAME).unlink()  # an earlier one, of another table perhaps, is not shown as this one's
     guarantees = [AskedGuarantee.parse(text) for text in asked]
@@ -161,7 +162,7 @@ def find(folder: Path, tell: Tell, *, project: str) -> dict[str, Any]:
     inputs = noted(project, DESCRIPTION, DATA, HIERARCHY)
     described = load_project(project)
     try:
-        kept = json.loads((described.path.parent / RUN_FOLDER / COMPARISON_NAME).read_bytes())
+        kept = json.loads((run_folder_of(described.path) / COMPARISON_NAME).read_bytes())
         Comparison.from_kept(kept)
         is_found = kept["table"] == table_fingerprint(described.read())
     except (OSError, ValueError, KeyError, TypeError, InvalidParameterError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,13 +15,22 @@ from sfumato.evaluation.promises import kind_meaning, kind_title, other_kinds
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import MechanismInfo, Parameter
-from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
+from sfumato.mechanisms.registry import build_mechanism, find_mechanism, registered_mechanisms
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
 from sfumato.report.guarantee_texts import share_in_words
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.web.goal_guarantees import goal_guarantees, level_names
+from sfumato.web.page_words import error_in_page_words
+from sfumato.web.tasks.goal_levels import (
+    asked_levels,
+    checked_levels,
+    is_required,
+    levels_by_setting,
+    levels_of,
+    number_or_text,
+)
 
 if TYPE_CHECKING:
     from sfumato.web.jobs.jobs import Tell
@@ -43,19 +51,18 @@ def choices_for(table: AnyTable) -> dict[str, Any]:
     """Everything that the form offers for a table."""
     mechanisms = [_described(info, table) for info in registered_mechanisms().values()]
     name, why = _recommended(table)
-    takers = _takers()
+    plain = table.companions if isinstance(table, BinaryTable) else table
     return {
         "targets": _possible_targets(table),
-        "is_binary": isinstance(table, BinaryTable),
+        "has_sensitive": bool(plain.schema.names(Role.SENSITIVE)),
         "mechanisms": mechanisms,
-        "guarantees": [{**asdict(guarantee), "taken_by": takers[guarantee.name]} for guarantee in goal_guarantees()],
+        "guarantees": [asdict(guarantee) for guarantee in goal_guarantees()],
         "recommended": {"mechanism": name, "why": why, "is_measured": False},
         "kinds": [{"name": kind, "title": kind_title(kind), "meaning": kind_meaning(kind)} for kind in other_kinds()],
     }
 
 
 def _described(info: MechanismInfo, table: AnyTable) -> dict[str, Any]:
-    names = {parameter.name for parameter in info.parameters}
     reason: str | None = None
     proposals: list[dict[str, Any]] = [{}]
     try:
@@ -63,6 +70,7 @@ def _described(info: MechanismInfo, table: AnyTable) -> dict[str, Any]:
             proposals = [dict(settings) for settings in info.compared(table)]
     except SchemaError as exc:
         reason = str(exc)
+    levels = levels_of(info, {})
     return {
         "name": info.name,
         "why": info.why,
@@ -70,9 +78,20 @@ def _described(info: MechanismInfo, table: AnyTable) -> dict[str, Any]:
         "definition": info.guarantee,
         "unavailable": reason,
         "proposed": _usual(proposals),
-        "guarantees": [guarantee.name for guarantee in goal_guarantees() if guarantee.name in names],
-        "parameters": [_field(parameter) for parameter in info.parameters if parameter.name not in SET_ELSEWHERE],
+        "levels": levels,
+        "levels_by": levels_by_setting(info, proposals, levels),
+        "needs_target": _stands_for_one_that_needs_a_target(info, table),
+        "parameters": [_field(one, levels) for one in info.parameters if one.name not in SET_ELSEWHERE],
     }
+
+
+def _stands_for_one_that_needs_a_target(info: MechanismInfo, table: AnyTable) -> bool:
+    """Whether the mechanism chooses, for this table, another one that refuses tables without a target."""
+    try:
+        made_by = find_mechanism(info.build().for_table(table).mechanism_name)
+    except SchemaError:
+        return False
+    return made_by is not None and made_by is not info and made_by.needs_target_for({})
 
 
 def _usual(proposals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -81,7 +100,7 @@ def _usual(proposals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for name, value in usual.items() if name not in _NOT_PROPOSED}
 
 
-def _field(parameter: Parameter) -> dict[str, Any]:
+def _field(parameter: Parameter, levels: Mapping[str, str]) -> dict[str, Any]:
     types = parameter.type if isinstance(parameter.type, tuple) else (parameter.type,)
     kinds = {int: "whole", float: "number", bool: "truth", str: "text", dict: "entries"}
     return {
@@ -90,6 +109,7 @@ def _field(parameter: Parameter) -> dict[str, Any]:
         "default": parameter.default if isinstance(parameter.default, int | float | str | None) else None,
         "choices": list(parameter.choices),
         "help": parameter.help,
+        "is_required": any(is_required(parameter, kind) for kind, name in levels.items() if name == parameter.name),
     }
 
 
@@ -115,85 +135,87 @@ def _recommended(table: AnyTable) -> tuple[str, str]:
 
 
 def check(
-    folder: Path, tell: Tell, *, project: str, mechanism: str, values: Mapping[str, str], purpose: str
+    folder: Path,
+    tell: Tell,
+    *,
+    project: str,
+    mechanism: str,
+    levels: Mapping[str, str],
+    values: Mapping[str, str],
+    target: str,
+    purpose: str,
 ) -> dict[str, Any]:
-    """Read what was typed into the form.
+    """Read what was typed into the form; nothing is written.
 
     Parameters
     ----------
+    levels : mapping of str to str
+        Of guarantees by kind, as typed; blank means that nothing of the kind is asked for.
     values : mapping of str to str
-        Guarantees and parameters by name, as typed; blank means the default.
+        Other parameters by name, as typed; blank means the default.
+    target : str
+        Empty for none.
     purpose : {"release", "compare"}
 
     Returns
     -------
     dict
-        ``problems`` by field; ``parameters`` to write and ``asked`` for a comparison, of the fields without one.
+        ``problems`` by field; ``parameters`` to write, or ``asked`` of a comparison, of the fields without one.
     """
-    given = {name: text.strip() for name, text in values.items() if text.strip()}
-    infos = registered_mechanisms()
+    described = load_project(Path(project).absolute())
+    given, typed = _filled(levels), _filled(values)
+    problems = _target_problem(described, target)
     if purpose == "compare":
-        asked = _asked(given)
-        return {"parameters": {}, "asked": asked["asked"], "problems": _not_asked(given) | asked["problems"]}
-    if mechanism not in infos:
+        asked, wrong = asked_levels(given, has_sensitive=_has_sensitive(described, target))
+        return {"parameters": {}, "asked": asked, "problems": problems | wrong}
+    info = registered_mechanisms().get(mechanism)
+    if info is None:
         return {"parameters": {}, "asked": [], "problems": {"mechanism": "Choose a mechanism."}}
-    known = {parameter.name: parameter for parameter in infos[mechanism].parameters}
-    problems, parameters = _not_promised(mechanism, given), _set_elsewhere(project, known)
-    for name in (name for name in known if name in given and name not in SET_ELSEWHERE):
-        value = _typed(known[name], given[name])
-        try:
-            build_mechanism(mechanism, {name: value})
-        except InvalidParameterError as exc:
-            problems[name] = str(exc)
-            continue
-        if name in level_names() or value != known[name].default:
-            parameters[name] = value
-    promised = _asked({name: text for name, text in given.items() if name in known and name not in problems})
-    return {"parameters": parameters, "asked": promised["asked"], "problems": promised["problems"] | problems}
-
-
-def _not_promised(mechanism: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Refuse levels that a mechanism has no parameter for, so that none is left out unsaid."""
-    takers = _takers()
+    settings, wrong = _checked_settings(info, typed)
+    settings = _set_elsewhere(described, info) | settings
+    has_sensitive = _has_sensitive(described, target) or bool(settings.get("sensitive"))
+    found, of_levels = checked_levels(info, settings, given, has_sensitive=has_sensitive)
+    problems |= wrong | of_levels
+    if not target and info.needs_target_for(settings):
+        problems["target"] = f"{mechanism} keeps a target predictable with these settings. Choose one."
+    merged = settings | found
     return {
-        name: f"{mechanism} does not promise this. Leave it empty, or choose one of {', '.join(names)}."
-        for name, names in takers.items()
-        if name in given and mechanism not in names
+        "parameters": {one.name: merged[one.name] for one in info.parameters if one.name in merged},
+        "asked": [],
+        "problems": problems,
     }
 
 
-def _takers() -> dict[str, list[str]]:
-    """Mechanisms that take each level."""
-    return {
-        guarantee.name: [
-            name
-            for name, info in registered_mechanisms().items()
-            if guarantee.name in {parameter.name for parameter in info.parameters}
-        ]
-        for guarantee in goal_guarantees()
-    }
+def _filled(texts: Mapping[str, str]) -> dict[str, str]:
+    return {name: text.strip() for name, text in texts.items() if text.strip()}
 
 
-def _not_asked(given: Mapping[str, str]) -> dict[str, str]:
-    unknown = [guarantee.name for guarantee in goal_guarantees() if guarantee.asked is None and guarantee.name in given]
-    return dict.fromkeys(unknown, "A comparison cannot ask for this. Leave it empty, or make a release.")
+def _target_problem(project: Project, target: str) -> dict[str, str]:
+    try:
+        _new_roles(project, target)
+    except ColumnNotFoundError as exc:
+        return {"target": error_in_page_words(exc)}
+    return {}
 
 
-def _asked(given: Mapping[str, str]) -> dict[str, Any]:
-    """Levels among typed values as a comparison is asked for them."""
-    problems, asked = {}, []
-    for guarantee in goal_guarantees():
-        if guarantee.name not in given or guarantee.asked is None:
-            continue
+def _has_sensitive(project: Project, target: str) -> bool:
+    return any(column.role is Role.SENSITIVE and column.name != target for column in project.columns)
+
+
+def _checked_settings(info: MechanismInfo, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Read parameters that are no levels: those that are not the default, and the problems by name."""
+    found, problems = {}, {}
+    elsewhere = SET_ELSEWHERE | level_names()
+    for parameter in (one for one in info.parameters if one.name in typed and one.name not in elsewhere):
+        value = _typed(parameter, typed[parameter.name])
         try:
-            AskedGuarantee(guarantee.asked, float(given[guarantee.name]))
+            build_mechanism(info.name, {parameter.name: value}).check_parameters(parameter.name)
         except InvalidParameterError as exc:
-            problems[guarantee.name] = str(exc)
-        except ValueError:
-            problems[guarantee.name] = f"{guarantee.symbol} must be a number."
-        else:
-            asked.append(f"{guarantee.asked}={given[guarantee.name]}")
-    return {"asked": asked, "problems": problems}
+            problems[parameter.name] = str(exc)
+            continue
+        if value != parameter.default:
+            found[parameter.name] = value
+    return found, problems
 
 
 def _typed(parameter: Parameter, text: str) -> Any:
@@ -201,23 +223,16 @@ def _typed(parameter: Parameter, text: str) -> Any:
     types = parameter.type if isinstance(parameter.type, tuple) else (parameter.type,)
     if dict in types and "=" in text:
         halves = (entry.partition("=") for entry in text.split(","))
-        return {name.strip(): _number_or_text(value.strip()) for name, _, value in halves}
+        return {name.strip(): number_or_text(value.strip()) for name, _, value in halves}
     if bool in types:
         return {"true": True, "false": False}.get(text.lower(), text)
-    return _number_or_text(text) if types[0] in (int, float) else text
+    return number_or_text(text) if types[0] in (int, float) else text
 
 
-def _number_or_text(text: str) -> int | float | str:
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
-
-
-def _set_elsewhere(project: str, known: Mapping[str, Parameter]) -> dict[str, Any]:
+def _set_elsewhere(project: Project, info: MechanismInfo) -> dict[str, Any]:
     """Parameters in the project file that the form does not show."""
-    written = load_project(Path(project).absolute()).parameters
-    return {name: value for name, value in written.items() if name in SET_ELSEWHERE and name in known}
+    known = {parameter.name for parameter in info.parameters}
+    return {name: value for name, value in project.parameters.items() if name in SET_ELSEWHERE and name in known}
 
 
 BLAMED = 8
@@ -313,7 +328,7 @@ def choose(
     if described.binarize and plan.get("binarize") == described.binarize:
         del plan["binarize"]
     if mechanism is not None:
-        build_mechanism(mechanism, plan)
+        build_mechanism(mechanism, plan).check_parameters()
     changes = ProjectChanges(
         roles=_new_roles(described, target),
         former_target=Role.QUASI_IDENTIFIER,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.manifest import AnyTable
 from sfumato.project.describe import DEMO_DATA, describe_to_project, write_demo
+from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import Project, load_project
 from sfumato.schema import DEFAULT_MISSING_TOKENS, PROJECT_NAME
 from sfumato.table.binary import BinaryTable
@@ -17,6 +18,7 @@ from sfumato.table.io.bytes import open_stored
 from sfumato.table.io.read import ReadOptions
 from sfumato.table.roles import ColumnGuess, describe_columns
 from sfumato.web.inputs import DATA, Input, note
+from sfumato.web.project_files import DEFAULT_OUTPUT, beside, is_same_file
 from sfumato.web.tasks.facts import column_facts
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ def open_path(
     within: str = ".",
 ) -> dict[str, Any]:
     """Open a data file with its project file, which is made as by ``sfumato init`` where there is none.
+
+    One that is named after the data has an output of that name too.
 
     Parameters
     ----------
@@ -62,6 +66,8 @@ def open_path(
             tell.progress(0, _N_STEPS, f"reading {Path(data).name}")
         noted = note(DATA, Path(data))
         described = describe_to_project(data, path, options=_options(reading or {}))
+        if (output := beside(path, DEFAULT_OUTPUT)) != DEFAULT_OUTPUT:
+            edit_project(path, ProjectChanges(output=output))
         return _opened(tell, path, noted, described.table, described.guesses)
 
 
@@ -74,7 +80,7 @@ def open_demo(folder: Path, tell: Tell, *, target: str) -> dict[str, Any]:
 
 
 def _open_project(tell: Tell, project: Project, data: str | None, reading: Mapping[str, Any] | None) -> dict[str, Any]:
-    if data is not None and not _is_same_file(Path(data), project.data_path):
+    if data is not None and not is_same_file(Path(data), project.data_path):
         problem = "describes another data file"
         hint = "name another project file, which is then made for this data"
         raise InputError(problem, path=project.path, hint=hint)
@@ -87,10 +93,6 @@ def _open_project(tell: Tell, project: Project, data: str | None, reading: Mappi
     noted = note(DATA, project.data_path)
     table = project.read()
     return _opened(tell, project.path, noted, table, describe_columns(table))
-
-
-def _is_same_file(one: Path, other: Path) -> bool:
-    return one.samefile(other) if one.exists() and other.exists() else one.resolve() == other.resolve()
 
 
 def _options(reading: Mapping[str, Any]) -> ReadOptions:

@@ -34,12 +34,13 @@ from sfumato.publishing.reaudit import audit_published, read_manifest, read_rele
 from sfumato.report.pictures import Picture, drawn
 from sfumato.report.render import report_html
 from sfumato.report.reproduction import Asked, project_commands
-from sfumato.report.summarize import summarize
+from sfumato.report.summarize import NOT_MEASURED, risk_left, risk_section, summarize
 from sfumato.table.cells import as_text
 from sfumato.table.coding import Source
 from sfumato.web.column_store import STORE_NAME, Record, write_columns
 from sfumato.web.inputs import DATA, HIERARCHY, PROJECT_FILE, noted
-from sfumato.web.jobs.process import RESULT_NAME
+from sfumato.web.jobs.process import FIRST_RESULT_NAME
+from sfumato.web.project_files import DEFAULT_OUTPUT, REPORT_NAME, beside
 from sfumato.web.tasks.facts import histogram
 
 if TYPE_CHECKING:
@@ -181,10 +182,10 @@ def _texts(values: pa.Array, codes: NDArray[np.int32]) -> list[str | None]:
     return [text if text is None or len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…" for text in found]
 
 
-DEFAULT_OUTPUT = "release.csv"
-REPORT_NAME = "report.html"
-FIRST = "first"
-"""Folder, inside the job's, of the report without utility."""
+RISK, UTILITY = "risk", "utility"
+"""What is measured of files that are there already."""
+
+_NOT_YET = "this report was made as soon as the audit had confirmed the files"
 
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 _NOISE = "The noise is drawn anew at every run and takes no seed: the files will not have the same bytes."
@@ -208,9 +209,9 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
         ``files`` (by what they are: ``name``, ``size``, ``sha256``), ``summary`` (of the report), ``pictures``,
         ``rows`` (which rows are shown beside each other), ``inputs`` (what it was made of, to notice changes),
         ``command`` and ``python`` (which make the same files), ``notes`` on them, ``target``, where
-        ``sfumato release`` would write the table, ``output``, the same as the project file has it, and ``is_first``.
-        As soon as the audit has confirmed the files and risk is measured, a first result is left, which is that of a
-        quick release; utility, which takes longest, is in the last one.
+        ``sfumato release`` would write the table, ``output``, the same as the project file has it, and ``to_come``,
+        what is still to be measured. As soon as the audit has confirmed the files a first result is left, with neither
+        risk nor utility, and once risk is measured another one; utility, which takes longest, is in the last one.
     """
     inputs = noted(project, PROJECT_FILE, DATA, HIERARCHY)
     raw = project_bytes(Path(project))
@@ -225,8 +226,10 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
     names = {"table": target.name, "manifest": published.manifest_path.name, "project": kept}
     files = {what: _file(folder / name) for what, name in names.items()}
 
-    def result(summary: Mapping[str, Any], report: str, *, quick: bool, is_first: bool = False) -> dict[str, Any]:
+    def result(summary: Mapping[str, Any], *to_come: str) -> dict[str, Any]:
         pictures = drawn(summary, release.manifest)
+        name = beside(described.path, REPORT_NAME)
+        report = f"without-{'-'.join(to_come)}/{name}" if to_come else name
         (folder / report).parent.mkdir(exist_ok=True)
         write_atomically(folder / report, report_html(summary, release.manifest, pictures).encode())
         _write_pictures(pictures, folder)
@@ -239,23 +242,26 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
             "target": str(target.absolute()),
             "output": output,
             "quick": quick,
-            "is_first": is_first,
-            **_again(described, output, release.manifest, quick=quick),
+            "to_come": list(to_come),
+            **_again(described, output, release.manifest, quick=quick or UTILITY in to_come),
         }
 
-    _begin(tell, "measuring risk")
-    summary = summarize(release, original, audit=audit, asked=asked, quick=True, progress=tell.progress)
+    def leave(summary: Mapping[str, Any], *to_come: str) -> None:
+        write_private(folder / FIRST_RESULT_NAME, json.dumps(result(summary, *to_come)))
+        tell.first_result()
+
     _begin(tell, "drawing pictures and reading both tables beside each other")
+    summary = summarize(release, original, audit=audit, asked=asked, quick=True, risk={NOT_MEASURED: _NOT_YET})
     rows = _write_columns(original, release, summary, folder)
+    leave(summary, RISK, *([] if quick else [UTILITY]))
+    _begin(tell, "measuring risk")
+    risk = risk_section(risk_left(release, original, progress=tell.progress))
+    summary |= {"risk": risk}
     if quick:
-        return result(summary, REPORT_NAME, quick=True)
-    first = result(summary, f"{FIRST}/{REPORT_NAME}", quick=True, is_first=True)
-    write_private(folder / RESULT_NAME, json.dumps(first))
-    tell.first_result()
+        return result(summary)
+    leave(summary, UTILITY)
     _begin(tell, "measuring utility")
-    risk = summary["risk"]
-    summary = summarize(release, original, audit=audit, asked=asked, risk=risk, progress=tell.progress)
-    return result(summary, REPORT_NAME, quick=False)
+    return result(summarize(release, original, audit=audit, asked=asked, risk=risk, progress=tell.progress))
 
 
 def save(
@@ -282,7 +288,8 @@ def save(
         If a file exists and ``replace`` is off, is the data itself, or cannot be written.
     """
     table = Path(target)
-    targets = {"manifest": manifest_path_for(table), "report": table.parent / REPORT_NAME, "table": table}
+    report = table.parent / Path(files["report"]).name
+    targets = {"manifest": manifest_path_for(table), "report": report, "table": table}
     try:
         check_targets(table, targets["manifest"], Source(data, ""), force=replace)
         check_writable(targets["report"], force=replace)
@@ -388,7 +395,8 @@ def _typed(path: str) -> str:
 def _again(project: Project, output: str, manifest: Manifest, *, quick: bool) -> dict[str, Any]:
     """Write the shell line and the Python lines that make the same files, and what must be known about them."""
     name = project.path.name
-    table, file, report = _typed(output), _typed(name), _typed(str(Path(output).parent / REPORT_NAME))
+    report = _typed(str(Path(output).parent / beside(project.path, REPORT_NAME)))
+    table, file = _typed(output), _typed(name)
     info = find_mechanism(str(manifest.mechanism["name"]))
     limits = [p.name for p in info.parameters if any(word in p.name for word in _LIMITS)] if info else []
     is_timed = bool(limits) and not _is_proven(manifest)

@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sfumato.schema import COMPARISON_NAME, RUN_FOLDER
+from sfumato.schema import COMPARISON_NAME
 from sfumato.web.charts import frontier_spec
 from sfumato.web.inputs import DATA, Input, changed_since, stamp_of
 from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
 from sfumato.web.made_release import made_release
+from sfumato.web.project_files import run_folder_of
 from sfumato.web.rendering import is_htmx, page_of, page_response, part_response, problem_response, redirect
 from sfumato.web.state import Page
 from sfumato.web.views.goal import is_decided
@@ -138,7 +139,7 @@ async def _shown(page: Page) -> _Shown | None:
         return None
     if job is not None and job.status == "done":
         return _Shown(job.folder, job.result()["inputs"], job.status)
-    folder = project.parent / RUN_FOLDER
+    folder = run_folder_of(project)
     stamp = await asyncio.to_thread(stamp_of, DATA, folder / COMPARISON_NAME)
     if stamp is None:
         return None

@@ -24,8 +24,8 @@ from sfumato.web.state import Page
 # Facts of the form on the Goal step: from the project file, the table's choices and what was typed; light.
 
 
-FIELD_PREFIX = "set-"
-"""Begins the name of every field that holds a guarantee's level or a parameter."""
+FIELD_PREFIX, LEVEL_PREFIX = "set-", "promise-"
+"""Begin the names of fields: of a mechanism's parameter, and of the level of a kind of guarantee."""
 _FIRST_CHOICE = ("auto", {"k": 5})  # of a project file that was just made
 
 
@@ -56,8 +56,10 @@ class Typed:
 
     Parameters
     ----------
+    levels : mapping of str to str
+        Texts by kind of guarantee.
     values : mapping of str to str
-        Texts by guarantee or parameter.
+        Texts by parameter.
     shown : str
         Mechanism whose fields were shown; without script it may be another than the chosen one.
     also : tuple of str
@@ -66,14 +68,14 @@ class Typed:
 
     mechanism: str
     target: str
+    levels: Mapping[str, str]
     values: Mapping[str, str]
     shown: str
     also: tuple[str, ...] = ()
 
     def usable_values(self) -> dict[str, str]:
         """Values that mean something: parameters of a mechanism that was then not chosen do not."""
-        is_own = self.shown in ("", self.mechanism)
-        return {name: text for name, text in self.values.items() if is_own or name in level_names()}
+        return dict(self.values) if self.shown in ("", self.mechanism) else {}
 
 
 def read_written(path: Path) -> Written:
@@ -96,6 +98,7 @@ def form_facts(
     problems: Mapping[str, str],
     *,
     is_chosen: bool,
+    is_switched: bool = False,
     also: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Lay the form out.
@@ -112,6 +115,9 @@ def form_facts(
         By field.
     is_chosen : bool
         Whether the project file's choice was made by the user, even if it is the one it came with.
+    is_switched : bool
+        Whether a mechanism, or a setting that makes other promises of its levels, was just chosen: levels that are then
+        promised stay as typed, and those that are new begin with what is proposed.
     also : sequence of str
         Kinds of promises that a comparison was last asked to try as well.
     """
@@ -123,18 +129,19 @@ def form_facts(
     chosen = mechanisms[name]
     proposed = chosen["proposed"] | (recommended.get("parameters", {}) if name == recommended["mechanism"] else {})
     known = written.parameters if uses_own and name == written.mechanism else proposed
-    values = _shown_values(chosen, known, typed)
-    parameters = [
-        {**one, "value": values[one["name"]]} for one in chosen["parameters"] if one["name"] not in level_names()
-    ]
-    fields = {"target", "mechanism", *(one["name"] for one in (*choices["guarantees"], *chosen["parameters"]))}
+    own = [one for one in chosen["parameters"] if one["name"] not in level_names()]
+    is_switched = is_switched or (typed is not None and typed.shown not in ("", name))
+    values = {one["name"]: as_text(known.get(one["name"], one["default"])) for one in own}
+    values |= typed.usable_values() if typed is not None else {}
+    levels = _levels(chosen, values)
+    problems = _by_kind(problems, levels)
+    guarantees = _guarantees(choices, chosen, levels, known, typed, values, is_switched=is_switched)
+    parameters = [{**one, "value": values[one["name"]]} for one in own]
+    in_order = ["target", *(one["kind"] for one in guarantees), "mechanism", *(one["name"] for one in parameters)]
     return {
         "targets": choices["targets"],
         "target": typed.target if typed is not None else written.target,
-        "guarantees": [
-            {**one, "value": values.get(one["name"], ""), "is_taken": one["name"] in chosen["guarantees"]}
-            for one in choices["guarantees"]
-        ],
+        "guarantees": guarantees,
         "parameters": parameters,
         "has_own_settings": any(
             one["value"] != as_text(proposed.get(one["name"], one["default"])) or one["name"] in problems
@@ -146,18 +153,53 @@ def form_facts(
         "unusable": [one for one in mechanisms.values() if one["unavailable"] is not None and one is not chosen],
         "recommended": recommended,
         "problems": dict(problems),
-        "other_problems": [text for key, text in problems.items() if key not in fields],
+        "first_problem": next((name for name in in_order if name in problems), ""),
+        "other_problems": [text for key, text in problems.items() if key not in in_order],
     }
 
 
-def _shown_values(chosen: Mapping[str, Any], known: Mapping[str, Any], typed: Typed | None) -> dict[str, str]:
-    """Texts by field: as typed; after a change of the mechanism only levels that the new one takes stay."""
-    values = {one["name"]: as_text(known.get(one["name"], one["default"])) for one in chosen["parameters"]}
-    if typed is None:
-        return values
-    if typed.shown in ("", chosen["name"]):
-        return {**values, **typed.values}
-    return values | {name: text for name, text in typed.values.items() if name in chosen["guarantees"] and text}
+def _levels(chosen: Mapping[str, Any], values: Mapping[str, str]) -> Mapping[str, str]:
+    """Parameters of the chosen mechanism by the kind that they are promised as, with settings as they are shown."""
+    for name, by_value in chosen["levels_by"].items():
+        if values.get(name) in by_value:
+            found: Mapping[str, str] = by_value[values[name]]
+            return found
+    usual: Mapping[str, str] = chosen["levels"]
+    return usual
+
+
+def _by_kind(problems: Mapping[str, str], levels: Mapping[str, str]) -> dict[str, str]:
+    """Put problems of levels, which a release that was refused names by their parameters, beside their fields."""
+    kinds = {parameter: kind for kind, parameter in levels.items()}
+    return {kinds.get(name, name): words for name, words in problems.items()}
+
+
+def _guarantees(
+    choices: Mapping[str, Any],
+    chosen: Mapping[str, Any],
+    levels: Mapping[str, str],
+    known: Mapping[str, Any],
+    typed: Typed | None,
+    values: Mapping[str, str],
+    *,
+    is_switched: bool,
+) -> list[dict[str, Any]]:
+    """Give the fields of all kinds of guarantees, those first that the mechanism promises with these settings."""
+    parameters = {one["name"]: one for one in chosen["parameters"]}
+    has_sensitive = choices["has_sensitive"] or bool(values.get("sensitive"))
+    found = []
+    for one in choices["guarantees"]:
+        is_taken, can_be = one["kind"] in levels, has_sensitive or not one["needs_sensitive"]
+        begun = ""
+        if is_taken and can_be:
+            parameter = parameters[levels[one["kind"]]]
+            begun = as_text(known.get(parameter["name"], parameter["default"]))
+        text = typed.levels.get(one["kind"], "") if typed is not None else ""
+        if typed is None or (is_switched and not (is_taken and can_be and text)):
+            text = begun
+        is_required = is_taken and can_be and parameters[levels[one["kind"]]]["is_required"]
+        found.append({**one, "value": text, "is_taken": is_taken, "can_be": can_be, "is_required": is_required})
+    return sorted(found, key=lambda one: not one["is_taken"])
 
 
 def as_text(value: Any) -> str:
@@ -209,7 +251,7 @@ async def fields(request: Request) -> Response:
     page, typed = page_of(request), _typed(request.query_params)
     if page.state.project is None:
         return Response(status_code=204, headers={"HX-Redirect": "/open"})
-    context = await _context(page, page.state.project, typed)
+    context = await _context(page, page.state.project, typed, is_switched=True)
     if "form" not in context:
         return Response(status_code=204, headers={"HX-Redirect": "/goal"})
     return part_response(request, "goal_switched.html", form=context["form"])
@@ -293,8 +335,8 @@ async def definitions(request: Request) -> Response:
 async def _chosen(page: Page, path: Path, typed: Typed) -> dict[str, str]:
     """Write what was typed, if nothing is wrong with it; give the problems by field."""
     checked = await _checked(page, str(path), typed, "release")
-    if checked["problems"]:
-        problems: dict[str, str] = checked["problems"]
+    problems: dict[str, str] = checked["problems"] | _target_that_is_needed(page, typed)
+    if problems:
         return problems
     written = await asyncio.to_thread(read_written, path)
     target = typed.target if typed.target != written.target else None
@@ -320,9 +362,25 @@ async def _target_chosen(page: Page, path: Path, typed: Typed) -> dict[str, str]
 
 async def _checked(page: Page, project: str, typed: Typed, purpose: str) -> dict[str, Any]:
     found: dict[str, Any] = await page.jobs.call(
-        "goal.check", project=project, mechanism=typed.mechanism, values=typed.usable_values(), purpose=purpose
+        "goal.check",
+        project=project,
+        mechanism=typed.mechanism,
+        levels=typed.levels,
+        values=typed.usable_values(),
+        target=typed.target,
+        purpose=purpose,
     )
     return found
+
+
+def _target_that_is_needed(page: Page, typed: Typed) -> dict[str, str]:
+    """Ask for a target where the mechanism stands, for this table, for one that needs it."""
+    risk = page.job("risk")
+    if typed.target or risk is None or risk.status != "done":
+        return {}
+    mechanisms = risk.result()["choices"]["mechanisms"]
+    is_needed = any(one["needs_target"] for one in mechanisms if one["name"] == typed.mechanism)
+    return {"target": f"{typed.mechanism} needs a target for a table of 0/1 columns. Choose one."} if is_needed else {}
 
 
 async def _whole_page(
@@ -338,7 +396,12 @@ async def _whole_page(
 
 
 async def _context(
-    page: Page, path: Path, typed: Typed | None = None, problems: Mapping[str, str] | None = None
+    page: Page,
+    path: Path,
+    typed: Typed | None = None,
+    problems: Mapping[str, str] | None = None,
+    *,
+    is_switched: bool = False,
 ) -> dict[str, Any]:
     """Facts of the templates: the job that measures the risk, and once it is done its result and the form."""
     written = await asyncio.to_thread(read_written, path)
@@ -357,7 +420,7 @@ async def _context(
         is_chosen = page.state.get("goal_chosen") == str(path)
         also = page.state.get("also") or ()
         facts = (found["choices"], written, recommended, typed, shown)
-        context["form"] = form_facts(*facts, is_chosen=is_chosen, also=also)
+        context["form"] = form_facts(*facts, is_chosen=is_chosen, is_switched=is_switched, also=also)
     return context
 
 
@@ -391,9 +454,12 @@ def _last_problem(page: Page) -> dict[str, str]:
 
 def _typed(form: FormData | QueryParams) -> Typed:
     texts = {name: value for name, value in form.items() if isinstance(value, str)}
-    values = {name.removeprefix(FIELD_PREFIX): text for name, text in texts.items() if name.startswith(FIELD_PREFIX)}
+    levels, values = (
+        {name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)}
+        for prefix in (LEVEL_PREFIX, FIELD_PREFIX)
+    )
     also = tuple(kind for kind in form.getlist("also") if isinstance(kind, str))
-    return Typed(texts.get("mechanism", ""), texts.get("target", ""), values, texts.get("shown", ""), also)
+    return Typed(texts.get("mechanism", ""), texts.get("target", ""), levels, values, texts.get("shown", ""), also)
 
 
 def _in_full(error: TaskError) -> str:

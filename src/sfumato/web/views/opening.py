@@ -20,6 +20,7 @@ from sfumato.table.io.foreign import refuse_address
 from sfumato.web.confinement import checked_path
 from sfumato.web.jobs.jobs import Job, TaskError
 from sfumato.web.jobs.running import make_private_folder
+from sfumato.web.project_files import project_file_for
 from sfumato.web.rendering import is_htmx, page_of, page_response, part_response, redirect
 from sfumato.web.state import Page
 from sfumato.web.uploads import Uploaded, UploadTooLarge, receive_upload
@@ -46,7 +47,8 @@ FIELDS = (
 def paths_of(fields: Mapping[str, str], root: Path | None = None) -> tuple[Path | None, Path]:
     """Find data and project file; a project file may be named in the place of the data.
 
-    Both must be in the folder that the page may use, if there is one.
+    Where none is named it is that of the data, in their folder. Both must be in the folder that the page may use, if
+    there is one.
     """
     if not fields["path"]:
         message = "no file was named"
@@ -60,7 +62,16 @@ def paths_of(fields: Mapping[str, str], root: Path | None = None) -> tuple[Path 
     path = _path(fields["path"])
     if path.suffix == ".toml" and not fields["project"]:
         return None, path
-    return path, _path(fields["project"]) if fields["project"] else path.parent / PROJECT_NAME
+    return path, _path(fields["project"]) if fields["project"] else _project_of(path, path.parent, root)
+
+
+def _project_of(data: Path, folder: Path, root: Path | None) -> Path:
+    try:
+        return project_file_for(data, folder, root)
+    except InputError as error:
+        raise TaskError.of(error) from None
+    except OSError:  # a folder that nobody may look into: reading the data says so
+        return folder / PROJECT_NAME
 
 
 def _path(typed: str) -> Path:
@@ -218,12 +229,14 @@ def start_opening(
     data : Path or None
         Data file; None takes the one that the project file names.
     project : Path or None
-        Project file; None takes ``sfumato.toml`` in the working folder.
+        Project file; None takes that of the data in the working folder: ``sfumato.toml``, unless it is about others.
     reading : mapping or None
         Reading options, for a project file that is still to be made.
     fields : mapping or None
         What was typed, to be shown again.
     """
+    if project is None and data is not None:
+        project = _project_of(data, Path.cwd(), page.settings.root)
     file = (project or Path(PROJECT_NAME)).absolute()
     typed = dict(fields) if fields is not None else {"path": str(data or file), "project": str(file) if data else ""}
     return _begin(

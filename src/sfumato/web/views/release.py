@@ -51,9 +51,9 @@ async def show(request: Request) -> Response:
 
 
 async def measuring(request: Request) -> Response:
-    """Let a page that waits for utility load itself anew as soon as nothing more will come."""
+    """Let a page that waits for figures load itself anew as soon as there are some, or none will come."""
     made = made_release(page_of(request))
-    if made is not None and made.is_measuring:
+    if made is not None and made.measuring == request.query_params.getlist("what"):
         return Response(status_code=_NO_CONTENT)
     return Response(headers={"HX-Refresh": "true"})
 
@@ -72,7 +72,7 @@ async def download(request: Request) -> Response:
 async def save(request: Request) -> Response:
     """Write the files beside the project file."""
     page, form = page_of(request), await request.form()
-    # While utility is being measured the files are whole: only another tab that saves them stands in the way.
+    # While risk and utility are being measured the files are whole: only another tab that saves them stands in the way.
     with page.only_one(_SAVING if page.is_running(PURPOSE) else PURPOSE) as is_first:
         made = made_release(page)
         if made is None or page.state.get("is_private"):
@@ -113,8 +113,7 @@ async def change_format(request: Request) -> Response:
         except TaskError as error:
             return _page(request, made, status=UNPROCESSABLE, problem=error, field="format")
         title = f"Release as {FORMATS[suffix]}"
-        quick = made.result["quick"] and not made.result["is_first"]
-        job = page.jobs.start("release.make", title=title, project=str(project), quick=quick)
+        job = page.jobs.start("release.make", title=title, project=str(project), quick=made.result["quick"])
         page.started(PURPOSE, job)
     return redirect("/run")
 
@@ -157,8 +156,8 @@ def _page(
         step="release",
         status=status,
         summary=made.summary,
-        is_first=result["is_first"],
-        is_measuring=made.is_measuring,
+        lacking=made.lacking,
+        measuring=made.measuring,
         files=files,
         pictures=made.pictures("done"),
         changed=made.changed_since(page.state.project),

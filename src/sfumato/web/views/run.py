@@ -42,6 +42,11 @@ class Run:
         return self.job.log[-LINES_SHOWN:][::-1]
 
     @property
+    def to_come(self) -> list[str]:
+        """What is not measured of a release whose files are there: ``risk``, ``utility``."""
+        return list(self.job.result().get("to_come", ())) if self.job.has_result else []
+
+    @property
     def remedy(self) -> Remedy:
         """What to do next, by the kind of the error."""
         kind = self.job.error.kind if self.job.error is not None else ""
@@ -54,7 +59,7 @@ class Run:
         if job.status != "running":
             return f"{job.title}: {job.status}." + (f" {job.error.message}" if job.error is not None else "")
         quarters = _STEPS_SAID * min(job.done, job.total) // job.total if job.total else 0
-        there = " The release is there; utility is being measured." if job.has_result else ""
+        there = " The release is there; more is being measured." if job.has_result else ""
         return (
             f"{job.title}: running" + (f", {100 * quarters // _STEPS_SAID} per cent done." if quarters else ".") + there
         )
