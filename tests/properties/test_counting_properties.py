@@ -26,7 +26,6 @@ SOURCES = {
     ),
     "pandas": lambda drawn: drawn.arrow().to_pandas(),
 }
-on_every_source = pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES.keys())
 
 
 def decoded(cells):
@@ -36,6 +35,11 @@ def decoded(cells):
     ]
     keys = list(zip(*columns, strict=True)) if columns else [()] * cells.n_cells
     return dict(zip(keys, cells.counts.tolist(), strict=True))
+
+
+def on_every_source(drawn):
+    """Each source with these rows, by its name."""
+    return ((name, make(drawn)) for name, make in SOURCES.items())
 
 
 def in_order(values):
@@ -48,45 +52,44 @@ def split(drawn):
 
 
 @pytest.mark.slow
-@on_every_source
 @given(drawn=categorical_rows())
-def test_cells_are_the_distinct_rows(make, drawn):
-    cells = cell_table(make(drawn), drawn.columns)
+def test_cells_are_the_distinct_rows(drawn):
     expected = {row: len(members) for row, members in oracles.equivalence_classes(drawn.rows).items()}
+    values_in_order = [in_order(drawn.column(name)) for name in drawn.columns]
 
-    assert decoded(cells) == expected
-    assert cells.codes.tolist() == sorted(cells.codes.tolist())
-    assert [values.to_pylist() for values in cells.values] == [in_order(drawn.column(name)) for name in drawn.columns]
+    for kind, source in on_every_source(drawn):
+        cells = cell_table(source, drawn.columns)
+        assert decoded(cells) == expected, kind
+        assert cells.codes.tolist() == sorted(cells.codes.tolist()), kind
+        assert [values.to_pylist() for values in cells.values] == values_in_order, kind
 
 
 @pytest.mark.slow
-@on_every_source
 @given(drawn=categorical_rows(), k=st.integers(1, 4))
-def test_class_sizes_and_their_measures_agree_with_the_definitions(make, drawn, k):
-    classes = equivalence_classes(make(drawn), drawn.columns)
-    sizes = classes.sizes
+def test_class_sizes_and_their_measures_agree_with_the_definitions(drawn, k):
+    for kind, source in on_every_source(drawn):
+        classes = equivalence_classes(source, drawn.columns)
+        sizes = classes.sizes
 
-    assert class_size_counts(make(drawn), drawn.columns) == {
-        size: sizes.tolist().count(size) for size in sorted(set(sizes.tolist()))
-    }
-    assert classes.n_rows == len(drawn.rows)
-    assert anonymity_level(sizes) == oracles.anonymity_level(drawn.rows)
-    assert at_risk_fraction(sizes, k) == float(oracles.at_risk_fraction(drawn.rows, k))
-    assert discernibility(sizes, n_suppressed=k) == oracles.discernibility(drawn.rows, n_suppressed=k)
-    assert average_class_size(sizes, k) == pytest.approx(float(oracles.average_class_size(drawn.rows, k)))
+        assert class_size_counts(source, drawn.columns) == {
+            size: sizes.tolist().count(size) for size in sorted(set(sizes.tolist()))
+        }, kind
+        assert classes.n_rows == len(drawn.rows), kind
+        assert anonymity_level(sizes) == oracles.anonymity_level(drawn.rows), kind
+        assert at_risk_fraction(sizes, k) == float(oracles.at_risk_fraction(drawn.rows, k)), kind
+        assert discernibility(sizes, n_suppressed=k) == oracles.discernibility(drawn.rows, n_suppressed=k), kind
+        assert average_class_size(sizes, k) == pytest.approx(float(oracles.average_class_size(drawn.rows, k))), kind
 
 
 @pytest.mark.slow
-@on_every_source
 @given(
     drawn=categorical_rows(min_columns=2, max_values=5),
     c=st.fractions(min_value=Fraction(1, 10), max_value=4, max_denominator=10),
 )
-def test_diversity_and_closeness_agree_with_the_definitions(make, drawn, c):
+def test_diversity_and_closeness_agree_with_the_definitions(drawn, c):
     public, name = split(drawn)
     spelled = drawn.column(name)
     merged = [None if text is None else oracles.same_value(text) for text in spelled]
-    counts = class_value_counts(make(drawn), public.columns, name)
     # a value stands where the first of its spellings does
     places = list(dict.fromkeys(None if text is None else oracles.same_value(text) for text in in_order(spelled)))
     equal = max(oracles.equal_t_closeness(public.rows, values) for values in (merged, spelled))
@@ -95,52 +98,58 @@ def test_diversity_and_closeness_agree_with_the_definitions(make, drawn, c):
         oracles.ordered_t_closeness(public.rows, spelled, in_order(spelled)),
     )
 
-    assert distinct_diversity_level(counts) == oracles.distinct_diversity_level(public.rows, merged)
-    assert entropy_diversity_level(counts) == pytest.approx(oracles.entropy_diversity_level(public.rows, merged))
-    assert recursive_diversity_level(counts, float(c)) == oracles.recursive_diversity_level(public.rows, merged, c)
-    assert t_closeness(counts) == pytest.approx(float(equal))
-    assert t_closeness(counts, "ordered") == pytest.approx(float(ordered), abs=1e-12)
+    distinct, entropy = (
+        oracles.distinct_diversity_level(public.rows, merged),
+        oracles.entropy_diversity_level(public.rows, merged),
+    )
+    recursive = oracles.recursive_diversity_level(public.rows, merged, c)
+
+    for kind, source in on_every_source(drawn):
+        counts = class_value_counts(source, public.columns, name)
+        assert distinct_diversity_level(counts) == distinct, kind
+        assert entropy_diversity_level(counts) == pytest.approx(entropy), kind
+        assert recursive_diversity_level(counts, float(c)) == recursive, kind
+        assert t_closeness(counts) == pytest.approx(float(equal)), kind
+        assert t_closeness(counts, "ordered") == pytest.approx(float(ordered), abs=1e-12), kind
 
 
 @pytest.mark.slow
-@on_every_source
 @given(drawn=categorical_rows(min_columns=2, max_columns=2))
-def test_information_agrees_with_the_definitions(make, drawn):
+def test_information_agrees_with_the_definitions(drawn):
     (values, classes), (name, by) = zip(*drawn.rows, strict=True) if drawn.rows else ((), ()), drawn.columns
-    counted = contingency(make(drawn), name, by)
-
-    assert counted.tolist() == [
-        [drawn.rows.count((value, label)) for label in in_order(classes)] for value in in_order(values)
-    ]
-    assert entropy_bits(counted.sum(axis=1)) == pytest.approx(oracles.entropy_bits(values))
+    expected = [[drawn.rows.count((value, label)) for label in in_order(classes)] for value in in_order(values)]
     conditional = oracles.conditional_entropy_bits(values, classes)
-    assert conditional_entropy_bits(counted) == pytest.approx(conditional, abs=1e-12)
     mutual = oracles.mutual_information_bits(values, classes)
-    assert mutual_information_bits(counted) == pytest.approx(mutual, abs=1e-12)
-    assert mutual_information_bits(counted.T) == pytest.approx(mutual, abs=1e-12)
+
+    for kind, source in on_every_source(drawn):
+        counted = contingency(source, name, by)
+        assert counted.tolist() == expected, kind
+        assert entropy_bits(counted.sum(axis=1)) == pytest.approx(oracles.entropy_bits(values)), kind
+        assert conditional_entropy_bits(counted) == pytest.approx(conditional, abs=1e-12), kind
+        assert mutual_information_bits(counted) == pytest.approx(mutual, abs=1e-12), kind
+        assert mutual_information_bits(counted.T) == pytest.approx(mutual, abs=1e-12), kind
 
 
 @pytest.mark.slow
-@on_every_source
 @given(drawn=categorical_rows(), data=st.data())
-def test_row_order_does_not_matter(make, drawn, data):
+def test_row_order_does_not_matter(drawn, data):
     shuffled = drawn._replace(rows=data.draw(st.permutations(drawn.rows)))
-    one, other = cell_table(make(drawn), drawn.columns), cell_table(make(shuffled), drawn.columns)
 
-    assert one.codes.tolist() == other.codes.tolist()
-    assert one.counts.tolist() == other.counts.tolist()
+    for kind, make in SOURCES.items():
+        one, other = cell_table(make(drawn), drawn.columns), cell_table(make(shuffled), drawn.columns)
+        assert one.codes.tolist() == other.codes.tolist(), kind
+        assert one.counts.tolist() == other.counts.tolist(), kind
 
 
 @pytest.mark.slow
-@on_every_source
 @given(drawn=categorical_rows(max_columns=4), data=st.data())
-def test_roll_up_equals_counting_the_fewer_columns(make, drawn, data):
+def test_roll_up_equals_counting_the_fewer_columns(drawn, data):
     kept = tuple(data.draw(st.lists(st.sampled_from(drawn.columns), unique=True)))
-    source = make(drawn)
-    rolled, direct = cell_table(source, drawn.columns).project(kept), cell_table(source, kept)
 
-    assert rolled.codes.tolist() == direct.codes.tolist()
-    assert rolled.counts.tolist() == direct.counts.tolist()
+    for kind, source in on_every_source(drawn):
+        rolled, direct = cell_table(source, drawn.columns).project(kept), cell_table(source, kept)
+        assert rolled.codes.tolist() == direct.codes.tolist(), kind
+        assert rolled.counts.tolist() == direct.counts.tolist(), kind
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from pathlib import Path  # also a name that is no task
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.processes import forking_context, stand_alone
+from tests.waiting import until
 
 CANARY = "CANARY-7f3a"
 
@@ -33,6 +34,15 @@ def echo(folder, tell, **arguments):
 
 def sleeps(folder, tell, pause):
     begin = time.monotonic()
+    time.sleep(pause)  # so long it lasts
+    return {"from": begin, "to": time.monotonic()}
+
+
+def meets_another(folder, tell, signs, pause):
+    """Begin, last until another has begun, however late that is, and a while longer."""
+    begin = time.monotonic()
+    (Path(signs) / f"{os.getpid()}.begun").touch()
+    until(lambda: len(list(Path(signs).glob("*.begun"))) > 1)
     time.sleep(pause)  # so long it lasts
     return {"from": begin, "to": time.monotonic()}
 

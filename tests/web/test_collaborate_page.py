@@ -63,7 +63,6 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("server") / "private"
     folder.mkdir(mode=0o700)
     browser = CollaborateSite(folder, collaborate)
-    browser.page.jobs.warm()
     yield browser
     browser.page.close()
 

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,6 @@ class TestShortTasks:
         assert call(jobs, "echo")["file_mode"] == usual
 
     def test_processes_come_from_one_server(self, jobs):
-        jobs.warm()
         assert call(jobs, "echo")["forkserver"] == call(jobs, "echo")["forkserver"] != os.getpid()
 
     def test_an_error_of_ours_arrives_in_full(self, jobs):
@@ -153,7 +153,7 @@ class TestShortTasks:
         assert not exists((tmp_path / "pid.json").read_text())
         assert os.listdir(tmp_path / "jobs") == []
 
-    def test_the_event_loop_goes_on_and_few_run_at_once(self, jobs):
+    def test_the_event_loop_goes_on_and_few_run_at_once(self, jobs, tmp_path):
         ticks = 0
 
         async def tick():
@@ -163,9 +163,9 @@ class TestShortTasks:
                 ticks += 1
 
         async def main():
-            jobs.warm()
             ticking = asyncio.create_task(tick())
-            spans = await asyncio.gather(*(jobs.call("job_tasks.sleeps", pause=0.3) for _ in range(7)))
+            meets = partial(jobs.call, "job_tasks.meets_another", signs=str(tmp_path), pause=0.3)
+            spans = await asyncio.gather(*(meets() for _ in range(7)))
             ticking.cancel()
             return spans
 
@@ -309,19 +309,6 @@ class TestCancelling:
         process.kill()
 
         assert process.run(lambda message: None, HANGS).kind == "NotStarted"
-
-    def test_closing_ends_the_server_of_processes_that_it_has_warmed(self, tmp_path):
-        end_forkserver()
-        jobs, others = Jobs(tmp_path / "jobs", PACKAGE), Jobs(tmp_path / "others", PACKAGE)
-        jobs.warm()
-        pid = multiprocessing.forkserver._forkserver._forkserver_pid
-        others.close()
-        assert not is_dead(pid)
-
-        jobs.close()
-        jobs.close()
-
-        assert not exists(pid)
 
     def test_closing_ends_all(self, jobs, tmp_path):
         running = [started(jobs, "waits") for _ in range(3)]
@@ -527,3 +514,18 @@ def test_a_temporary_folder_whose_path_is_too_long_for_a_socket_does_no_harm(tmp
         check=False,
     )
     assert (ended.stdout, ended.returncode) == ("fine\n", 0), ended.stderr
+
+
+def test_closing_ends_the_server_of_processes_that_it_has_warmed(tmp_path):
+    """The last of this file, for whatever needs the server of processes afterwards starts it anew."""
+    end_forkserver()
+    jobs, others = Jobs(tmp_path / "jobs", PACKAGE), Jobs(tmp_path / "others", PACKAGE)
+    jobs.warm()
+    pid = multiprocessing.forkserver._forkserver._forkserver_pid
+    others.close()
+    assert not is_dead(pid)
+
+    jobs.close()
+    jobs.close()
+
+    assert not exists(pid)

@@ -235,7 +235,7 @@ def test_demo_makes_an_audited_release(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     # With all of its 5,000 rows the demo is run in tests/web/test_opening.py.
-    monkeypatch.setattr("sfumato.project.describe.admissions", lambda: admissions(n_rows=500))
+    monkeypatch.setattr("sfumato.project.describe.admissions", lambda: admissions(n_rows=150))
 
     assert run(["demo"]) == 0
     assert run(["demo", "-k", "10", "--quick"]) == 0
