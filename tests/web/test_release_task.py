@@ -17,7 +17,7 @@ from sfumato.errors import InvalidParameterError, OutputError, PrivacyNotAchieva
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.project.file import load_project
 from sfumato.publishing.publish import make_release
-from sfumato.report import summarize
+from sfumato.report import measured
 from sfumato.table.io.read import read_table
 from sfumato.web.column_store import STORE_NAME, ColumnStore
 from sfumato.web.tasks import release as tasks
@@ -99,14 +99,14 @@ def test_audited_files_are_there_before_risk_is_measured_and_both_before_utility
         assert len(seen) == 2, "utility is measured last"
         raise InvalidParameterError("n_folds", "got 5", allowed="less")
 
-    attack = summarize.risk_of
+    attack = measured.risk_of
 
     def risk(*given, **more):
         assert len(seen) == 1, "the audited files come before risk"
         return attack(*given, **more)
 
-    monkeypatch.setattr(summarize, "evaluate", utility)
-    monkeypatch.setattr(summarize, "risk_of", risk)
+    monkeypatch.setattr(measured, "evaluate", utility)
+    monkeypatch.setattr(measured, "risk_of", risk)
     folder.mkdir()
     last = tasks.make(folder, Looking(), project=str(project))
     audited, first = seen
@@ -116,6 +116,8 @@ def test_audited_files_are_there_before_risk_is_measured_and_both_before_utility
     assert [result["to_come"] for result in (audited, first, last)] == [["risk", "utility"], ["utility"], []]
     assert "not_measured" in audited["summary"]["risk"]
     assert first["summary"]["risk"] == last["summary"]["risk"]
+    said = [result["summary"]["verdict"]["headed"]["Re-identified"] for result in (audited, first, last)]
+    assert said[0] != said[1] == said[2]
     assert "--quick" in first["report_command"]
     assert "--quick" not in last["report_command"]
 

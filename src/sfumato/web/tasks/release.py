@@ -31,10 +31,12 @@ from sfumato.project.file import DEFAULT_MECHANISM, Project, parse_toml, project
 from sfumato.publishing.from_project import release_project
 from sfumato.publishing.publish import Published, check_targets, manifest_path_for, publish
 from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
+from sfumato.report.guarantee_texts import NOT_MEASURED
+from sfumato.report.measured import risk_left, risk_section
 from sfumato.report.pictures import Picture, drawn
 from sfumato.report.render import report_html
 from sfumato.report.reproduction import Asked, project_commands
-from sfumato.report.summarize import NOT_MEASURED, risk_left, risk_section, summarize
+from sfumato.report.summarize import summarize
 from sfumato.table.cells import as_text
 from sfumato.table.coding import Source
 from sfumato.web.column_store import STORE_NAME, Record, write_columns
@@ -256,7 +258,7 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
     leave(summary, RISK, *([] if quick else [UTILITY]))
     _begin(tell, "measuring risk")
     risk = risk_section(risk_left(release, original, progress=tell.progress))
-    summary |= {"risk": risk}
+    summary = summarize(release, original, audit=audit, asked=asked, quick=True, risk=risk)
     if quick:
         return result(summary)
     leave(summary, UTILITY)
