@@ -37,7 +37,7 @@ Cell = tuple[str, str, int]
 INTRODUCTION = """# The field: what prediction keeps under k-anonymity
 
 Written by `python -m benchmarks.field`; finished points are in `field/results.jsonl`, so that a run can be ended and
-continued (`--only TABLE`, `--contender NAME`, `--quick`, `--write`).
+continued (`--only TABLE`, `--contender NAME`, `--seeds N`, `--quick`, `--write`).
 
 ![AUC kept against k](../docs/guide/images/field.svg)
 
