@@ -36,7 +36,7 @@ def main() -> int:
     names = [name for name in TABLES if not asked.only or name in asked.only]
     done = kept_results(RESULTS)
     tables = {} if asked.write else {name: TABLES[name].load() for name in names}
-    for seed, (name, table) in product(range(SEEDS_OF_SMALL_TABLES), tables.items()):
+    for seed, (name, table) in product(range(asked.seeds), tables.items()):
         if (seed or asked.quick) and (table.n_rows > SMALL or (asked.quick and seed)):
             continue
         for point, contender in points(name, seed, is_quick=asked.quick):
@@ -61,6 +61,7 @@ def arguments() -> argparse.Namespace:
         choices=[contender.name for contender in CONTENDERS],
         help="measure this one; may be repeated",
     )
+    parser.add_argument("--seeds", type=int, default=SEEDS_OF_SMALL_TABLES, help="of small tables; others have one")
     parser.add_argument("--quick", action="store_true", help="small tables, k = 5 and 50, one seed")
     parser.add_argument("--write", action="store_true", help="measure nothing, write the report")
     return parser.parse_args()

@@ -10,14 +10,17 @@ from csv import DictReader
 from io import StringIO
 from itertools import product
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
+
+from scipy import stats
 
 from benchmarks.contest import DATA
 from benchmarks.field.contenders import AUTO, CANDIDATES, CONTENDERS, ORIGINAL, PEERS
-from benchmarks.field.measuring import FORM, HONEST, LEAKY, UNTOUCHED, mean_score
+from benchmarks.field.measuring import FOLDS, FORM, HONEST, LEAKY, UNTOUCHED, mean_score
 from benchmarks.field.peer_recodings import peer_versions
 from benchmarks.field.tables import MOST_ROWS, TABLES
+from sfumato.learning.fold_scores import compare_folds
 
 REPORT = Path(__file__).parents[1] / "FIELD.md"
 PICTURE = Path(__file__).parents[2] / "docs" / "guide" / "images" / "field.svg"
@@ -34,16 +37,17 @@ Cell = tuple[str, str, int]
 INTRODUCTION = """# The field: what prediction keeps under k-anonymity
 
 Written by `python -m benchmarks.field`; finished points are in `field/results.jsonl`, so that a run can be ended and
-continued (`--only TABLE`, `--contender NAME`, `--quick`, `--write`).
+continued (`--only TABLE`, `--contender NAME`, `--seeds N`, `--quick`, `--write`).
 
 ![AUC kept against k](../docs/guide/images/field.svg)
 
 **Protocol (honest).** Three stratified folds. Everything (the mechanism, its scores, the encoder, the classifier) is
 fitted on training rows. The classifier is then asked about the test rows twice: in the release's form (each row gets
 the cells of the group that it falls into), and as untouched originals. Every contender has the same folds and the
-[same encoding](../docs/decisions/0026-one-encoding.md). Promised is strict k-anonymity over all columns but the
-target. All peers' releases are checked for it. AUC is the mean of logistic regression and boosted trees (of several
-classes: one against the rest), averaged over folds and seeds.
+same encoding: cells are [means of their values](../docs/decisions/0026-one-encoding.md), and classifiers are trained on
+these and on [values drawn from the cells](../docs/decisions/0030-draws-from-cells.md). Promised is strict k-anonymity
+over all columns but the target. All peers' releases are checked for it. AUC is the mean of logistic regression and
+boosted trees (of several classes: one against the rest), averaged over folds and seeds.
 
 **Leaky** marks figures whose release was made of all rows, labels included, before rows were divided into training
 and test: the protocol of the open benchmark. They are too good, and shown only beside figures that were measured the
@@ -58,7 +62,7 @@ def write_report(results: Results) -> None:
         INTRODUCTION,
         what_was_run(results),
         losses(cells),
-        standing(cells),
+        standing(results, cells),
         regret(results),
         *(table_section(name, cells, results) for name in TABLES),
         published_section(results),
@@ -159,7 +163,8 @@ def losses(cells: Mapping[Cell, Mapping[str, float]]) -> str:
         rest = [name for name in group if name not in done]
         lines += [
             f"{'Ours and peers' if group is names else 'Ours'}, over {', '.join(tables)}; test rows in the release's "
-            f"form / untouched originals{'; not finished on all of these: ' + '; '.join(rest) if rest else ''}:\n"
+            "form / untouched originals; ± is the 95 % interval over tables"
+            f"{'; not finished on all of these: ' + '; '.join(rest) if rest else ''}:\n"
         ]
         lines += ["| | " + " | ".join(f"k = {k}" for k in LEVELS) + " | mean |", "| --- " * 6 + "|"]
         rows = []
@@ -168,12 +173,21 @@ def losses(cells: Mapping[Cell, Mapping[str, float]]) -> str:
                 tuple(mean(_loss(cells, t, name, k, form) for t in tables) for form in (FORM, UNTOUCHED))
                 for k in LEVELS
             ]
-            means = tuple(mean(pair[i] for pair in pairs) for i in range(2))
-            rows.append(
-                (sum(means), f"| {name} | " + " | ".join(f"{a:.1f} / {b:.1f}" for a, b in [*pairs, means]) + " |")
-            )
+            of_tables = [
+                [mean(_loss(cells, t, name, k, form) for k in LEVELS) for t in tables] for form in (FORM, UNTOUCHED)
+            ]
+            shown = [f"{a:.1f} / {b:.1f}" for a, b in pairs] + [" / ".join(map(_with_interval, of_tables))]
+            rows.append((sum(map(mean, of_tables)), f"| {name} | " + " | ".join(shown) + " |"))
         lines += [row for _, row in sorted(rows)] + [""]
     return "\n".join(lines)
+
+
+def _with_interval(numbers: Sequence[float]) -> str:
+    """Write a mean with the 95 % interval of independent numbers."""
+    if len(numbers) < 2:
+        return f"{mean(numbers):.1f}"
+    half = stats.t.ppf(0.975, len(numbers) - 1) * stdev(numbers) / math.sqrt(len(numbers))
+    return f"{mean(numbers):.1f} ± {half:.1f}"
 
 
 def _loss(cells: Mapping[Cell, Mapping[str, float]], table: str, name: str, k: int, form: str) -> float:
@@ -181,30 +195,49 @@ def _loss(cells: Mapping[Cell, Mapping[str, float]], table: str, name: str, k: i
     return 1000 * (cells[table, ORIGINAL, 1][what] - cells[table, name, k][what])
 
 
-def standing(cells: Mapping[Cell, Mapping[str, float]]) -> str:
+def ahead_by(results: Results, point: tuple[str, int, str], ours: str, other: str) -> tuple[float, float] | None:
+    """By how much ours is ahead in AUC on the folds that both have, and half of its 95 % interval."""
+    table, k, form = point
+    of_seed: list[dict[int, list[float]]] = [{}, {}]
+    for found, contender in zip(of_seed, (ours, other), strict=True):
+        for result in results.values():
+            is_it = (result["table"], result["contender"], result["k"]) == (table, contender, k)
+            if is_it and result["protocol"] == HONEST and "scores" in result:
+                folds = zip(*(result["scores"][name][f"auc, {form}"] for name in JUDGES), strict=True)
+                found[result["seed"]] = [mean(fold) for fold in folds]
+    seeds = sorted(of_seed[0].keys() & of_seed[1].keys())
+    if not seeds:
+        return None
+    own, peers = ([area for seed in seeds for area in found[seed]] for found in of_seed)
+    compared = compare_folds(own, peers, test_train_ratio=1 / (FOLDS - 1))
+    return compared.difference, float(stats.t.ppf(0.975, len(own) - 1)) * compared.standard_error
+
+
+def standing(results: Results, cells: Mapping[Cell, Mapping[str, float]]) -> str:
     """In how many cells ours is ahead of each peer, and where it is not."""
     lines = ["## Ours against peers, cell by cell\n"]
     lines += [
         f"A cell is a table, a k and a way of testing; ours is `{AUTO}` where it was measured, else `{LEAD}`. "
-        f"Ahead: higher AUC by more than {DIFFERS}; level: within it.\n",
-        "| peer | cells | ours ahead | level | behind | behind in |",
-        "| --- " * 6 + "|",
+        f"Ahead: higher AUC by more than {DIFFERS} on the folds that both have; level: within it. Behind in "
+        "thousandths, ± the 95 % interval over folds (corrected resampled t-test; of three folds it is wide).\n",
+        "| peer | cells | ours ahead | level | behind | beyond the interval | behind in |",
+        "| --- " * 7 + "|",
     ]
     for peer in PEERS:
         found = []
         for table, k, form in product(TABLES, LEVELS, (FORM, UNTOUCHED)):
-            own = cells.get((table, lead(cells, table), k))
-            other = cells.get((table, peer.name, k))
-            if own and other:
-                found.append((own[f"auc, {form}"] - other[f"auc, {form}"], f"{table} k = {k} ({form})"))
+            compared = ahead_by(results, (table, k, form), lead(cells, table), peer.name)
+            if compared:
+                found.append((*compared, f"{table} k = {k} ({form})"))
         if not found:
             continue
-        behind = [f"{where} {1000 * ahead:.0f}" for ahead, where in found if ahead < -DIFFERS]
-        n_ahead = sum(ahead > DIFFERS for ahead, _ in found)
+        behind = [f"{where} {1000 * ahead:.0f} ± {1000 * half:.0f}" for ahead, half, where in found if ahead < -DIFFERS]
+        n_ahead = sum(ahead > DIFFERS for ahead, _, _ in found)
+        n_beyond = sum(ahead < -max(DIFFERS, half) for ahead, half, _ in found)
         lines.append(
             f"| {peer.name} | {len(found)} | {n_ahead} ({n_ahead / len(found):.0%}) | "
             f"{len(found) - n_ahead - len(behind)} "
-            f"| {len(behind)} | {'; '.join(behind) or '—'} |"
+            f"| {len(behind)} | {n_beyond} | {'; '.join(behind) or '—'} |"
         )
     lines.append(READING)
     return "\n".join(lines) + "\n"

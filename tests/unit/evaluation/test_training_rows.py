@@ -153,3 +153,12 @@ def test_classifiers_follow_the_weights(name):
     ]
 
     assert found == [0, 1]
+
+
+def test_a_column_that_is_missing_everywhere_stays_missing():
+    of_ages = training_rows(cells(["[20, 30]", "25"], [None, None]), [0, 1], ranges="midpoint").numbers
+    of_jobs = training_rows(cells([None, None], ["{a|b}", "a"]), [0, 1]).numbers
+
+    assert of_ages.shape == (12, 1)
+    assert np.isnan(of_jobs[:, 0]).all()
+    assert (of_jobs[:, 1:].sum(axis=1) == 1).all()
