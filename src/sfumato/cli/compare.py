@@ -150,10 +150,10 @@ def _grid(order: Order, asked: Sequence[AskedGuarantee], settings: dict[str, Any
 
 
 def _measuring(order: Order, settings: dict[str, Any]) -> Measuring:
-    from sfumato.evaluation.points import QUICK_CLASSIFIERS, Measuring
+    from sfumato.evaluation.points import Measuring, quick_classifiers
 
     named = settings["classifiers"]
-    written = order.settings.get("classifiers", QUICK_CLASSIFIERS)
+    written = order.settings.get("classifiers") or quick_classifiers(order.table)
     classifiers = [name.strip() for name in named.split(",")] if named else written
     return Measuring(tuple(classifiers), settings["folds"], settings["seed"], settings["max_rows"])
 

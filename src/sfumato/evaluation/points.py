@@ -19,7 +19,7 @@ from sfumato.evaluation.classifiers import checked_classifiers
 from sfumato.evaluation.promises import checked_kinds, declared_kind, kind_title
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.evaluation.scores import MOST_SEED, Estimate, Utility, evaluate
-from sfumato.evaluation.treatment import learned_from
+from sfumato.evaluation.treatment import class_column, learned_from
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import MechanismInfo, combinations
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info, registered_mechanisms
@@ -279,6 +279,22 @@ def _checked(point: Point) -> Point:
 
 QUICK_CLASSIFIERS = ("logistic-regression", "naive-bayes", "gradient-boosting")
 MOST_ROWS = 20_000
+MOST_CLASSES_BOOSTED = 50
+
+
+def quick_classifiers(table: AnyTable) -> tuple[str, ...]:
+    """Give the classifiers that a table is measured with where nobody names others.
+
+    Boosting grows a tree for every class in each of its rounds: with more than 50 classes it is left out.
+
+    Raises
+    ------
+    SchemaError
+        If there is no target, or it is a quantity.
+    """
+    if class_column(table).n_distinct <= MOST_CLASSES_BOOSTED:
+        return QUICK_CLASSIFIERS
+    return tuple(name for name in QUICK_CLASSIFIERS if name != "gradient-boosting")
 
 
 class Status(StrEnum):
