@@ -76,7 +76,7 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
 
     Utility is the mean AUC of the classifiers, with mechanisms fitted on the training rows alone. Risk is the expected
     share of people who are re-identified by somebody who knows all quasi-identifiers. Strict k-anonymity with k = 5,
-    and l = 2 where one column is sensitive, is asked for unless --guarantee says otherwise. Other kinds of promises
+    and l = 2 of every sensitive column, is asked for unless --guarantee says otherwise. Other kinds of promises
     (kk-anonymity, containment, buckets, differential-privacy, breach-bound, perturbation, partial) are tried with
     --also, and are groups of their own.
 
