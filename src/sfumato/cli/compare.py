@@ -76,7 +76,7 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
 
     Utility is the mean AUC of the classifiers, with mechanisms fitted on the training rows alone. Risk is the expected
     share of people who are re-identified by somebody who knows all quasi-identifiers. Strict k-anonymity with k = 5,
-    and l = 2 where one column is sensitive, is asked for unless --guarantee says otherwise. Other kinds of promises
+    and l = 2 of every sensitive column, is asked for unless --guarantee says otherwise. Other kinds of promises
     (kk-anonymity, containment, buckets, differential-privacy, breach-bound, perturbation, partial) are tried with
     --also, and are groups of their own.
 
@@ -150,10 +150,10 @@ def _grid(order: Order, asked: Sequence[AskedGuarantee], settings: dict[str, Any
 
 
 def _measuring(order: Order, settings: dict[str, Any]) -> Measuring:
-    from sfumato.evaluation.points import QUICK_CLASSIFIERS, Measuring
+    from sfumato.evaluation.points import Measuring, quick_classifiers
 
     named = settings["classifiers"]
-    written = order.settings.get("classifiers", QUICK_CLASSIFIERS)
+    written = order.settings.get("classifiers") or quick_classifiers(order.table)
     classifiers = [name.strip() for name in named.split(",")] if named else written
     return Measuring(tuple(classifiers), settings["folds"], settings["seed"], settings["max_rows"])
 

@@ -141,6 +141,7 @@ def command(
         bar, progress = progress_bar("what prediction keeps")
         with bar:
             short = in_short(release, original, order.built, quick=quick, progress=progress)
+        _note_no_target(order.built, original)
         show_lines(short.headed())
     else:
         short = in_short(release)
@@ -151,6 +152,15 @@ def command(
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
     show_warnings(short.warnings())
+
+
+def _note_no_target(mechanism: Mechanism, original: AnyTable) -> None:
+    """Say of auto where no target guides it."""
+    from sfumato.mechanisms.auto import Automatic
+
+    why = mechanism.why_no_score(original) if isinstance(mechanism, Automatic) else ""
+    if why:
+        click.echo(f"note: {why}", err=True)
 
 
 def checked_output(output: Path | None, source: Source | None, *, force: bool) -> Path:

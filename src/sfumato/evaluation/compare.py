@@ -21,7 +21,17 @@ from typing import Any
 from sfumato.atomic import explained_writing, write_atomically
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.evaluation.comparison import Comparison
-from sfumato.evaluation.points import ORIGINAL, Grid, Measuring, Point, Status, grid_for, measure_point, unmeasured
+from sfumato.evaluation.points import (
+    ORIGINAL,
+    Grid,
+    Measuring,
+    Point,
+    Status,
+    grid_for,
+    measure_point,
+    quick_classifiers,
+    unmeasured,
+)
 from sfumato.evaluation.requested_guarantees import AskedGuarantee, is_readable
 from sfumato.evaluation.treatment import class_column, stratified_folds
 from sfumato.manifest import AnyTable, tool_versions
@@ -504,7 +514,7 @@ def compare(
     InvalidParameterError
         If a parameter is out of its range, or there is no point.
     """
-    measuring = measuring or Measuring()
+    measuring = measuring or Measuring(quick_classifiers(table))
     grid = grid or grid_for(table, asked=asked, also=also)
     _check(table, grid, measuring, workers, {"timeout": timeout, "time_limit": time_limit})
     evaluation_scores([0.0], [0.0], [0], weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -19,9 +19,10 @@ from sfumato.evaluation.classifiers import checked_classifiers
 from sfumato.evaluation.promises import checked_kinds, declared_kind, kind_title
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.evaluation.scores import MOST_SEED, Estimate, Utility, evaluate
-from sfumato.evaluation.treatment import learned_from
+from sfumato.evaluation.treatment import class_column, learned_from
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms.base import MechanismInfo, combinations
+from sfumato.mechanisms.auto import Automatic
+from sfumato.mechanisms.base import Mechanism, MechanismInfo, combinations
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info, registered_mechanisms
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Role
@@ -140,15 +141,16 @@ def grid_for(
         for name, (info, each) in wanted.items()
         for settings in each
     ]
-    in_order = points if chosen else cheap_first(points, asked or usual_guarantees(table))
-    return Grid(tuple(in_order), {name: why for name, why in left_out.items() if not mechanisms or name in mechanisms})
+    if not chosen:
+        points = cheap_first(_without_doubles_of_auto(points, table), asked or usual_guarantees(table))
+    return Grid(tuple(points), {name: why for name, why in left_out.items() if not mechanisms or name in mechanisms})
 
 
 def usual_guarantees(table: AnyTable, *, with_l: bool = True) -> tuple[AskedGuarantee, ...]:
     """Ask for what a release must promise where nobody says: k = 5 and, where a column is sensitive, l = 2.
 
-    It depends on the roles of the columns alone, never on what the rows allow. Where several columns are sensitive, l
-    is not asked for, because mechanisms promise it of one column.
+    It depends on the roles of the columns alone, never on what the rows allow. l is about every sensitive column. A
+    mechanism that promises it of one column only fails where there are several, and its point says so.
 
     Examples
     --------
@@ -157,8 +159,24 @@ def usual_guarantees(table: AnyTable, *, with_l: bool = True) -> tuple[AskedGuar
     ['k >= 5', 'l >= 2']
     """
     plain = table.companions if isinstance(table, BinaryTable) else table
-    has_one = len(plain.schema.names(Role.SENSITIVE)) == 1
-    return (AskedGuarantee("k", USUAL_K), *([AskedGuarantee("l", USUAL_L)] if with_l and has_one else []))
+    has_any = bool(plain.schema.names(Role.SENSITIVE))
+    return (AskedGuarantee("k", USUAL_K), *([AskedGuarantee("l", USUAL_L)] if with_l and has_any else []))
+
+
+def _without_doubles_of_auto(points: Sequence[Point], table: AnyTable) -> list[Point]:
+    """Leave out points that make the release of auto under the name of the mechanism that it takes."""
+    taken = []
+    for point in points:
+        mechanism = build_mechanism(point.mechanism, point.parameters)
+        if isinstance(mechanism, Automatic):
+            with suppress(SfumatoError):  # where it makes nothing, the point itself will say why
+                taken.append(_made_by(mechanism.for_table(table)))
+    return [point for point in points if _made_by(build_mechanism(point.mechanism, point.parameters)) not in taken]
+
+
+def _made_by(mechanism: Mechanism) -> tuple[str, dict[str, Any]]:
+    names = [parameter.name for parameter in mechanism_info(mechanism.mechanism_name).parameters]
+    return mechanism.mechanism_name, {name: getattr(mechanism, name, None) for name in names}
 
 
 def cheap_first(points: Sequence[Point], asked: Sequence[AskedGuarantee]) -> list[Point]:
@@ -279,6 +297,22 @@ def _checked(point: Point) -> Point:
 
 QUICK_CLASSIFIERS = ("logistic-regression", "naive-bayes", "gradient-boosting")
 MOST_ROWS = 20_000
+MOST_CLASSES_BOOSTED = 50
+
+
+def quick_classifiers(table: AnyTable) -> tuple[str, ...]:
+    """Give the classifiers that a table is measured with where nobody names others.
+
+    Boosting grows a tree for every class in each of its rounds: with more than 50 classes it is left out.
+
+    Raises
+    ------
+    SchemaError
+        If there is no target, or it is a quantity.
+    """
+    if class_column(table).n_distinct <= MOST_CLASSES_BOOSTED:
+        return QUICK_CLASSIFIERS
+    return tuple(name for name in QUICK_CLASSIFIERS if name != "gradient-boosting")
 
 
 class Status(StrEnum):

@@ -93,6 +93,7 @@ def held_out_fold(
     model = classifier if has_classes else DummyClassifier(strategy="prior")
     with warnings.catch_warnings(), _threads().limit(limits=1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # sized for speed
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # classes, even if many
         _train(model, *train)
         evidence = np.full((len(rows), n_classes), -np.inf)
         evidence[:, model.classes_] = _evidence(model, rows)

@@ -51,7 +51,7 @@ def class_column(table: AnyTable) -> CodedColumn:
         problem = "the table has no target to predict"
         raise SchemaError(problem, hint="give one column the role target")
     if beside.schema[name].kind is Kind.NUMERIC and beside[name].n_distinct > MOST_CLASSES:
-        problem = f"is to be predicted as a class and has {beside[name].n_distinct:,} different numbers"
+        problem = f"has {beside[name].n_distinct:,} different numbers, and only classes are predicted"
         raise SchemaError(problem, column=name, hint="make classes of it, or predict another column")
     return beside[name]
 

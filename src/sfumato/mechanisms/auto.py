@@ -92,7 +92,21 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
         from sfumato.mechanisms.mondrian.mechanism import Mondrian
 
         settings: dict[str, Any] = {"l": self.l} if sensitive else {}
-        return Mondrian(k=self.k, split="score" if _has_classes(plain) else "penalty", **settings)
+        return Mondrian(k=self.k, split="penalty" if self.why_no_score(table) else "score", **settings)
+
+    def why_no_score(self, table: AnyTable) -> str:
+        """Say why a target does not guide the release; empty where one does, or features are selected.
+
+        Examples
+        --------
+        >>> from sfumato.datasets.admissions import admissions
+        >>> Automatic().why_no_score(admissions(n_rows=20).keep(["age", "sex"]))
+        'there is no target, so the release keeps as much detail as it can'
+        """
+        if isinstance(table, BinaryTable) or self.attacker_knows == "ones" or _has_classes(table):
+            return ""
+        problem = "there is no target" if table.schema.target is None else "the target has one class"
+        return f"{problem}, so the release keeps as much detail as it can"
 
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Let the mechanism for this table propose a release; the manifest names that mechanism.
@@ -140,9 +154,9 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
 
 
 def _has_classes(table: Table) -> bool:
-    """Whether there is a target with something to tell apart."""
+    """Whether there is a target with something to tell apart; missing is a value of its own."""
     target = table.schema.target
-    return target is not None and table[target].n_distinct + bool(table[target].n_missing) > 1
+    return target is not None and table[target].n_distinct > 1
 
 
 def _settings_to_compare(table: AnyTable) -> tuple[dict[str, Any], ...]:

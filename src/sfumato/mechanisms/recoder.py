@@ -347,5 +347,7 @@ def check_group_size(k: int, n_rows: int) -> None:
     """Refuse a k that the table cannot keep."""
     if k > n_rows:
         raise PrivacyNotAchievableError(
-            f"groups of k = {k} rows in a table of {n_rows:,}", best_level=n_rows, hint="k is at most the row count"
+            f"groups of k = {k} rows in a table of {n_rows:,}",
+            best_level=n_rows,
+            hint=f"ask for a k of at most {n_rows:,}, or give more rows",
         )

@@ -79,7 +79,8 @@ def publish_project(
 ) -> Published:
     """Make the release that a project file asks for, audit it, and write it with its manifest.
 
-    The same as ``sfumato release --project PATH -o OUTPUT``, to the byte.
+    The same as ``sfumato release --project PATH -o OUTPUT``: to the byte, unless noise is drawn without a seed or the
+    clock ends a search (``max_seconds`` or ``time_budget`` of the mechanism).
 
     Parameters
     ----------

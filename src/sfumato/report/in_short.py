@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.audit.reading.columns import Classes, Columns, group_rows, joint_counts
 from sfumato.errors import SfumatoError, on_one_line
 from sfumato.guarantees import Containment, guarantee_from_dict
+from sfumato.guarantees.base import ROUNDING
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
@@ -69,6 +70,10 @@ class Prediction:
             after["accuracy"]["mean"],
             utility["majority_accuracy"],
         )
+
+    def is_useful(self, accuracy: float) -> bool:
+        """Whether an accuracy is above that of the majority class; a mean over folds may be so by rounding alone."""
+        return accuracy > self.majority + ROUNDING
 
     def in_words(self) -> str:
         """Say it on one line."""
@@ -142,14 +147,16 @@ class InShort:
 
     def _lost(self) -> str:
         if not self.lost_columns:
-            how_many = f"the {self.n_columns:,} {'' if self.is_compared else 'released '}columns"
-            return f"none; each of {how_many} still has different values" if self.n_columns else "none"
+            columns = f"{'' if self.is_compared else 'released '}column{'s' if self.n_columns != 1 else ''}"
+            return f"none; {self.n_columns:,} {columns} with different values" if self.n_columns else "none"
         named = ", ".join(f"'{name}'" for name in self.lost_columns[:MOST_NAMED])
         more = f" and {len(self.lost_columns) - MOST_NAMED:,} more" if len(self.lost_columns) > MOST_NAMED else ""
         return f"{self._how_many_lost()}: {named}{more}"
 
     def _how_many_lost(self) -> str:
-        what = "were dropped or made constant" if self.is_compared else "have one value in all rows"
+        is_one = len(self.lost_columns) == 1
+        gone = f"{'was' if is_one else 'were'} dropped or made constant"
+        what = gone if self.is_compared else f"{'has' if is_one else 'have'} one value in all rows"
         return f"{len(self.lost_columns):,} of {self.n_columns:,} columns {what}"
 
     def _not_covered(self) -> str:
@@ -165,8 +172,8 @@ class InShort:
         """Say what should make one stop."""
         said = []
         kept = self.prediction
-        if isinstance(kept, Prediction) and kept.accuracy_after <= kept.majority:
-            neither = ", and neither does the original" if kept.accuracy_before <= kept.majority else ""
+        if isinstance(kept, Prediction) and not kept.is_useful(kept.accuracy_after):
+            neither = "" if kept.is_useful(kept.accuracy_before) else ", and neither does the original"
             said.append(f"this release predicts no better than the majority class{neither}")
         if len(self.lost_columns) > MOST_LOST * self.n_columns:
             said.append(self._how_many_lost())
@@ -221,7 +228,7 @@ def in_short(
     >>> table = admissions(n_rows=200).keep(["age", "sex", "readmitted"])
     >>> short = in_short(release(table, Mondrian(k=5)), table)
     >>> short.lines()[2]
-    'Lost columns:  none; each of the 2 columns still has different values'
+    'Lost columns:  none; 2 columns with different values'
     """
     if release.manifest.is_differentially_private:
         original = None  # what is said of the release must not depend on one more look at the rows

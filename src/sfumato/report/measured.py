@@ -7,7 +7,7 @@ only. Where something cannot be measured, the reason stands in its place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from sfumato.displays.class_sizes import sizes_before_and_after
 from sfumato.displays.risk import RiskCurve
 from sfumato.errors import SfumatoError
 from sfumato.evaluation.classifiers import CLASSIFIERS
-from sfumato.evaluation.points import Measuring
+from sfumato.evaluation.points import Measuring, quick_classifiers
 from sfumato.evaluation.scores import Utility, evaluate
+from sfumato.evaluation.treatment import class_column
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
@@ -28,6 +29,7 @@ from sfumato.schema import Role
 
 MOST_COLUMNS_TO_BLAME = 5
 _MOST_STEPS = 400
+_ALL_DIFFERENT = "every row has a target value of its own, so that there is nothing to learn"
 
 SHARE, COUNT = "share", "count"
 _ATTACKS = {
@@ -66,8 +68,13 @@ def utility_kept(
     reason = _why_not(release, original, mechanism, quick)
     if reason or original is None:
         return {NOT_MEASURED: reason}
-    used, settings = attacked_rows(original, release.manifest), asdict(Measuring())
+    used = attacked_rows(original, release.manifest)
     try:
+        most = int(class_column(used).counts.max(initial=0))
+        if most < 2:
+            return {NOT_MEASURED: _ALL_DIFFERENT}
+        usual = Measuring(quick_classifiers(used))
+        settings = asdict(replace(usual, n_folds=min(usual.n_folds, most)))
         before = evaluate(used, **settings, progress=progress)
         if isinstance(mechanism, str):
             after = evaluate(release.table, fitted_on="all rows", **settings, progress=progress)

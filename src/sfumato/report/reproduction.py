@@ -17,6 +17,9 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
 from sfumato.table.coding import Table
 
 LONGEST_COMMAND = 4_000
+CLOCKED = "The search had a time limit and is not known to have ended before it: another run may give other bytes."
+_TIME_LIMITS = ("max_seconds", "time_budget")
+_PROVEN = ("is_proven_optimal", "proven")
 
 _WEIGHTS = ("performance", "privacy", "size")
 _FLAG_OF_ROLE = {
@@ -119,12 +122,22 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
         notes.append(f"Roles of {asked.n_guessed:,} columns that were not released were guessed; check them.")
     if manifest.perturbation is not None and manifest.perturbation.get("kind") == "synthetic":
         notes.append("The noise is drawn anew at every run and takes no seed: the file will not be the same.")
+    if may_depend_on_clock(manifest):
+        notes.append(CLOCKED)
     output = str(manifest.output.get("name") or "release.csv")
     line = shlex.join(["sfumato", "release", *arguments, "-m", name, *_flags(name, settings, asked), "-o", output])
     if len(line) > LONGEST_COMMAND:
         notes.append("The line would be too long: describe the columns with 'sfumato init' and a project file.")
         return None, notes
     return line, notes
+
+
+def may_depend_on_clock(manifest: Manifest) -> bool:
+    """Whether the mechanism searches under a time limit, and the manifest does not state that it came to its end."""
+    info = find_mechanism(str(manifest.mechanism["name"]))
+    is_limited = info is not None and any(parameter.name in _TIME_LIMITS for parameter in info.parameters)
+    found = [stated for stated in manifest.evidence.values() if isinstance(stated, Mapping)]
+    return is_limited and not any(stated.get(name) is True for stated in found for name in _PROVEN)
 
 
 def _flags(mechanism: str, settings: Mapping[str, Any], asked: Asked) -> list[str]:

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation import points as grid_module
-from sfumato.evaluation.points import MOST_POINTS, Point, grid_for
+from sfumato.evaluation.points import MOST_POINTS, Point, grid_for, usual_guarantees
 from sfumato.evaluation.promises import other_kinds, sought_kind
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.mechanisms import base as contract
+from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.base import Compared, MechanismInfo, combinations
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import registered_mechanisms
@@ -139,6 +140,26 @@ def test_several_sensitive_columns_are_taken_in_turn_or_are_a_reason():
     assert [point.parameters["sensitive"] for point in grid.points] == ["s", "u"]
     assert set(grid.left_out.values()) == {"2 columns are sensitive, and it protects one"}
     assert list(grid.left_out) == ["anatomy", "slicing"]
+
+
+def test_l_is_asked_of_every_sensitive_column():
+    table = admissions(n_rows=60)
+    several = table.with_schema(table.schema.with_roles({"diabetes": Role.SENSITIVE}))
+
+    assert [str(asked) for asked in usual_guarantees(several)] == ["k >= 5", "l >= 2"]
+    assert {point.parameters["l"] for point in grid_for(several).points} == {2}
+    assert [str(asked) for asked in usual_guarantees(table.keep(["age", "readmitted"]))] == ["k >= 5"]
+
+
+def test_what_auto_makes_is_there_once_and_by_its_name():
+    table = admissions(n_rows=60)
+    points = grid_for(table).points
+
+    chosen = Automatic(k=5).for_table(table)
+    assert (chosen.mechanism_name, chosen.split) == ("mondrian", "score")
+    assert [point.label for point in points if point.mechanism == "auto"] == ["auto k=5 l=2"]
+    scored = [point.parameters["k"] for point in points if point.parameters.get("split") == "score"]
+    assert scored == [10, 20]
 
 
 def test_sparse_tables_get_the_containment_family_on_request():

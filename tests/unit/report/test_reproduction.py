@@ -1,6 +1,7 @@
 """The shell line of a report really makes the release again, byte for byte."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,14 @@ from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.project.file import load_project
 from sfumato.publishing.publish import make_release, publish
 from sfumato.publishing.reaudit import read_manifest
-from sfumato.report.reproduction import Asked, command_for, mechanism_of, settings_of
+from sfumato.report.reproduction import (
+    CLOCKED,
+    Asked,
+    command_for,
+    may_depend_on_clock,
+    mechanism_of,
+    settings_of,
+)
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
@@ -153,3 +161,18 @@ def test_what_cannot_be_made_again_by_a_line_is_said(folder):
     assert "-p epsilon=2.0" in line
     for word in ("binarize", "guessed", "noise", "Kinds"):
         assert any(word in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "heading", "name"),
+    [("global-recoding", "utility", "is_proven_optimal"), ("maximal-containment", "search", "proven")],
+)
+def test_a_search_that_the_clock_may_have_ended_is_said_not_to_be_the_same_again(folder, mechanism, heading, name):
+    manifest = made(mechanism).manifest
+    evidence = dict(manifest.evidence)
+
+    for is_proven in (True, False):
+        stated = replace(manifest, evidence={**evidence, heading: {**evidence[heading], name: is_proven}})
+        assert may_depend_on_clock(stated) is not is_proven
+        assert (CLOCKED in command_for(stated, described(), Asked())[1]) is not is_proven
+    assert not may_depend_on_clock(made("mondrian").manifest)

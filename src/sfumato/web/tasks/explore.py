@@ -14,7 +14,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.evaluation.compare import compare as compare_mechanisms
 from sfumato.evaluation.compare import table_fingerprint
 from sfumato.evaluation.comparison import Comparison, RankedPoint
-from sfumato.evaluation.points import QUICK_CLASSIFIERS, Measuring, Point, grid_for
+from sfumato.evaluation.points import Measuring, Point, grid_for, quick_classifiers
 from sfumato.evaluation.promises import kind_meaning
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.mechanisms.breach.tradeoff import EvaluationWeights
@@ -81,7 +81,7 @@ def compare(
     found = compare_mechanisms(
         table,
         grid,
-        measuring=Measuring(tuple(described.compare.get("classifiers", QUICK_CLASSIFIERS))),
+        measuring=Measuring(tuple(described.compare.get("classifiers") or quick_classifiers(table))),
         weights=described.compare.get("weights", EvaluationWeights()),
         asked=guarantees,
         run_folder=run_folder,

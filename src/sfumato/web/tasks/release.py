@@ -24,7 +24,6 @@ from sfumato.audit.verify import AuditReport
 from sfumato.errors import OutputError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Release
-from sfumato.mechanisms.registry import find_mechanism
 from sfumato.private_folders import write_private
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, parse_toml, project_bytes, project_of
@@ -35,7 +34,7 @@ from sfumato.report.guarantee_texts import NOT_MEASURED
 from sfumato.report.measured import risk_left, risk_section
 from sfumato.report.pictures import Picture, drawn
 from sfumato.report.render import report_html
-from sfumato.report.reproduction import Asked, project_commands
+from sfumato.report.reproduction import CLOCKED, Asked, may_depend_on_clock, project_commands
 from sfumato.report.summarize import summarize
 from sfumato.table.cells import as_text
 from sfumato.table.coding import Source
@@ -191,8 +190,6 @@ _NOT_YET = "this report was made as soon as the audit had confirmed the files"
 
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 _NOISE = "The noise is drawn anew at every run and takes no seed: the files will not have the same bytes."
-_TIMED = "The search had a time limit and is not known to have ended before it: another run may give other bytes."
-_LIMITS = ("time", "seconds")
 
 
 def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict[str, Any]:
@@ -399,23 +396,15 @@ def _again(project: Project, output: str, manifest: Manifest, *, quick: bool) ->
     name = project.path.name
     report = _typed(str(Path(output).parent / beside(project.path, REPORT_NAME)))
     table, file = _typed(output), _typed(name)
-    info = find_mechanism(str(manifest.mechanism["name"]))
-    limits = [p.name for p in info.parameters if any(word in p.name for word in _LIMITS)] if info else []
-    is_timed = bool(limits) and not _is_proven(manifest)
+    is_timed = may_depend_on_clock(manifest)
     is_noisy = (manifest.perturbation or {}).get("kind") == "synthetic"
     command, report_command = project_commands(file, table, report, quick=quick)
     return {
         "command": command,
         "report_command": report_command,
         "python": f"from sfumato import publish_project\n\npublish_project({name!r}, {output!r})\n",
-        "notes": [note for note, is_so in ((_NOISE, is_noisy), (_TIMED, is_timed)) if is_so],
+        "notes": [note for note, is_so in ((_NOISE, is_noisy), (CLOCKED, is_timed)) if is_so],
     }
-
-
-def _is_proven(manifest: Manifest) -> bool:
-    """Whether the manifest states that the search came to its end."""
-    found = (stated for stated in manifest.evidence.values() if isinstance(stated, Mapping))
-    return any(stated.get("is_proven_optimal") is True for stated in found)
 
 
 def _file(path: Path) -> dict[str, Any]:
