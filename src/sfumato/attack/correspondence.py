@@ -28,7 +28,8 @@ ABSENT = -1
 """Released row of a person who has none."""
 
 _FEWEST_ROWS, _MOST_ROWS = 64, 65_536
-_MOST_KEPT = 1_000  # columns that are read once
+_MOST_KEPT = 1_000  # columns that are read once, however many rows there are
+_MOST_KEPT_CELLS = 2**25  # of few rows more columns
 
 
 class Correspondence:
@@ -172,7 +173,8 @@ class Correspondence:
         if name in self._read:
             return self._read[name]
         found = self._read_column(name)
-        if len(self._read) < _MOST_KEPT:
+        n_cells = self.original.n_rows + self.released.n_rows  # of each column
+        if len(self._read) < max(_MOST_KEPT, _MOST_KEPT_CELLS // max(n_cells, 1)):
             self._read[name] = found
         return found
 

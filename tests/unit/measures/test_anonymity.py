@@ -40,6 +40,11 @@ def test_average_class_size_is_in_multiples_of_k():
     assert average_class_size([5, 25], k=5) == 3
 
 
+def test_suppressed_rows_count_in_the_average_class_size():
+    assert average_class_size([5, 15], k=5, n_suppressed=10) == 3
+    assert average_class_size(EMPTY, k=5, n_suppressed=10) == 2
+
+
 def test_empty_table_has_no_risk_and_no_cost():
     assert at_risk_fraction(EMPTY, 5) == sample_unique_fraction(EMPTY) == average_class_size(EMPTY, 5) == 0
     assert discernibility(EMPTY) == 0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import oracles
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.errors import InvalidParameterError
-from sfumato.measures.diversity import t_closeness
+from sfumato.measures.diversity import distinct_diversity, entropy_diversity, recursive_diversity, t_closeness
 from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
 EMPTY = ClassValueCounts.from_contingency(np.zeros((0, 0), dtype=np.int64))
@@ -50,6 +50,16 @@ def test_recursive_level_follows_the_strict_inequality(c, level):
 def test_recursive_level_is_that_of_the_least_diverse_class():
     assert recursive_diversity_level(counts_of([5, 5, 5], [8, 1, 1]), c=3) == 1
     assert recursive_diversity_level(counts_of([5, 5, 5], [8, 3, 1]), c=3) == 2
+
+
+@pytest.mark.parametrize(
+    "level", [distinct_diversity, entropy_diversity, lambda counts: recursive_diversity(counts, 2)]
+)
+def test_levels_of_dense_counts_are_those_of_the_last_axis(level):
+    """Of one group, and of groups of groups."""
+    groups = np.array([[[4, 3, 1], [8, 3, 1]], [[2, 2, 0], [5, 0, 0]]])
+
+    assert level(groups).tolist() == [[level(group).tolist() for group in part] for part in groups]
 
 
 def test_recursive_level_takes_decimals_at_their_word():
