@@ -158,11 +158,23 @@ def measured(name: str, seed: int, ks: tuple[int, ...]) -> Iterator[dict[str, An
 
 def areas(train: Any, tests: list[Any], classes: Any, described: Any) -> list[list[float]]:
     """Areas under the ROC curve of logistic regression and of boosted trees, on each of some test tables."""
+    likely = probabilities(train, tests, classes, described)
+    return [[area(classes[1], by_model) for by_model in of_test] for of_test in likely]
+
+
+def area(target: Any, likely: Any) -> float:
+    """Area under the ROC curve; of more than two classes the mean of each against the rest."""
+    from sklearn.metrics import roc_auc_score
+
+    likely = likely[:, 1] if likely.shape[1] == 2 else likely
+    return float(roc_auc_score(target, likely, multi_class="ovr"))
+
+
+def probabilities(train: Any, tests: list[Any], classes: Any, described: Any) -> list[list[Any]]:
+    """Probabilities of the classes by logistic regression and by boosted trees, on each of some test tables."""
     import warnings
 
-    import numpy as np
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.metrics import roc_auc_score
     from sklearn.pipeline import make_pipeline
 
     from sfumato.evaluation.classifiers import CLASSIFIERS, EmptyAsZero, Encoded, WithoutPieces
@@ -175,16 +187,11 @@ def areas(train: Any, tests: list[Any], classes: Any, described: Any) -> list[li
         CLASSIFIERS["logistic-regression"].build(0, Encoded(encoder.is_share_, encoder.is_piece_)),
         make_pipeline(WithoutPieces(encoder.is_piece_), EmptyAsZero(), boosted),
     ]
-    found = np.zeros((len(tests), len(models)))
-    for number, model in enumerate(models):
+    for model in models:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a linear model that would like more steps
             model.fit(encoder.transform(train), classes[0])
-        for place, test in enumerate(tests):
-            likely = model.predict_proba(encoder.transform(test))
-            likely = likely[:, 1] if likely.shape[1] == 2 else likely
-            found[place, number] = roc_auc_score(classes[1], likely, multi_class="ovr")
-    return found.tolist()
+    return [[model.predict_proba(encoder.transform(test)) for model in models] for test in tests]
 
 
 def losses(rows: list[dict[str, Any]], tested: str) -> Any:
