@@ -75,30 +75,31 @@ def quoted(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 
-def train_j48(is_pruned: bool, instances: Any) -> Any:
+def train_j48(is_pruned: bool, is_binary: bool, instances: Any) -> Any:
     """Train Weka's C4.5 on rows that it has read and coded already."""
     import jpype
 
     tree = jpype.JClass("weka.classifiers.trees.J48")()
     tree.setUnpruned(not is_pruned)
+    tree.setBinarySplits(is_binary)
     tree.buildClassifier(instances)
     return tree
 
 
-def assess_j48(is_pruned: bool, instances: Any, tree: Any) -> Outcome:
+def assess_j48(is_asked: bool, instances: Any, tree: Any) -> Outcome:
     """Count leaves and nodes."""
     import jpype
 
     counts = [int(tree.measureNumLeaves()), int(tree.measureTreeSize())]
     version = str(jpype.JClass("weka.core.Version").VERSION)
-    return Outcome(counts if is_pruned else None, {"leaves": counts[0], "nodes": counts[1], "Weka": version})
+    return Outcome(counts if is_asked else None, {"leaves": counts[0], "nodes": counts[1], "Weka": version})
 
 
-def train(is_pruned: bool, rows: Any) -> Any:
+def train(is_pruned: bool, is_binary: bool, rows: Any) -> Any:
     """Train on a DataFrame, coding included."""
     from sfumato.learning.c45.estimators import C45Classifier
 
-    return C45Classifier(pruned=is_pruned).fit(*rows)
+    return C45Classifier(pruned=is_pruned, splits="binary" if is_binary else "multiway").fit(*rows)
 
 
 def assess(is_asked: bool, rows: Any, classifier: Any) -> Outcome:
@@ -108,7 +109,7 @@ def assess(is_asked: bool, rows: Any, classifier: Any) -> Outcome:
 
 
 def train_binary_tree(rows: Any) -> Any:
-    """Train scikit-learn's tree, which knows neither multiway splits nor this kind of pruning."""
+    """Train scikit-learn's tree, which knows neither multiway splits nor gain ratios nor this kind of pruning."""
     from sklearn.tree import DecisionTreeClassifier
 
     return DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2, random_state=0).fit(*rows)
@@ -119,17 +120,17 @@ def assess_binary_tree(rows: Any, classifier: Any) -> Outcome:
     return Outcome(None, {"leaves": int(classifier.get_n_leaves()), "nodes": int(classifier.tree_.node_count)})
 
 
-def ours(name: str, is_pruned: bool, load: Any = load_adult, repeats: int = 5) -> Contender:
-    """Make a contender; the pruned tree on Adult is what the others are compared with."""
-    judge = partial(assess, is_pruned)
-    return Contender(name, partial(train, is_pruned), load, ("sfumato", "numpy"), repeats=repeats, assess=judge)
+def ours(name: str, is_pruned: bool, load: Any = load_adult, repeats: int = 5, *, is_binary: bool = False) -> Contender:
+    """Make a contender; the pruned multiway tree on Adult is what the others are compared with."""
+    judge, run = partial(assess, is_pruned and not is_binary), partial(train, is_pruned, is_binary)
+    return Contender(name, run, load, ("sfumato", "numpy"), repeats=repeats, assess=judge)
 
 
-def j48(name: str, is_pruned: bool) -> Contender:
+def j48(name: str, is_pruned: bool, *, is_binary: bool = False) -> Contender:
     """Make a contender of Weka."""
-    judge = partial(assess_j48, is_pruned)
+    judge = partial(assess_j48, is_pruned and not is_binary)
     packages = ("python-weka-wrapper3", "jpype1")
-    run = partial(train_j48, is_pruned)
+    run = partial(train_j48, is_pruned, is_binary)
     return Contender(name, run, load_instances, packages, repeats=5, peer=True, assess=judge)
 
 
@@ -143,6 +144,9 @@ BENCHMARK = Benchmark(
         j48("Weka J48", True),
         ours("C45Classifier, unpruned", False),
         j48("Weka J48, unpruned", False),
+        ours("C45Classifier, binary splits", True, is_binary=True),
+        j48("Weka J48, binary splits", True, is_binary=True),
+        ours("C45Classifier, binary splits, unpruned", False, is_binary=True),
         Contender(
             "scikit-learn's binary tree, one-hot",
             train_binary_tree,

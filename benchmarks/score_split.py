@@ -159,6 +159,11 @@ def measured(name: str, seed: int, ks: tuple[int, ...]) -> Iterator[dict[str, An
 
 def areas(train: Any, tests: list[Any], classes: Any, described: Any) -> list[list[float]]:
     """Areas under the ROC curve of logistic regression and of boosted trees, on each of some test tables."""
+    return [[fold.area() for fold in of_test] for of_test in held_out_folds(train, tests, classes, described)]
+
+
+def held_out_folds(train: Any, tests: list[Any], classes: Any, described: Any) -> list[list[Any]]:
+    """What logistic regression and boosted trees say of each of some test tables."""
     import numpy as np
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.pipeline import make_pipeline
@@ -175,12 +180,13 @@ def areas(train: Any, tests: list[Any], classes: Any, described: Any) -> list[li
     ]
     rows, n_classes = encoder.training_rows(train, classes[0]), 1 + max(int(part.max()) for part in classes)
     asked = np.vstack([encoder.transform(test) for test in tests]), np.tile(classes[1], len(tests))
-    found = np.zeros((len(tests), len(models)))
-    for number, model in enumerate(models):
+    found: list[list[Any]] = [[] for _ in tests]
+    for model in models:
         held_out = held_out_fold(model, rows, asked, n_classes)
         parts = (np.split(of_rows, len(tests)) for of_rows in (held_out.target, held_out.predicted, held_out.evidence))
-        found[:, number] = [HeldOutFold(*part).area() for part in zip(*parts, strict=True)]
-    return found.tolist()
+        for of_test, part in zip(found, zip(*parts, strict=True), strict=True):
+            of_test.append(HeldOutFold(*part))
+    return found
 
 
 def losses(rows: list[dict[str, Any]], tested: str) -> Any:

@@ -30,19 +30,31 @@ CONTRA_NUMERIC = ("wife-age", "wife-education", "husband-education", "children",
 PAPER_DATA_SETS = (CONTRA, ADULT)
 DEFAULT_ENCODING, LABELS = "midpoints, shares", "midpoints, labels"
 
+C45_TREE = partial(ErrorRiskTree, splits="multiway")
+BINARY_TREE = partial(ErrorRiskTree, splits="binary")
 PAPER_METHODS: dict[str, Callable[[int], Recoder]] = {
     "Mondrian": partial(Mondrian, split="gain"),
-    "ERP-only": partial(ErrorRiskTree, generalization="uniform", refine=False),
-    "proposed": partial(ErrorRiskTree, refine=False),
+    "ERP-only": partial(C45_TREE, generalization="uniform", refine=False),
+    "proposed": partial(C45_TREE, refine=False),
+}
+BY_GAIN: dict[str, Callable[[int], Recoder]] = {
+    "ERP-only, binary by gain": partial(BINARY_TREE, generalization="uniform", refine=False, criterion="gain"),
+    "proposed, binary by gain": partial(BINARY_TREE, refine=False, criterion="gain"),
 }
 OUR_METHODS: dict[str, Callable[[int], Recoder]] = {
-    "ERP-only, literal rule": partial(ErrorRiskTree, generalization="uniform", rule="literal", refine=False),
+    **BY_GAIN,
+    "ERP-only, binary": partial(BINARY_TREE, generalization="uniform", refine=False),
+    "proposed, binary": partial(BINARY_TREE, refine=False),
+    "ERP-only, literal rule": partial(C45_TREE, generalization="uniform", rule="literal", refine=False),
     "Mondrian, penalty": partial(Mondrian, split="penalty"),
     "Mondrian, median": partial(Mondrian, split="median"),
-    "uniform, refined": partial(ErrorRiskTree, generalization="uniform"),
-    "tiered, refined": ErrorRiskTree,
+    "uniform, refined": partial(C45_TREE, generalization="uniform"),
+    "tiered, refined": C45_TREE,
+    "uniform, refined, binary": partial(BINARY_TREE, generalization="uniform"),
+    "tiered, refined, binary": BINARY_TREE,
 }
 METHODS = PAPER_METHODS | OUR_METHODS
+METHODS_WITH_OWN_CELLS = (*PAPER_METHODS, *BY_GAIN)
 METHODS_BY_ENCODING = (*PAPER_METHODS, "tiered, refined")
 
 
@@ -77,7 +89,7 @@ class WithOwnCells(Recoder):
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Recode as the other one does."""
         done = self.recoder.recode(table, progress=progress)
-        return OwnCells(done.axes, done.cover, done.part_of)
+        return OwnCells(done.axes, done.cover, done.part_of, done.entry_of_row)
 
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promise what the other one does."""
@@ -150,7 +162,7 @@ def jobs() -> list[Job]:
         listed += [Job(data, method, k) for method in METHODS for k in LEVELS]
         listed.append(Job(data, ORIGINAL, encoding=LABELS))
         if data in PAPER_DATA_SETS:
-            listed += [Job(data, m, k, has_own_test_cells=True) for m in PAPER_METHODS for k in LEVELS]
+            listed += [Job(data, m, k, has_own_test_cells=True) for m in METHODS_WITH_OWN_CELLS for k in LEVELS]
             others = [encoding for encoding in ENCODERS if encoding != DEFAULT_ENCODING]
             listed += [Job(data, m, LEVELS[0], encoding) for m in METHODS_BY_ENCODING for encoding in others]
     return listed

@@ -170,7 +170,7 @@ def test_the_tree_needs_a_target():
         (Mondrian(k=4, l=2, variant="best"), "variant must be one of distinct, entropy, recursive"),
         (Mondrian(k=4, l=2, sensitive="age"), "sensitive must be a column that is released as it is"),
         (Mondrian(k=4, l=2, variant="recursive"), "c must be given for recursive l-diversity"),
-        (ErrorRiskTree(k=4, criterion=["auto"]), "criterion must be one of auto, entropy, variance"),
+        (ErrorRiskTree(k=4, criterion=["auto"]), "criterion must be one of auto, entropy, gain, variance"),
         (ErrorRiskTree(k=4, refine="no"), "refine must be true or false, got 'no'"),
         (ErrorRiskTree(k=4, targets=["ill"]), r"targets must be a text of column names .* got \['ill'\]"),
         (ErrorRiskTree(k=4, targets=3), "targets must be a text of column names"),
