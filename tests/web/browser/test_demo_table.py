@@ -164,7 +164,7 @@ def test_goal_is_filled_in_and_started_without_a_mouse(demo_tab):
     tab = demo_tab(expected=("422",))
     go_to_goal(tab)
     wanted = set(tab.evaluate(CONTROLS))
-    assert {"target", "set-k", "mechanism", "quick"} <= wanted
+    assert {"target", "promise-k-anonymity", "mechanism", "quick"} <= wanted
 
     tab.locator("main").focus()
     found = reached_by_tab(tab, "What a comparison would try")
@@ -172,11 +172,12 @@ def test_goal_is_filled_in_and_started_without_a_mouse(demo_tab):
     assert all(found[name] for name in wanted)
 
     tab.locator("main").focus()
-    reached_by_tab(tab, "set-k")
+    reached_by_tab(tab, "promise-k-anonymity")
     tab.keyboard.type("0")
     tab.keyboard.press("Enter")
-    wait_for_whole(tab, "#problem-k")
-    assert tab.locator("#set-k").get_attribute("aria-errormessage") == "problem-k"
+    wait_for_whole(tab, "#problem-k-anonymity")
+    assert tab.locator("#promise-k-anonymity").get_attribute("aria-errormessage") == "problem-k-anonymity"
+    expect(tab.locator("#promise-k-anonymity")).to_be_focused()
 
     tab.locator("main").focus()
     reached_by_tab(tab, "mechanism")
@@ -186,7 +187,7 @@ def test_goal_is_filled_in_and_started_without_a_mouse(demo_tab):
     tab.keyboard.press("ArrowUp")
     expect(tab.get_by_role("heading", name="Settings of")).to_contain_text(before)
     tab.locator("main").focus()
-    reached_by_tab(tab, "set-k")
+    reached_by_tab(tab, "promise-k-anonymity")
     tab.keyboard.type("7")
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/run")
