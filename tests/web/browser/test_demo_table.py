@@ -109,7 +109,7 @@ def test_run_outlives_its_tab_and_leaves_the_audited_release_when_stopped(shared
     assert quiet
 
     make_release(tab)
-    expect(tab.locator(".run-log")).to_contain_text("Measuring utility")
+    expect(tab.locator(".run-log")).to_contain_text("Measuring risk")  # the audit was before it
     context = tab.context
     tab.close()
     working = set(served.processes()) - quiet
@@ -124,12 +124,15 @@ def test_run_outlives_its_tab_and_leaves_the_audited_release_when_stopped(shared
 
     tab.get_by_role("link", name="see the release").click()
     expect(tab.locator(".verdict")).to_contain_text("is being measured")
+    with tab.expect_download() as coming:
+        tab.get_by_role("link", name="release.csv", exact=True).click()
+    assert coming.value.suggested_filename == "release.csv"
     tab.goto(f"{served.origin}/run")
     tab.get_by_role("button", name="Stop measuring").click()
     assert wait_for_end(tab) == "done"
-    expect(tab.locator(".run")).to_contain_text("utility was not measured: it was stopped")
+    expect(tab.locator(".run")).to_contain_text("not measured: it was stopped")
     until(lambda: not working & set(served.processes()))
-    assert files_of(served.private) > before | {f"jobs/{job}/job.json", f"jobs/{job}/result.json"}
+    assert files_of(served.private) > before | {f"jobs/{job}/job.json", f"jobs/{job}/first-result.json"}
     assert not any(served.folder.iterdir())
     tab.goto(f"{served.origin}/release")
     expect(tab.locator(".verdict")).to_contain_text("measuring ended before")

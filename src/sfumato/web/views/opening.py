@@ -45,6 +45,8 @@ FIELDS = (
 
 _TYPED = ("project", "delimiter", "encoding", "sheet", "skip_rows", "missing")
 """Fields that are told what is wrong with them; anything else is about the file."""
+_ABOUT_FIELDS = ("", "InvalidParameterError")
+"""Kinds of errors that are about what was typed; others may name a column of the data, whatever it is called."""
 
 
 def paths_of(fields: Mapping[str, str], root: Path | None = None) -> tuple[Path | None, Path]:
@@ -139,7 +141,8 @@ def _open_page(request: Request, status: int = 200) -> Response:
     if problem is None and job is not None and job.status == "failed":
         problem = job.error
     how, blank = last.get("how", "path"), dict.fromkeys(FIELDS, "")
-    field = problem.field if problem is not None and problem.field in _TYPED else "path"
+    is_told = problem is not None and problem.kind in _ABOUT_FIELDS and problem.field in _TYPED
+    field = problem.field if problem is not None and is_told else "path"
     return page_response(
         request,
         "open.html",
