@@ -163,7 +163,7 @@ def areas(train: Any, tests: list[Any], classes: Any, described: Any) -> list[li
 
 
 def held_out_folds(train: Any, tests: list[Any], classes: Any, described: Any) -> list[list[Any]]:
-    """What logistic regression and boosted trees say of each of some test tables."""
+    """Ask logistic regression and boosted trees about each of some test tables."""
     import numpy as np
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.pipeline import make_pipeline

@@ -222,6 +222,24 @@ class TestPath:
         assert '<details class="reading" open>' in text
         assert text.count('<details class="reading">') == 1
 
+    @pytest.mark.parametrize("way", ["path", "upload"])
+    def test_a_wrong_reading_option_is_marked_and_focused_and_nothing_is_written(self, site, people, tmp_path, way):
+        if way == "path":
+            site.post("/open", how="path", path=str(people), skip_rows="two")
+        else:
+            site.upload("/open/upload", "people.csv", PEOPLE.encode(), skip_rows="two")
+        seen = site.get("/open").seen
+        field = seen.by_id[f"{way}-skip_rows"]
+        assert (field["value"], field["aria-invalid"]) == ("two" if way == "path" else "", "true")
+        assert field["aria-describedby"].split()[0] == f"problem-{way}-skip_rows"
+        assert "must be a whole number" in seen.texts[f"problem-{way}-skip_rows"]
+        assert [found["id"] for _, found in seen.elements if "autofocus" in found] == [f"{way}-skip_rows"]
+        assert not list(tmp_path.glob("*.toml"))
+
+    def test_a_wrong_path_is_focused(self, site):
+        site.post("/open", how="path", path="/nowhere.csv")
+        assert [found["id"] for _, found in site.get("/open").seen.elements if "autofocus" in found] == ["open-path"]
+
     def test_the_message_goes_when_another_table_is_opened(self, site, people):
         site.post("/open", how="path", path="/nowhere.csv")
         site.post("/open", how="path", path=str(people))

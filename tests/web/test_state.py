@@ -56,7 +56,8 @@ class TestRuns:
     @pytest.mark.parametrize("how", ["demo", "back", "path"])
     def test_no_table_takes_the_place_of_one_whose_release_is_being_started(self, tmp_path, how):
         async def release_and_open(site):
-            first = asyncio.create_task(ask_soon(site.app, "POST", "/goal/release", form={"mechanism": "mondrian"}))
+            form = {"mechanism": "mondrian", "promise-k-anonymity": "5"}
+            first = asyncio.create_task(ask_soon(site.app, "POST", "/goal/release", form=form))
             await site.page.jobs.is_asked.wait()
             await ask_soon(site.app, "POST", "/open", form={"how": how, "path": "/elsewhere.csv"})
             words = refusal(site)

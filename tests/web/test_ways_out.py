@@ -4,9 +4,13 @@ import re
 
 import pytest
 
+from sfumato.cli.main import COMMANDS
+from sfumato.mechanisms.registry import registered_mechanisms
+from sfumato.web.goal_guarantees import goal_guarantees
 from sfumato.web.server import create_app
 from sfumato.web.settings import PageSettings
 from web.asking import HTMX, ask
+from web.real_browser import STATIC
 from web.standing_in import PROJECT, JobsAtOnce, small_project
 
 TOKEN = "a-secret-of-many-characters"
@@ -33,7 +37,7 @@ STEPS = (
     "/release",
     "/collaborate",
 )
-GOAL = {"mechanism": "mondrian", "shown": "mondrian", "set-k": "5", "target": "paid", "quick": "yes"}
+GOAL = {"mechanism": "mondrian", "shown": "mondrian", "promise-k-anonymity": "5", "target": "paid", "quick": "yes"}
 
 
 class Browser:
@@ -187,3 +191,65 @@ def test_an_output_that_cannot_be_written_is_said_in_the_words_of_the_page(brows
         browser.project.write_bytes(text)
     assert all("output in the project file, under [release], must be a file name that ends in" in one for one in shown)
     assert browser.post("/goal/release", **GOAL).status == 303
+
+
+# ---- no word of the command line, but in blocks that say how to do the same there
+
+
+OF_COMMAND_LINE = re.compile(
+    rf"(?:^|[\s(\[\"'`>])--[a-z][a-z-]+|\bsfumato (?:{'|'.join(COMMANDS)})\b"
+    r"|\bcommand line\b|\bexit code\b|\bstd(?:in|out|err)\b",
+    re.M,
+)
+BLOCK = re.compile(r"<(section|details|p)\b[^>]* data-command-line.*?</\1>", re.DOTALL)
+SOURCES = [*(STATIC.parent / "templates").glob("*.html"), *STATIC.glob("*.js")]
+ADDRESSES = [*STEPS, "/definitions", "/explore/release", "/goal/today", "/utility?column=none", "/what"]
+
+
+def of_command_line(text):
+    return OF_COMMAND_LINE.findall(BLOCK.sub("", text).replace("var(--", "var("))  # a colour of the style sheet
+
+
+def test_words_of_the_command_line_would_be_found():
+    wrong = ("use --force", "<p>--force", "run 'sfumato release'", "on the command line", "ends with exit code 4")
+    assert all(of_command_line(text) for text in wrong)
+    assert not of_command_line("<p data-command-line><code>sfumato release --force</code></p> sfumato makes a release")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_no_template_has_a_word_of_the_command_line(path):
+    assert not of_command_line(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("step", ADDRESSES)
+def test_no_step_shows_a_word_of_the_command_line(browser, step):
+    answer = browser.get(step)
+    assert answer.text
+    assert not of_command_line(answer.text)
+
+
+def test_steps_of_a_damaged_project_show_no_word_of_the_command_line(damaged):
+    browser, _ = damaged
+    for step in STEPS:
+        assert not of_command_line(browser.get(step).text), step
+
+
+def test_no_mechanism_is_described_by_words_of_the_command_line(browser):
+    for name in registered_mechanisms():
+        fields = browser.get(f"/goal/fields?mechanism={name}&shown={name}")
+        assert f"Settings of {name}" in fields.text
+        assert not of_command_line(fields.text)
+
+
+def test_no_refusal_of_the_goal_has_a_word_of_the_command_line(browser):
+    """Every field of every mechanism, with something that cannot be."""
+    refused = 0
+    for name, info in registered_mechanisms().items():
+        wrong = {f"set-{one.name}": "no such thing" for one in info.parameters}
+        answer = browser.post("/goal/release", mechanism=name, shown=name, target="", **wrong)
+        refused += answer.status == 422
+        assert not of_command_line(answer.text)
+    levels = {f"promise-{one.kind}": "-7" for one in goal_guarantees()}
+    for address in ("/goal/release", "/goal/compare"):
+        assert not of_command_line(browser.post(address, **GOAL | levels).text)
+    assert refused == len(registered_mechanisms())

@@ -109,7 +109,7 @@ def test_run_outlives_its_tab_and_leaves_the_audited_release_when_stopped(shared
     assert quiet
 
     make_release(tab)
-    expect(tab.locator(".run-log")).to_contain_text("Measuring utility")
+    expect(tab.locator(".run-log")).to_contain_text("Measuring risk")  # the audit was before it
     context = tab.context
     tab.close()
     working = set(served.processes()) - quiet
@@ -124,12 +124,15 @@ def test_run_outlives_its_tab_and_leaves_the_audited_release_when_stopped(shared
 
     tab.get_by_role("link", name="see the release").click()
     expect(tab.locator(".verdict")).to_contain_text("is being measured")
+    with tab.expect_download() as coming:
+        tab.get_by_role("link", name="release.csv", exact=True).click()
+    assert coming.value.suggested_filename == "release.csv"
     tab.goto(f"{served.origin}/run")
     tab.get_by_role("button", name="Stop measuring").click()
     assert wait_for_end(tab) == "done"
-    expect(tab.locator(".run")).to_contain_text("utility was not measured: it was stopped")
+    expect(tab.locator(".run")).to_contain_text("not measured: it was stopped")
     until(lambda: not working & set(served.processes()))
-    assert files_of(served.private) > before | {f"jobs/{job}/job.json", f"jobs/{job}/result.json"}
+    assert files_of(served.private) > before | {f"jobs/{job}/job.json", f"jobs/{job}/first-result.json"}
     assert not any(served.folder.iterdir())
     tab.goto(f"{served.origin}/release")
     expect(tab.locator(".verdict")).to_contain_text("measuring ended before")
@@ -164,7 +167,7 @@ def test_goal_is_filled_in_and_started_without_a_mouse(demo_tab):
     tab = demo_tab(expected=("422",))
     go_to_goal(tab)
     wanted = set(tab.evaluate(CONTROLS))
-    assert {"target", "set-k", "mechanism", "quick"} <= wanted
+    assert {"target", "promise-k-anonymity", "mechanism", "quick"} <= wanted
 
     tab.locator("main").focus()
     found = reached_by_tab(tab, "What a comparison would try")
@@ -172,11 +175,12 @@ def test_goal_is_filled_in_and_started_without_a_mouse(demo_tab):
     assert all(found[name] for name in wanted)
 
     tab.locator("main").focus()
-    reached_by_tab(tab, "set-k")
+    reached_by_tab(tab, "promise-k-anonymity")
     tab.keyboard.type("0")
     tab.keyboard.press("Enter")
-    wait_for_whole(tab, "#problem-k")
-    assert tab.locator("#set-k").get_attribute("aria-errormessage") == "problem-k"
+    wait_for_whole(tab, "#problem-k-anonymity")
+    assert tab.locator("#promise-k-anonymity").get_attribute("aria-errormessage") == "problem-k-anonymity"
+    expect(tab.locator("#promise-k-anonymity")).to_be_focused()
 
     tab.locator("main").focus()
     reached_by_tab(tab, "mechanism")
@@ -186,7 +190,7 @@ def test_goal_is_filled_in_and_started_without_a_mouse(demo_tab):
     tab.keyboard.press("ArrowUp")
     expect(tab.get_by_role("heading", name="Settings of")).to_contain_text(before)
     tab.locator("main").focus()
-    reached_by_tab(tab, "set-k")
+    reached_by_tab(tab, "promise-k-anonymity")
     tab.keyboard.type("7")
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/run")

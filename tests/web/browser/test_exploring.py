@@ -84,7 +84,7 @@ def test_point_becomes_the_candidate_sliders_rank_anew_and_the_short_list_stays(
     tab.get_by_role("button", name="Open", exact=True).click()
     wait_for_whole(tab, "#columns-table")
     go_to_goal(tab)
-    tab.get_by_label("People who look alike").fill("3")
+    tab.locator("#promise-k-anonymity").fill("3")
     tab.get_by_role("button", name="Compare mechanisms").click()
     assert wait_for_end(tab, "compare") == "done"
     follow(tab, tab.get_by_role("link", name="See the comparison"))

@@ -36,6 +36,7 @@ from sfumato.report.pictures import Picture, drawn
 from sfumato.report.render import report_html
 from sfumato.report.reproduction import CLOCKED, Asked, may_depend_on_clock, project_commands
 from sfumato.report.summarize import summarize
+from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import as_text
 from sfumato.table.coding import Source
 from sfumato.web.column_store import STORE_NAME, Record, write_columns
@@ -188,6 +189,9 @@ RISK, UTILITY = "risk", "utility"
 
 _NOT_YET = "this report was made as soon as the audit had confirmed the files"
 
+_NO_TARGET = (
+    "There is no target: what is lost of every column decides, not what can be predicted, and utility is not measured."
+)
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 _NOISE = "The noise is drawn anew at every run and takes no seed: the files will not have the same bytes."
 
@@ -321,6 +325,9 @@ def _published(project: Project, target: Path, tell: Tell) -> tuple[Published, A
     _begin(tell, f"releasing by {project.mechanism or DEFAULT_MECHANISM}")
     made, original = release_project(project, progress=tell.progress)
     tell.log(f"Made {made.table.n_rows:,} rows of {original.n_rows:,}.")
+    plain = original.companions if isinstance(original, BinaryTable) else original
+    if plain.schema.target is None:
+        tell.log(_NO_TARGET)
     _begin(tell, "writing and auditing the files")
     return publish(made, target, original=original), original
 

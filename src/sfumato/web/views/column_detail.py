@@ -120,8 +120,11 @@ async def change_column(request: Request) -> Response:
     project = str(page.state.project)
     async with request.form() as form:
         role, kind = str(form.get("role", column.role)), str(form.get("kind", column.kind))
-    field = "kind"
+    field = "role"
     try:
+        if role not in list(Role):  # before the kind is written
+            raise TaskError("choose one of the roles in the list")
+        field = "kind"
         if kind != column.kind and not column.is_feature:
             await page.jobs.call(
                 "columns.set_kind", seconds=SECONDS_TO_READ, project=project, name=column.name, kind=kind

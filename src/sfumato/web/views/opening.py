@@ -43,6 +43,11 @@ FIELDS = (
     "complete_rows_only",
 )
 
+_TYPED = ("project", "delimiter", "encoding", "sheet", "skip_rows", "missing")
+"""Fields that are told what is wrong with them; anything else is about the file."""
+_ABOUT_FIELDS = ("", "InvalidParameterError")
+"""Kinds of errors that are about what was typed; others may name a column of the data, whatever it is called."""
+
 
 def paths_of(fields: Mapping[str, str], root: Path | None = None) -> tuple[Path | None, Path]:
     """Find data and project file; a project file may be named in the place of the data.
@@ -136,6 +141,8 @@ def _open_page(request: Request, status: int = 200) -> Response:
     if problem is None and job is not None and job.status == "failed":
         problem = job.error
     how, blank = last.get("how", "path"), dict.fromkeys(FIELDS, "")
+    is_told = problem is not None and problem.kind in _ABOUT_FIELDS and problem.field in _TYPED
+    field = problem.field if problem is not None and is_told else "path"
     return page_response(
         request,
         "open.html",
@@ -145,6 +152,7 @@ def _open_page(request: Request, status: int = 200) -> Response:
         problem=problem,
         hint=problem.hint if problem else "",
         how=how,
+        wrong=f"{how}-{field}" if problem else "",
         fields={way: {**blank, **(last.get("fields", {}) if way == how else {})} for way in ("path", "upload")},
         formats=FORMATS,
         upload_limit=page.settings.upload_limit,
