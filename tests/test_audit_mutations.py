@@ -41,7 +41,7 @@ from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 
-SEEDS = range(int(os.environ.get("SFUMATO_TAMPERING_SEEDS", "4")))
+SEEDS = range(int(os.environ.get("SFUMATO_TAMPERING_SEEDS", "2")))
 RELEASES = ["containment", "k, l and t", "tiered", "groups", "slices", "levels", "rounds", "collaboration"]
 
 
@@ -533,7 +533,7 @@ def test_a_demoted_quasi_identifier_is_refused_or_named(releases, kind, role):
     """With its role declared it is refused; without, it is at least named as one whose role nobody vouches for."""
     release = releases[kind]
     n_consistent = 0
-    for seed in SEEDS[:4]:
+    for seed in range(4):
         rows, manifest = release.copy()
         name = demote_a_quasi_identifier(manifest, random.Random(f"demote{seed}"), role)
         restate_what_was_found(release, rows, manifest)

@@ -8,12 +8,17 @@ from sfumato.collaborate.session.party import ALL_READY
 from unit.collaborate.groups import Nursery
 from unit.collaborate.machines import Machines, why_not
 
-REASON = why_not()
-pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON)
-
 NAMES = ("ann", "bob", "cid")
 COUNTS = "counts/64/seeds-sum"
 LIMIT = 4.0  # seconds; runs only in the stage in which lines are cut
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _machines_can_be_made():
+    """Try it when these tests are run, and not in every process that collects them: it takes a process of its own."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")

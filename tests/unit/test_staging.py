@@ -112,7 +112,7 @@ def test_two_releases_that_appear_at_the_same_time_under_one_name_are_not_mixed(
         first = threading.Thread(target=appear_first)
         monkeypatch.setattr(publishing.PendingFile, "appear", appear_slowly)
         first.start()
-        assert manifest_is_named.wait(20)
+        assert manifest_is_named.wait(60)
         with contextlib.nullcontext() if force else pytest.raises(OutputError, match="exists already"):
             appear()
         first.join()

@@ -18,7 +18,7 @@ from waiting import until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 STATIC = Path(sfumato.web.__file__).parent / "static"
-PATIENCE = 30.0  # bounds a hang
+PATIENCE = 300.0  # bounds a hang
 
 
 class PolicyHeaders:

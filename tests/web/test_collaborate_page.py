@@ -27,7 +27,7 @@ from unit.collaborate.groups import Group, small_table
 from waiting import until
 from web.asking import Site, shown
 
-PATIENCE = 60.0  # bounds a hang
+PATIENCE = 300.0  # bounds a hang
 
 
 class CollaborateSite(Site):
@@ -92,7 +92,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def keyed_group(tmp_path_factory):
-    return Group(tmp_path_factory.mktemp("group"), timeout=30.0, start_timeout=30.0)
+    return Group(tmp_path_factory.mktemp("group"), timeout=120.0, start_timeout=120.0)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ class Running:
         return re.fullmatch(r"https?://([^/]+)/\?token=[A-Za-z0-9_-]{20,}", self.address)[1]
 
     def ask(self, target, method="GET", headers=(), body=None):
-        connection = http.client.HTTPConnection(self.authority, timeout=30)
+        connection = http.client.HTTPConnection(self.authority, timeout=120)
         with contextlib.closing(connection):
             connection.request(method, target, body, dict(headers))
             answer = connection.getresponse()
@@ -59,7 +59,7 @@ class Running:
     def end(self, number):
         """Send a signal; returns exit code and words."""
         self.process.send_signal(number)
-        return self.process.wait(30), self.words.read_text()
+        return self.process.wait(120), self.words.read_text()
 
 
 def _hear_signals():
@@ -99,7 +99,7 @@ def servers(folder):
         for process in started:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait(30)
+            process.wait(120)
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_every_answer_of_the_real_page_carries_the_headers(server):
 @pytest.mark.parametrize("head", [b"GET /?token=hush HTTP/1.1", b"GET /?token=hush HTTP/1.0", b"\x16\x03 hush"])
 def test_requests_without_a_host_or_sense_are_refused_and_not_logged(server, head):
     host, _, port = server.authority.partition(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=120) as connection:
         connection.sendall(head + b"\r\n\r\n")
         answer = connection.recv(1000)
 
@@ -209,7 +209,7 @@ def test_end_in_the_middle_of_an_upload(start, tmp_path):
     head += "Sec-Fetch-Site: same-origin\r\n"
     head += "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n"
     part = '--b\r\nContent-Disposition: form-data; name="file"; filename="t.csv"\r\n\r\nage\n4711\n'
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=120) as connection:
         connection.sendall((head + part).encode())
         until(lambda: list(tmp_path.rglob("t.csv")))
 
@@ -224,7 +224,7 @@ def test_end_in_the_middle_of_an_upload(start, tmp_path):
 def test_killed_server_leaves_a_folder_that_the_next_one_removes(start, tmp_path):
     first = start("--no-browser")
     first.process.kill()
-    first.process.wait(30)
+    first.process.wait(120)
     (left,) = folders(tmp_path)
 
     second = start("--no-browser")
@@ -308,7 +308,7 @@ def test_tls_gives_https_and_a_secure_cookie(start, tmp_path):
     certificate, key = make_certificate(tmp_path)
     server = start("--no-browser", "--tls-cert", str(certificate), "--tls-key", str(key), "--host", "127.0.0.1")
     trusted = ssl.create_default_context(cafile=str(certificate))
-    connection = http.client.HTTPSConnection(server.authority, timeout=30, context=trusted)
+    connection = http.client.HTTPSConnection(server.authority, timeout=120, context=trusted)
     with contextlib.closing(connection):
         connection.request("GET", "/" + server.address.rpartition("/")[2])
         answer = connection.getresponse()

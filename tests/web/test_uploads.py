@@ -296,11 +296,11 @@ def port(tmp_path):
         thread.start()
         yield listener.getsockname()[1]
         server.should_exit = True
-        thread.join(30)
+        thread.join(120)
 
 
 def post(port, body, headers=()):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     kind = {"Content-Type": MULTIPART}
     with contextlib.closing(connection):
         connection.request("POST", "/", body, {**kind, **dict(headers)}, encode_chunked=True)
@@ -320,7 +320,7 @@ def test_real_browser_that_sends_too_much_still_sees_the_answer(port, tmp_path):
 
 
 def test_real_browser_that_waits_for_a_word_is_refused_at_once(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
         head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\nExpect: 100-continue\r\n"
         connection.sendall(head + b"Content-Type: " + KIND + b"\r\n\r\n")
 
@@ -329,7 +329,7 @@ def test_real_browser_that_waits_for_a_word_is_refused_at_once(port):
 
 def test_real_browser_that_vanishes_leaves_nothing(port, tmp_path):
     body = form_of(("table", "t.csv", b"x" * 90_000))
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
         head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % len(body)
         head += b"Content-Type: " + KIND + b"\r\n\r\n"
         connection.sendall(head + body[:50_000])

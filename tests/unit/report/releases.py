@@ -7,6 +7,7 @@ import pyarrow as pa
 from sfumato.datasets.admissions import admissions
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release
+from sfumato.report.render import for_others, report_html
 from sfumato.report.summarize import summarize
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table
@@ -35,6 +36,13 @@ def made(mechanism):
 @cache
 def summary_of(mechanism, quick=True):
     return summarize(made(mechanism), stays(), quick=quick)
+
+
+@cache
+def page_of(mechanism, *, quick=True, external=False):
+    """Render a page once for all tests that read it: most of the time goes into its pictures."""
+    summary = summary_of(mechanism, quick)
+    return report_html(for_others(summary) if external else summary, made(mechanism).manifest)
 
 
 HOSTILE = (

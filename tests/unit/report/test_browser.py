@@ -9,7 +9,7 @@ from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.publishing.publish import make_release
 from sfumato.report.render import report_html
 from sfumato.report.summarize import summarize
-from unit.report.releases import hostile_table, made, summary_of
+from unit.report.releases import hostile_table, page_of
 
 WIDTHS = (1280, 400)
 
@@ -36,8 +36,8 @@ def pages(tmp_path_factory):
     table = hostile_table()
     release = make_release(table, Mondrian(k=5))
     texts = {
-        "usual": report_html(summary_of("mondrian", quick=False), made("mondrian").manifest),
-        "pictures": report_html(summary_of("gain-recoding"), made("gain-recoding").manifest),
+        "usual": page_of("mondrian", quick=False),
+        "pictures": page_of("gain-recoding"),
         "hostile": report_html(summarize(release, table, quick=True), release.manifest),
     }
     for name, text in texts.items():

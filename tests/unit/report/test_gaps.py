@@ -11,11 +11,10 @@ from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.publishing.publish import make_release
 from sfumato.report.not_covered import MOST_NAMED, not_promised
-from sfumato.report.render import for_others, report_html
 from sfumato.report.summarize import summarize
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table
-from unit.report.releases import made, summary_of
+from unit.report.releases import made, page_of, summary_of
 
 N_ROWS = 40
 
@@ -85,7 +84,7 @@ def test_command_summary_and_report_say_the_same(mechanism, capsys):
     told = capsys.readouterr().err
 
     assert summary["not_promised"] == not_promised(release)
-    pages = [unescape(report_html(found, release.manifest)) for found in (summary, for_others(summary))]
+    pages = [unescape(page_of(mechanism, external=external)) for external in (False, True)]
     for sentence in summary["not_promised"]:
         assert sentence in told
         assert all(sentence[1:] in page for page in pages)
@@ -98,7 +97,7 @@ def test_a_release_of_noise_says_what_is_taken_as_known_and_has_no_column_as_it_
     assert len(said) <= 2
     assert said[0].startswith("not promised: anything about the number of rows, the class of each")
     assert all(line.startswith("taken as 0/1 without a look at the rows") for line in said[1:])
-    assert 'id="left-open"' in report_html(summary_of("laplace-dp"), made("laplace-dp").manifest)
+    assert 'id="left-open"' in page_of("laplace-dp")
 
 
 def test_others_are_told_what_the_release_itself_tells():

@@ -13,7 +13,7 @@ from sfumato.publishing.publish import make_release
 from sfumato.report.pictures import drawn, inline_svg, pictures_of
 from sfumato.report.render import for_others, report_html
 from sfumato.report.summarize import summarize
-from unit.report.releases import hostile_table, made, stays, summary_of
+from unit.report.releases import hostile_table, made, page_of, stays, summary_of
 
 STRUCTURE = [
     ("h1", "Report on a release"),
@@ -114,11 +114,6 @@ class Page(HTMLParser):
 
     def of(self, tag):
         return [attributes for found, attributes in self.tags if found == tag]
-
-
-def page_of(mechanism, *, quick=True, external=False):
-    summary = summary_of(mechanism, quick)
-    return report_html(for_others(summary) if external else summary, made(mechanism).manifest)
 
 
 @pytest.mark.slow
