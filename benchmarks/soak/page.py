@@ -137,10 +137,11 @@ class Visitors:
             fields = {"only": number, f"role-{number}": random_.choice(ROLES)}
             self._post("/columns/roles", fields, random_)
         elif choice < 0.86:
+            level = random_.choice(("k-anonymity", "containment", "kk-anonymity"))  # which some do not promise
             fields = {
                 "mechanism": random_.choice(MECHANISMS),
                 "target": "readmitted",
-                "set-k": random_.choice((2, 5, "x")),
+                f"promise-{level}": random_.choice((2, 5, "x")),
             }
             self._post("/goal/release", fields, random_)
         elif choice < 0.87:
