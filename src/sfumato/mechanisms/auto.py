@@ -171,5 +171,5 @@ DECLARATION = MechanismInfo(
     promises="k-anonymity, with l-diversity of sensitive columns",
     compared=_settings_to_compare,
     kind_of=lambda parameters: "containment" if parameters.get("attacker_knows") == "ones" else "k-anonymity",
-    cost=0.5,
+    cost=3.0,
 )
