@@ -172,5 +172,5 @@ DECLARATION = MechanismInfo(
     compared=_settings_to_compare,
     kind_of=lambda parameters: "containment" if parameters.get("attacker_knows") == "ones" else "k-anonymity",
     needs_target=lambda parameters: parameters.get("attacker_knows") == "ones",
-    cost=0.5,
+    cost=3.0,
 )
