@@ -14,7 +14,7 @@ import sfumato
 from sfumato.audit import audit_release
 from sfumato.audit.attackers import Attack, codes_of_values, numbers_of
 from sfumato.audit.claims import read_claims
-from sfumato.audit.levels.breach import lower_end, measure, tells
+from sfumato.audit.levels.breach import figures_tell, lower_end, measure, tells
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import InvalidParameterError, ManifestError, SchemaError
@@ -502,3 +502,11 @@ def test_values_too_rare_for_every_fold_are_measured(attacker, metric):
 
     assert len(scores) == 5
     assert ((scores >= 0) & (scores <= 1)).all()
+
+
+@pytest.mark.parametrize(("n_values", "tells"), [(89, True), (90, True), (91, False), (100, False)])
+def test_columns_that_determine_each_other_tell_unless_nine_of_ten_rows_are_unique(n_values, tells):
+    """Values of their own name rows, they do not tell about the sensitive column."""
+    figures = {"n_rows": 100, "n_values": n_values, "n_wanted": n_values, "n_pairs": n_values, "n_right": 100}
+
+    assert figures_tell(**figures, n_common=1) == tells
