@@ -149,8 +149,11 @@ def _value_shares(tree: Tree, levels: list[Nodes], is_split: IsSplit, n_values: 
     n_left = np.full(tree.n_nodes, n_values)
     for level in levels[1:]:
         parent = tree.parent[level]
-        is_rest = (tree.split_off(parent) != EVERY_VALUE) & (level != tree.first_child[parent])
-        n_left[level] = np.where(is_split[parent], np.where(is_rest, n_left[parent] - 1, 1), n_left[parent])
+        n_left[level] = n_left[parent]
+        below = level[is_split[parent]]
+        parent = tree.parent[below]
+        is_rest = (tree.split_off(parent) != EVERY_VALUE) & (below != tree.first_child[parent])
+        n_left[below] = np.where(is_rest, n_left[parent] - 1, 1)
     return np.asarray(n_left / n_values)
 
 

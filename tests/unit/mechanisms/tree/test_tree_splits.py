@@ -228,3 +228,14 @@ def test_other_ways_to_split_are_refused_by_name(table):
         ErrorRiskTree(splits="ternary").release(table)
 
     assert raised.value.name == "splits"
+
+
+def test_numbers_that_no_code_can_be_are_cut_beside_values_that_are_split_off():
+    """Thresholds of numeric columns are no codes, however large."""
+    codes, numbers = np.repeat([0, 1, 2], 10), np.tile([-1e300, 1e300], 15)
+    columns = [categorical(codes, 3), TreeColumn((numbers > 0).astype(np.int32), 2, np.array([-1e300, 1e300]))]
+    labels = 2 * (codes == 1) + (numbers > 0)
+    tree = grow(columns, Entropy(4).statistics(labels), Entropy(4), splits="binary")
+
+    assert set(tree.attribute.tolist()) == {-1, 0, 1}
+    assert (2 ** -domain_granularity(tree, columns)[tree.attribute == LEAF]).sum() == pytest.approx(1)
