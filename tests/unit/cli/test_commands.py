@@ -234,8 +234,9 @@ def test_standard_input_and_a_sparse_file(tmp_path, monkeypatch):
 def test_demo_makes_an_audited_release(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
-    # With all of its 5,000 rows the demo is run in tests/web/test_opening.py.
-    monkeypatch.setattr("sfumato.project.describe.admissions", lambda: admissions(n_rows=150))
+    # With all of its 5,000 rows and all columns the demo is run in tests/web/test_opening.py.
+    columns = ["name", "age", "sex", "insurance", "smoker", "diabetes", "discharge_diagnosis", "readmitted"]
+    monkeypatch.setattr("sfumato.project.describe.admissions", lambda: admissions(n_rows=150).keep(columns))
 
     assert run(["demo"]) == 0
     assert run(["demo", "-k", "10", "--quick"]) == 0

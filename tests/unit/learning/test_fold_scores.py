@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import RidgeClassifier
@@ -19,6 +19,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from example_counts import part_of_the_examples
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45.estimators import C45Classifier
 from sfumato.learning.c45.tree import TreeColumn, numeric_column, tree_columns
@@ -101,7 +102,7 @@ def tables(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@part_of_the_examples(0.5, of=20)
 @given(tables())
 def test_trees_are_those_of_the_classifier_trained_on_each_fold(table):
     X, target, fold_of_row = table

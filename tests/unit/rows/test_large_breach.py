@@ -1,8 +1,10 @@
 """Columns chosen on a sample: what is released of all rows, what is said of the sample, and what the audit finds."""
 
 import json
+import shutil
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -165,9 +167,19 @@ def sample_of_few():
         yield
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("published")
+    write_file(random_cells(), folder / "in.parquet")
+    with small_sample():
+        return made_out_of_core(folder / "in.parquet", folder / "out.csv")
+
+
 @pytest.fixture
-def published(source, tmp_path, sample_of_few):
-    return made_out_of_core(source, tmp_path / "out.csv")
+def published(made_once, tmp_path, sample_of_few):
+    """Give a copy of the release of ``source``, whose files a test may change."""
+    table, manifest = (Path(shutil.copy(path, tmp_path)) for path in (made_once.table_path, made_once.manifest_path))
+    return replace(made_once, table_path=table, manifest_path=manifest)
 
 
 def test_breach_aware_is_able():
