@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from example_counts import share_of_examples
+from example_counts import ALL_EXAMPLES
 
-settings.register_profile(
-    "dev", max_examples=share_of_examples(0.5), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("dev", max_examples=ALL_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
     "ci", max_examples=500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
