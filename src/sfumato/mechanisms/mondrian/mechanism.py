@@ -162,7 +162,7 @@ class Mondrian(Recoder):
 
 DECLARATION = MechanismInfo(
     Mondrian,
-    why="low loss of detail in all columns at once, whatever the task; the fastest recoding; all rows are kept",
+    why="groups of rows, cut along all columns for detail or for the target; the fastest recoding; all rows are kept",
     promises="k-anonymity of ranges and sets of values, with l-diversity and t-closeness on request",
     compared=Compared(
         (
