@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -119,34 +120,62 @@ def built(cells: Any, target: str, numeric: Any) -> Any:
     return Table.from_arrow(cells, Schema.of(columns))
 
 
+@dataclass(frozen=True)
+class Fold:
+    """Training and test rows of a table, their classes, and both as cells of one value each."""
+
+    number: int
+    train: Any
+    test: Any
+    classes: tuple[Any, Any]
+    names: tuple[str, ...]
+    described: dict[str, Any]
+    plain: tuple[Any, Any]
+
+    def cells(self, recoding: Any) -> tuple[Any, Any]:
+        """Training and test rows as a recoding of the training rows releases them."""
+        from sfumato.evaluation.treatment import recoded_cells
+
+        own, new = recoding.recoded(self.train), recoding.generalized(self.test.keep(self.names))
+        first, second = (recoded_cells(recoding, part, self.names).keep(self.names) for part in (own, new))
+        return first, second
+
+
+def folds_of(name: str, seed: int) -> Iterator[Fold]:
+    """Divide a table's rows by chance, every class evenly."""
+    from sfumato.evaluation.encoding import values_as_cells
+    from sfumato.evaluation.treatment import learned_from, stratified_folds
+
+    table = TABLES[name]()
+    target, names = table[table.schema.target].codes, tuple(learned_from(table.schema))
+    described = {column: table.schema[column] for column in names}
+    for number, (train_rows, test_rows) in enumerate(stratified_folds(target, N_FOLDS, seed)):
+        train, test = table.take(train_rows), table.take(test_rows)
+        first, second = (values_as_cells(part.keep(names), names) for part in (train, test))
+        yield Fold(number, train, test, (target[train_rows], target[test_rows]), names, described, (first, second))
+
+
 def measured(name: str, seed: int, ks: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     """Measure both splits in the folds of one seed."""
     import numpy as np
 
-    from sfumato.evaluation.encoding import values_as_cells
-    from sfumato.evaluation.treatment import learned_from, recoded_cells, stratified_folds
     from sfumato.mechanisms.mondrian.mechanism import Mondrian
 
-    table = TABLES[name]()
-    target, names = table[table.schema.target].codes, learned_from(table.schema)
-    described = {column: table.schema[column] for column in names}
-    for fold, (train_rows, test_rows) in enumerate(stratified_folds(target, N_FOLDS, seed)):
-        train, test = table.take(train_rows), table.take(test_rows)
-        classes = target[train_rows], target[test_rows]
-        plain = [values_as_cells(part.keep(names), names) for part in (train, test)]
-        (original,) = areas(plain[0], [plain[1]], classes, described)
+    for fold in folds_of(name, seed):
+        (original,) = areas(fold.plain[0], [fold.plain[1]], fold.classes, fold.described)
         for k in ks:
             for split in SPLITS:
-                recoding = Mondrian(k=k, split=split).recode(train)
-                own = recoded_cells(recoding, recoding.recoded(train), names).keep(names)
-                new = recoded_cells(recoding, recoding.generalized(test.keep(names)), names).keep(names)
-                in_form, untouched = areas(own, [new, plain[1]], classes, described | recoding.encodable())
-                pure = np.stack([np.bincount(recoding.cover.of_row, classes[0] == c) for c in np.unique(target)])
+                recoding = Mondrian(k=k, split=split).recode(fold.train)
+                own, new = fold.cells(recoding)
+                encodable = fold.described | recoding.encodable()
+                in_form, untouched = areas(own, [new, fold.plain[1]], fold.classes, encodable)
+                classes = fold.classes[0]
+                pure = np.stack([np.bincount(recoding.cover.of_row, classes == c) for c in np.unique(classes)])
                 is_one_class = (pure > 0).sum(axis=0) == 1
                 yield {
                     "table": name,
                     "seed": seed,
-                    "fold": fold,
+                    "fold": fold.number,
                     "k": k,
                     "split": split,
                     "original": original,

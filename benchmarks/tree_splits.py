@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contest import ROOT
-from benchmarks.score_split import N_FOLDS, TABLES, held_out_folds
+from benchmarks.score_split import folds_of, held_out_folds
 
 RESULTS = ROOT / "benchmarks" / "TREE_SPLITS.md"
 MEASURED = ("mgm", "cmc", "ilpd", "pima", "adult")
@@ -35,34 +35,26 @@ FIGURES = ("AUC, in form", "AUC, untouched", "accuracy, in form", "accuracy, unt
 
 def measured(name: str, seed: int, ks: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     """Measure all settings in the folds of one seed."""
-    from sfumato.evaluation.encoding import values_as_cells
-    from sfumato.evaluation.treatment import learned_from, recoded_cells, stratified_folds
     from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 
-    table = TABLES[name]()
-    target, names = table[table.schema.target].codes, learned_from(table.schema)
-    described = {column: table.schema[column] for column in names}
-    for fold, (train_rows, test_rows) in enumerate(stratified_folds(target, N_FOLDS, seed)):
-        train, test = table.take(train_rows), table.take(test_rows)
-        classes = target[train_rows], target[test_rows]
-        plain = [values_as_cells(part.keep(names), names) for part in (train, test)]
-        (original,) = judged(plain[0], [plain[1]], classes, described)
+    for fold in folds_of(name, seed):
+        (original,) = judged(fold.plain[0], [fold.plain[1]], fold.classes, fold.described)
         known: dict[bytes, list[list[float]]] = {}
         for k in ks:
             for cells in CELLS:
                 for setting, parameters in SETTINGS.items():
                     tree = ErrorRiskTree(k=k, generalization=cells, **parameters)  # type: ignore[arg-type]
-                    recoding = tree.recode(train)
-                    own = recoded_cells(recoding, recoding.recoded(train), names).keep(names)
-                    new = recoded_cells(recoding, recoding.generalized(test.keep(names)), names).keep(names)
-                    key = b"".join(written(part, column) for part in (own, new) for column in names)
+                    recoding = tree.recode(fold.train)
+                    own, new = fold.cells(recoding)
+                    key = b"".join(written(part, column) for part in (own, new) for column in fold.names)
                     if key not in known:
-                        known[key] = judged(own, [new, plain[1]], classes, described | recoding.encodable())
+                        encodable = fold.described | recoding.encodable()
+                        known[key] = judged(own, [new, fold.plain[1]], fold.classes, encodable)
                     in_form, untouched = known[key]
                     yield {
                         "table": name,
                         "seed": seed,
-                        "fold": fold,
+                        "fold": fold.number,
                         "k": k,
                         "cells": cells,
                         "setting": setting,
