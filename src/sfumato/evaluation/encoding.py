@@ -134,11 +134,7 @@ class GeneralizedEncoder:
 
     def transform(self, table: Table) -> Matrix:
         """Encode the rows of a table, which may be another one than was fitted."""
-        if not hasattr(self, "_parts"):
-            message = "fit the encoder before it transforms a table"
-            raise NotFittedError(message)
-        blocks = (part.encode(distinct)[codes] for part, distinct, codes in self._read(table))
-        return _side_by_side(table.n_rows, blocks)
+        return _means(table.n_rows, self._read(table))
 
     def training_rows(self, table: Table, target: Codes, seed: int = 0) -> TrainingRows:
         """Encode rows to train a classifier on: every row by its means, and by values drawn from its cells.
@@ -174,7 +170,8 @@ class GeneralizedEncoder:
         >>> rows.numbers[1::2, 0].tolist(), rows.target[1::2].tolist()
         ([25.0, 25.0, 25.0, 25.0, 25.0, 25.0], [1, 1, 1, 1, 1, 1])
         """
-        means, read = self.transform(table), self._read(table)
+        read = self._read(table)
+        means = _means(table.n_rows, read)
         if not any(part.can_differ(distinct) for part, distinct, _ in read):
             return TrainingRows(means, target)
         n_draws = min(MOST_DRAWS, max(MOST_DRAWN_ROWS // max(table.n_rows, 1), 1))
@@ -190,10 +187,18 @@ class GeneralizedEncoder:
 
     def _read(self, table: Table) -> list[tuple[_Part, _Distinct, Codes]]:
         """Read the cells of each encoded column of a table."""
+        if not hasattr(self, "_parts"):
+            message = "fit the encoder before it transforms a table"
+            raise NotFittedError(message)
         columns = [(part, table[part.described.name]) for part in self._parts]
         return [
             (part, _Distinct.of(part.described.name, column, part.described), column.codes) for part, column in columns
         ]
+
+
+def _means(n_rows: int, read: list[tuple[_Part, _Distinct, Codes]]) -> Matrix:
+    """Encode every row by the means of its cells."""
+    return _side_by_side(n_rows, (part.encode(distinct)[codes] for part, distinct, codes in read))
 
 
 def _side_by_side(n_rows: int, blocks: Iterable[Matrix]) -> Matrix:
