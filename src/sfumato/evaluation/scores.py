@@ -185,7 +185,7 @@ def pooled_curve(folds: list[HeldOutFold], positive: int) -> RocCurve | None:
     return RocCurve(tuple(false_positive[taken].tolist()), tuple(true_positive[taken].tolist()))
 
 
-MOST_VALUES = 64
+MOST_VALUES = 32
 """Columns of shares that a column without order gets, see :class:`sfumato.evaluation.encoding.GeneralizedEncoder`."""
 
 FittedOn = Literal["training fold", "all rows"]
@@ -312,7 +312,7 @@ def evaluate(
     -----
     The result is the same for the same arguments, except of mechanisms whose noise takes no seed. Cells are
     encoded as :class:`sfumato.evaluation.encoding.GeneralizedEncoder` says, the same for every mechanism; of a column
-    without order the 64 most frequent values are learned from. Classifiers are trained on the means of cells and on
+    without order the 32 most frequent values are learned from. Classifiers are trained on the means of cells and on
     values drawn from them, and asked about means.
 
     Intervals are those of Nadeau and Bengio's corrected resampled t-test over the folds.
