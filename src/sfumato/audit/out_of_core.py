@@ -21,7 +21,7 @@ from sfumato.audit.claims import Claims, Promise, is_number, read_claims
 from sfumato.audit.evidence import MEASURED, check_risk
 from sfumato.audit.kinds import JUDGED, Around
 from sfumato.audit.levels import entropy
-from sfumato.audit.levels.breach import check_large_breach, measure_large, sample_words
+from sfumato.audit.levels.breach import Telling, check_large_breach, measure_large, sample_words, telling_columns
 from sfumato.audit.levels.entropy import check_gain_promise
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_order, check_rows
@@ -45,7 +45,7 @@ from sfumato.guarantees import BreachBound, Containment, PrivacyGain
 from sfumato.rows.out_of_core import LargeTable, Told
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import Table
-from sfumato.table.weighted import OpenColumn
+from sfumato.table.weighted import OpenColumn, OutlinedTable
 
 # Claims that can be judged by counts of distinct rows, where no table is in memory: which, and by which columns.
 
@@ -107,21 +107,22 @@ COMPARED = (BreachBound.kind, PrivacyGain.kind)
 def judged_beside(
     found: AuditReport,
     claims: Claims,
-    released: LargeTable,
-    original: LargeTable | None,
+    released: OutlinedTable,
+    original: OutlinedTable | None,
+    telling: Telling,
     *,
-    memory: int,
     has_roles: bool,
     told: Told | None = None,
 ) -> AuditReport:
-    """Put what the two files together show in the place of what the release alone shows of such promises.
+    """Put what the two tables together show in the place of what the release alone shows of such promises.
 
-    Without an original nothing changes: such a promise then was not measured, which is an exception.
+    Without an original nothing changes: such a promise then was not measured, which is an exception. ``telling`` finds
+    the columns among some that determine another one in all rows of the original.
     """
     if original is None or not any(promise.guarantee.kind in COMPARED for promise in claims.promises):
         return found
     beside = Beside(Columns(released.outline), Columns(original.outline), claims)
-    checks: list[Check | Unchecked] = [*check_large_breach(claims, original, has_roles, memory, told)]
+    checks: list[Check | Unchecked] = [*check_large_breach(claims, original, has_roles, telling)]
     around = Around(claims, beside.original, beside, has_roles)
     gains = [promise.guarantee for promise in claims.promises if isinstance(promise.guarantee, PrivacyGain)]
     checks += [check for gain in gains for check in check_gain_promise(gain, around)]
@@ -154,7 +155,7 @@ def _with_anew(
     return AuditReport.of([*kept, *found.unchecked, *checks], levels)
 
 
-def _check_level(promise: Promise, original: LargeTable, beside: Beside, told: Told | None) -> Iterator[Check]:
+def _check_level(promise: Promise, original: OutlinedTable, beside: Beside, told: Told | None) -> Iterator[Check]:
     guarantee = promise.guarantee
     name = f"{guarantee.kind}: level"
     try:
@@ -221,7 +222,11 @@ def audit_large(
     before = Columns(original.outline) if original is not None else None
     found = found if before is None else without_open_questions(found)
     has_roles = has_all_roles(before, check_roles)
-    found = judged_beside(found, claims, released, original, memory=memory, has_roles=has_roles, told=told)
+
+    def telling(names: Sequence[str], sensitive: str) -> list[str]:
+        return [] if original is None else telling_columns(original, names, sensitive, memory, told)
+
+    found = judged_beside(found, claims, released, original, telling, has_roles=has_roles, told=told)
     more: list[Check | Unchecked] = [*check_open_kinds(released.outline, claims)]
     if file is not None:
         more.extend(check_file(file, claims, released_sha256))

@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
 from sfumato.audit.claims import Claims, read_claims
+from sfumato.audit.levels.breach import FIGURE_NAMES, FIGURES, counts_tell, figures_tell
 from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_rows
 from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
 from sfumato.audit.original.release_vs_original import PENALTY
-from sfumato.audit.out_of_core import beyond_counts, check_open_kinds, judged_together
+from sfumato.audit.out_of_core import (
+    COMPARED,
+    PATTERNS,
+    beyond_counts,
+    check_open_kinds,
+    judged_beside,
+    judged_together,
+)
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.reading.spelling import NAME as SPELLING
 from sfumato.audit.reading.spelling import SPELLED, check_spelling
 from sfumato.audit.reading.values import is_text
-from sfumato.audit.verify import audit_release, open_questions, types_of, values_of, without_open_questions
+from sfumato.audit.verify import (
+    audit_release,
+    has_all_roles,
+    open_questions,
+    types_of,
+    values_of,
+    without_open_questions,
+)
 from sfumato.errors import InputError
-from sfumato.schema import Schema
-from sfumato.table.coding import Table
-from sfumato.table.weighted import CountedTable
+from sfumato.table.weighted import CountedTable, RowsOnCluster
 
 # Whether the rows of a release on a cluster are those of its original, as a bag: every whole row, as often as it is.
 #
@@ -193,36 +208,6 @@ def _are_in(found: Frame, expected: Frame, n_left_out: int) -> bool:
 _NAME = "on a cluster"
 
 
-class RowsOnCluster(Protocol):
-    """A table whose rows are on a cluster, read as any table is."""
-
-    @property
-    def outline(self) -> Table:
-        """Every column by itself: distinct values with counts, or an :class:`OpenColumn`."""
-        ...
-
-    @property
-    def schema(self) -> Schema:
-        """Description of the columns."""
-        ...
-
-    def is_open(self, name: str) -> bool:
-        """Whether a column has too many distinct values to be listed."""
-        ...
-
-    def rows(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Frame:
-        """Frame of columns ``c0``, ``c1``, …: what an array has for the codes of the cells, or the cells themselves."""
-        ...
-
-    def ensure_alone(self) -> None:
-        """Refuse a folder in which more stands than the files that were read."""
-        ...
-
-    def ensure_unchanged(self) -> None:
-        """Refuse a file that is another one now."""
-        ...
-
-
 def audit_cluster(
     released: RowsOnCluster,
     manifest: Mapping[str, Any],
@@ -251,8 +236,8 @@ def audit_cluster(
     """
     released.ensure_alone()
     claims = read_claims(manifest)
-    names = [name for name in judged_together(claims) if name in released.outline.columns]
-    beyond = list(beyond_counts(claims, ()))
+    names = [name for name in judged_together(claims, COMPARED) if name in released.outline.columns]
+    beyond = list(beyond_counts(claims, (*PATTERNS, *COMPARED)))
     beyond += [f"'{name}', which has too many distinct values" for name in names if released.is_open(name)]
     if beyond:
         return _refused("; ".join(beyond))
@@ -268,9 +253,15 @@ def audit_cluster(
         more.extend(_check_bytes(file, released_sha256, released, original, claims))
     if original is not None:
         found = without_open_questions(found)
+        before = Columns(original.outline)
+
+        def telling(names: Sequence[str], sensitive: str) -> list[str]:
+            return [name for name in names if _tells(original, name, sensitive, most_cells)]
+
+        found = judged_beside(found, claims, released, original, telling, has_roles=has_all_roles(before, check_roles))
         more.extend(_check_beside(released, counted, original, claims, check_roles, most_cells))
         more.extend(_not_checked(released, original, claims))
-        more.extend(open_questions(claims, Columns(original.outline), check_roles))
+        more.extend(open_questions(claims, before, check_roles))
     for table in (released, original):
         if table is not None:
             table.ensure_unchanged()
@@ -300,12 +291,39 @@ def _counted(table: RowsOnCluster, names: Sequence[str], most_cells: int) -> Cou
     """Count distinct rows by the audit's own group-by."""
     if not names:
         return CountedTable.of(table.outline, (), (), np.array([table.outline.n_rows], dtype=np.int64))
-    codes = [(name, pa.array(np.arange(len(table.outline[name].values)), pa.int64())) for name in names]
-    found, counts = grouped_rows(table.rows(codes), len(names), most_cells)
+    found, counts = grouped_rows(table.rows([(name, _codes_of(table, name)) for name in names]), len(names), most_cells)
     if any((column < 0).any() for column in found):
         problem = "changed while it was being read"
         raise InputError(problem, path="the release", hint="read it again when nobody writes to it")
     return CountedTable.of(table.outline, names, [column.astype(np.int32) for column in found], counts)
+
+
+def _tells(original: RowsOnCluster, name: str, sensitive: str, most_cells: int) -> bool:
+    """Whether a column equals or determines another one in all rows; where pairs are many, the cluster judges them."""
+    both: Wanted = [(column, _codes_of(original, column)) for column in (name, sensitive)]
+    frame = original.rows(both)
+    if not (original.is_open(name) or original.is_open(sensitive)):
+        with suppress(TooManyRowsError):
+            (values, wanted), counts = grouped_rows(frame, 2, most_cells)
+            return counts_tell(sp.coo_array((counts, (values, wanted))).tocsr())
+    return figures_tell(**figures_on_cluster(frame))
+
+
+def _codes_of(table: RowsOnCluster, name: str) -> pa.Array | None:
+    return None if table.is_open(name) else pa.array(np.arange(len(table.outline[name].values)), pa.int64())
+
+
+def figures_on_cluster(frame: Frame) -> dict[str, int]:
+    """Figures of the pairs of two columns, ``c0`` and ``c1``, by which one tells the other."""
+    from pyspark.sql import functions as sf
+
+    pairs = frame.groupBy(sf.col("c0").alias("c"), sf.col("c1").alias("w")).agg(sf.count(sf.lit(1)).alias("n"))
+    kept = pairs.persist()  # the query reads them three times
+    try:
+        (found,) = frame.sparkSession.sql(FIGURES, pairs=kept).toArrow().to_pylist()
+    finally:
+        kept.unpersist()
+    return dict(zip(FIGURE_NAMES, found.values(), strict=True))
 
 
 def _check_beside(

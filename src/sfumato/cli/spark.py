@@ -52,7 +52,7 @@ def release_on_cluster(
 ) -> None:
     """Have a cluster count a table, write the release and audit it."""
     from sfumato.cli.summary import show_guesses
-    from sfumato.publishing.spark import check_able_on_cluster, propose_on_cluster, publish_on_cluster
+    from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
     from sfumato.rows.memory_limit import Memory
     from sfumato.rows.spark.master import Master
     from sfumato.rows.spark.session import spark_session
@@ -60,7 +60,7 @@ def release_on_cluster(
     memory = Memory.of(memory_text or DEFAULT_MEMORY)
     Master.of(engine)
     order = _order(data, project_path, settings)
-    check_able_on_cluster(order.mechanism)
+    check_able(order.mechanism)
     _refuse_other_formats(order.path, order.options)
     target = None if dry_run else _checked_target(order, force=force)
     _say_if_few(_check_data(order))
@@ -70,11 +70,11 @@ def release_on_cluster(
         progress(0, 0, "values are counted by the cluster")
         original, guesses = _opened(session, order, memory)
         show_guesses(guesses)
-        proposal = propose_on_cluster(original, order.mechanism, memory, progress=progress)
+        proposal = propose(original, order.mechanism, memory, progress=progress)
         if order.project is not None:
             proposal = replace(proposal, release=proposal.release.with_manifest(project_sha256=order.project.sha256))
         if target is not None:
-            published = publish_on_cluster(proposal, target, memory, force=force, progress=progress)
+            published = publish_large(proposal, target, memory, force=force, progress=progress)
     _show(published.release if published else proposal.release, published, as_json)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,9 +56,7 @@ def count_on_cluster(
     refuse_open(table.outline, every)
     pairs = {(name, second): no_pairs(table.outline, name, second) for second in beside for name in columns}
     with watching(table.session), exact_settings(table.session):
-        coded = table.rows(
-            [(name, pa.array(np.arange(table.outline[name].n_distinct, dtype=np.int32))) for name in every]
-        )
+        coded = _coded(table, every)
         codes, counts = _grouped(coded, [f"c{every.index(name)}" for name in columns], most_cells)
         if len(counts) > most_cells:
             raise too_many_cells(columns, most_cells, table.place)
@@ -71,6 +69,20 @@ def count_on_cluster(
     return replace(counted, pairs=pairs)
 
 
+def add_pairs_on_cluster(table: ClusterTable, pairs: Mapping[str, NDArray[np.int64]], second: str) -> None:
+    """Count how often the values of some columns occur with each of another one, in all rows."""
+    if not pairs:
+        return
+    names, every = tuple(pairs), (*pairs, second)
+    with watching(table.session), exact_settings(table.session):
+        _count_pairs({(name, second): pairs[name] for name in names}, _coded(table, every), names, [second], every)
+
+
+def _coded(table: ClusterTable, names: Sequence[str]) -> Frame:
+    """Rows of some columns as codes."""
+    return table.rows([(n, pa.array(np.arange(table.outline[n].n_distinct, dtype=np.int32))) for n in names])
+
+
 def _grouped(frame: Frame, keys: Sequence[str], most: int) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
     """Codes and counts of the distinct rows, one more than allowed if there are more; -1 for a cell unknown before."""
     from pyspark.sql import functions as sf
@@ -81,7 +93,11 @@ def _grouped(frame: Frame, keys: Sequence[str], most: int) -> tuple[list[NDArray
 
 
 def _count_pairs(
-    pairs: Pairs, coded: Frame, columns: Sequence[str], beside: Sequence[str], every: Sequence[str]
+    pairs: Mapping[tuple[str, str], NDArray[np.int64]],
+    coded: Frame,
+    columns: Sequence[str],
+    beside: Sequence[str],
+    every: Sequence[str],
 ) -> None:
     """Count values two by two, all pairs with one column in one job."""
     from pyspark.sql import functions as sf

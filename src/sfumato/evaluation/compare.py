@@ -51,13 +51,9 @@ from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
 
 # Run folder: one JSON file for every finished point, so that a comparison that was ended goes on where it was.
-#
-# What attackers score with the original is the same for many points, and has files of its own.
 
 
-RESULT_VERSION = 3
-_SCORES = ".scores"
-_DIGITS = 16
+RESULT_VERSION = 4
 _NUMBER = (int, float)
 _FIELDS: Mapping[str, tuple[type, ...]] = {
     "status": (str,),
@@ -181,11 +177,6 @@ class RunFolder:
         found |= {"mechanism": point.mechanism, "parameters": dict(point.parameters)}
         return found if _is_whole(found, self.measuring) else None
 
-    @property
-    def scores(self) -> ScoresInFolder:
-        """Scores of attackers with the original, which all points share."""
-        return ScoresInFolder(self.path)
-
     def is_finished(self, point: Point, timeout: float | None) -> bool:
         """Whether a point need not be tried again: it is done, cannot be met, or needs more time than there is."""
         found = self.load(point)
@@ -204,58 +195,6 @@ class RunFolder:
         """Write down what the comparison has found so far, so that it can be shown however it ends."""
         content = json.dumps({"table": self.fingerprint, **found.to_kept()}, allow_nan=False)
         write_atomically(self.path / COMPARISON_NAME, content.encode() + b"\n", force=True)
-
-
-@dataclass(frozen=True)
-class ScoresInFolder:
-    """Scores of attackers with the original, one file each; see :mod:`sfumato.attack.inference`."""
-
-    path: Path
-
-    def load(self, key: str) -> Any:
-        """Read what was kept, or ``None`` if there is nothing, or the file is not one of ours or was changed."""
-        found = _read_entries(self._path_of(key))
-        digest = found.pop("sha256", None)
-        return found if found.get("key") == self._whole(key) and digest == _entries_digest(found) else None
-
-    def save(self, key: str, entry: Mapping[str, Any]) -> None:
-        """Write an entry, whole or not at all."""
-        kept = {"key": self._whole(key), **entry}
-        content = json.dumps(kept | {"sha256": _entries_digest(kept)}, indent=1, allow_nan=False)
-        write_atomically(self._path_of(key), content.encode() + b"\n", force=True)
-
-    def clear(self) -> None:
-        """Remove all entries; a file of another kind stays, whatever its name is."""
-        with explained_writing(self.path):
-            for path in self.path.glob(f"*{_SCORES}"):
-                if _is_named_by_key(path):
-                    path.unlink(missing_ok=True)
-
-    def _path_of(self, key: str) -> Path:
-        return self.path / f"{self._whole(key)[:_DIGITS]}{_SCORES}"
-
-    @staticmethod
-    def _whole(key: str) -> str:
-        return hashlib.sha256(_line(key, {"result": RESULT_VERSION, "versions": tool_versions()})).hexdigest()
-
-
-def _read_entries(path: Path) -> dict[str, Any]:
-    """Read a file of JSON; empty where it is none."""
-    try:
-        found = json.loads(path.read_bytes(), parse_constant=_no_number)
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _entries_digest(entries: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_line("entries", entries)).hexdigest()
-
-
-def _is_named_by_key(path: Path) -> bool:
-    name, key = path.name.removesuffix(_SCORES), _read_entries(path).get("key")
-    is_digits = len(name) == _DIGITS and set(name) <= set("0123456789abcdef")
-    return is_digits and isinstance(key, str) and key.startswith(name)
 
 
 def _with_contents(name: str, value: Any) -> Any:
@@ -400,7 +339,7 @@ def _measure_and_save(table: AnyTable, point: Point, folder: RunFolder, temporar
     stand_alone()
     tempfile.tempdir = temporary  # the parent's: who kills both removes what both leave
     warnings.simplefilter("ignore")
-    folder.save(point, measure_point(table, point, folder.measuring, folder.scores))
+    folder.save(point, measure_point(table, point, folder.measuring))
 
 
 def _is_past(ends_at: float | None) -> bool:
@@ -474,8 +413,8 @@ def compare(
 ) -> Comparison:
     """Compare mechanisms on a table.
 
-    Every point is released, audited, attacked and cross-validated in a process of its own. One that fails, cannot be
-    met or takes too long is a marked result. In a script, call this under ``if __name__ == "__main__":``, for new
+    Every point is released, audited, re-identified and cross-validated in a process of its own. One that fails, cannot
+    be met or takes too long is a marked result. In a script, call this under ``if __name__ == "__main__":``, for new
     processes import it.
 
     Parameters
@@ -520,8 +459,6 @@ def compare(
     evaluation_scores([0.0], [0.0], [0], weights)
     folder = RunFolder(Path(run_folder), table_fingerprint(table), measuring)
     folder.prepare()
-    if fresh:
-        folder.scores.clear()
     points = _without_doubles([Point(ORIGINAL), *grid.points])
     pending = [point for point in points if fresh or not folder.is_finished(point, timeout)]
     results: dict[int, Mapping[str, Any]] = {}

@@ -11,8 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sfumato.attack.inference import KeptScores
-from sfumato.attack.risk import risk_of
+from sfumato.attack.risk import reidentification_of
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError, SfumatoError
 from sfumato.evaluation.changed_cells import changed_cells_fraction
 from sfumato.evaluation.classifiers import checked_classifiers
@@ -335,7 +334,7 @@ class Measuring:
     classifiers : tuple of str
         Names in :data:`sfumato.evaluation.classifiers.CLASSIFIERS`.
     n_folds, seed : int
-        Of the cross-validation; the seed is also that of the attacks.
+        Of the cross-validation.
     max_rows : int or None
         Utility is measured on so many rows at most, drawn at random; release and risk are of all rows.
     """
@@ -359,14 +358,12 @@ class Measuring:
         return {**asdict(self), "classifiers": list(self.classifiers)}
 
 
-def measure_point(
-    table: AnyTable, point: Point, measuring: Measuring, kept: KeptScores | None = None
-) -> dict[str, Any]:
-    """Release, audit, attack and cross-validate; what goes wrong is part of the result and not raised.
+def measure_point(table: AnyTable, point: Point, measuring: Measuring) -> dict[str, Any]:
+    """Release, audit, re-identify and cross-validate; what goes wrong is part of the result and not raised.
 
     In the cross-validation the mechanism is fitted on the training rows of each fold alone, so that the same k is
     harder to reach there than on all rows. Where it cannot be reached there, the release stands without utility.
-    ``kept`` are the attackers' scores with the original from other points, see :func:`sfumato.attack.risk.risk_of`.
+    Of the attacks only the one whose figure is compared is made, see :func:`sfumato.attack.risk.reidentification_of`.
 
     Returns
     -------
@@ -389,7 +386,7 @@ def measure_point(
     started, cpu_started = time.perf_counter(), time.process_time()
     found = unmeasured(point, Status.FAILED)
     with _outcome_in(found):
-        _release_and_attack(found, table, point, measuring.seed, kept)
+        _release_and_attack(found, table, point)
     if found["risk"] is not None:
         with _outcome_in(found, "on the training rows of a fold: "):
             mechanism = None if point.mechanism == ORIGINAL else build_mechanism(point.mechanism, point.parameters)
@@ -443,13 +440,11 @@ def _outcome_in(found: dict[str, Any], place: str = "") -> Iterator[None]:
         found |= {"reason": f"{place}{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"}
 
 
-def _release_and_attack(
-    found: dict[str, Any], table: AnyTable, point: Point, seed: int, kept: KeptScores | None
-) -> None:
+def _release_and_attack(found: dict[str, Any], table: AnyTable, point: Point) -> None:
     inputs = _input_columns(table)
     if point.mechanism == ORIGINAL:
         found |= {"n_columns": len(inputs), "n_rows": table.n_rows, "changed_cells_fraction": 0.0}
-        found["risk"] = risk_of(table, table, seed=seed, kept=kept)
+        found["risk"] = reidentification_of(table, table)
         return
     release = make_release(table, build_mechanism(point.mechanism, point.parameters))
     found |= {
@@ -459,7 +454,7 @@ def _release_and_attack(
         "n_rows": release.table.n_rows,
         "changed_cells_fraction": changed_cells_fraction(table, release),
     }
-    found["risk"] = risk_of(table, release.table, release.manifest, seed=seed, kept=kept)
+    found["risk"] = reidentification_of(table, release.table, release.manifest)
 
 
 def _fold_utility(utility: Utility) -> dict[str, list[float | None]]:

@@ -7,9 +7,10 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
@@ -17,25 +18,18 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, exchange, explained_writing
 from sfumato.audit.checks import AuditReport
 from sfumato.audit.reading.columns import Declared
 from sfumato.audit.spark import audit_cluster
-from sfumato.counting.spark import count_on_cluster
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
 from sfumato.manifest import Manifest
-from sfumato.mechanisms.base import Needs, Release, name_of, needs_of
-from sfumato.mechanisms.registry import mechanisms_in_need_of
 from sfumato.progress import Progress
 from sfumato.publishing.out_of_core.api import with_roles
-from sfumato.publishing.out_of_core.proposal import (
-    CellMechanism,
-    columns_to_count,
-    names_but_identifiers,
-    release_of_cells,
-)
+from sfumato.publishing.out_of_core.proposal import CellProposal, FeatureProposal, Proposal, names_but_identifiers
+from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
+from sfumato.publishing.out_of_core.sampled import ColumnProposal
 from sfumato.publishing.publish import Published, is_left_alone, manifest_path_for
 from sfumato.publishing.reaudit import read_manifest, released_by
 from sfumato.rows.memory_limit import Memory, give_back
@@ -47,7 +41,6 @@ from sfumato.table.coding import CodedColumn
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.parquet import part_files
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions
-from sfumato.table.weighted import CountedTable
 
 # What is to be released of a table on a cluster: searched on the driver over distinct rows, written by the cluster.
 
@@ -56,62 +49,52 @@ MOST_BYTES_BESIDE = 2**24
 """Labels that take more beside the distinct rows, such as long sets, are sent to the workers once each."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class ClusterProposal:
-    """Rows that are released as the distinct rows they are equal to.
+@singledispatch
+def frame_of(proposal: Proposal) -> Frame:
+    """Released rows as a frame of Spark; nothing is computed before it is written."""
+    raise AssertionError
 
-    Parameters
-    ----------
-    original : ClusterTable
-    release : Release
-        Its manifest describes all columns that are to be written; its table holds the distinct rows that are released.
-    """
 
-    original: ClusterTable
-    release: Release
-    _cells: CountedTable
-    _is_released: NDArray[np.bool_]
+@frame_of.register
+def _(proposal: CellProposal) -> Frame:
+    """Rows that are released as the distinct rows they are equal to."""
+    from pyspark.sql import functions as sf
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.original!r}, {self.release.manifest.mechanism['name']})"
+    original, cells = _on_cluster(proposal), proposal.cells
+    counted, released = cells.together, proposal.released.columns
+    names = names_but_identifiers(original.schema)
+    as_they_are = [name for name in names if name not in released]
+    codes = [(n, pa.array(np.arange(cells[n].n_distinct, dtype=np.int32))) for n in counted]
+    rows = original.rows([*codes, *((name, None) for name in as_they_are)])
+    keys = [f"c{i}" for i in range(len(counted))]
+    recoded = {name: f"l{i}" for i, name in enumerate(names) if name in released}
+    far = {label for name, label in recoded.items() if _bytes_beside(released[name]) > MOST_BYTES_BESIDE}
+    frame = rows.join(sf.broadcast(_released_cells(proposal, recoded, far)), keys, "inner")
+    for name, label in recoded.items():
+        frame = _labelled(frame, label, released[name]) if label in far else frame
+    places = recoded | {name: f"c{len(counted) + i}" for i, name in enumerate(as_they_are)}
+    return _named(frame, {name: sf.col(places[name]) for name in names})
 
-    def frame(self) -> Frame:
-        """Released rows as a frame of Spark; nothing is computed before it is written."""
-        from pyspark.sql import functions as sf
 
-        counted, released = self._cells.together, self.release.table.columns  # type: ignore[union-attr]
-        names = names_but_identifiers(self.original.schema)
-        as_they_are = [name for name in names if name not in released]
-        codes = [(n, pa.array(np.arange(self._cells[n].n_distinct, dtype=np.int32))) for n in counted]
-        rows = self.original.rows([*codes, *((name, None) for name in as_they_are)])
-        keys = [f"c{i}" for i in range(len(counted))]
-        recoded = {name: f"l{i}" for i, name in enumerate(names) if name in released}
-        far = {label for name, label in recoded.items() if _bytes_beside(released[name]) > MOST_BYTES_BESIDE}
-        frame = rows.join(sf.broadcast(self._released_cells(recoded, far)), keys, "inner")
-        for name, label in recoded.items():
-            frame = self._labelled(frame, label, released[name]) if label in far else frame
-        cells = recoded | {name: f"c{len(counted) + i}" for i, name in enumerate(as_they_are)}
-        return frame.select(*(sf.col(cells[name]).alias(name, metadata={}) for name in names))
+def _released_cells(proposal: CellProposal, recoded: dict[str, str], far: set[str]) -> Frame:
+    """Codes of the distinct rows that are released, beside their labels, or the codes of those that are far."""
+    released, cells = proposal.released.columns, proposal.cells
+    columns = {
+        f"c{i}": pa.array(cells[n].codes[proposal.is_released], pa.int32()) for i, n in enumerate(cells.together)
+    }
+    for name, label in recoded.items():
+        codes = pa.array(released[name].codes, pa.int32())
+        columns |= {f"{label}_code": codes} if label in far else {label: released[name].values.take(codes)}
+    schema = ", ".join(f"{name} {type_name(column.type)}" for name, column in columns.items())
+    return _on_cluster(proposal).session.createDataFrame(pa.table(columns), schema=schema)
 
-    def _released_cells(self, recoded: dict[str, str], far: set[str]) -> Frame:
-        """Codes of the distinct rows that are released, beside their labels, or the codes of those that are far."""
-        released = self.release.table.columns  # type: ignore[union-attr]
-        columns = {
-            f"c{i}": pa.array(self._cells[n].codes[self._is_released], pa.int32())
-            for i, n in enumerate(self._cells.together)
-        }
-        for name, label in recoded.items():
-            codes = pa.array(released[name].codes, pa.int32())
-            columns |= {f"{label}_code": codes} if label in far else {label: released[name].values.take(codes)}
-        schema = ", ".join(f"{name} {type_name(column.type)}" for name, column in columns.items())
-        return self.original.session.createDataFrame(pa.table(columns), schema=schema)
 
-    def _labelled(self, frame: Frame, label: str, column: CodedColumn) -> Frame:
-        from pyspark.sql import functions as sf
+def _labelled(frame: Frame, label: str, column: CodedColumn) -> Frame:
+    from pyspark.sql import functions as sf
 
-        labels = pa.table({f"{label}_code": pa.array(np.arange(column.n_distinct), pa.int32()), label: column.values})
-        schema = f"{label}_code int, {label} {type_name(column.values.type)}"
-        return frame.join(sf.broadcast(self.original.session.createDataFrame(labels, schema=schema)), f"{label}_code")
+    labels = pa.table({f"{label}_code": pa.array(np.arange(column.n_distinct), pa.int32()), label: column.values})
+    schema = f"{label}_code int, {label} {type_name(column.values.type)}"
+    return frame.join(sf.broadcast(frame.sparkSession.createDataFrame(labels, schema=schema)), f"{label}_code")
 
 
 def _bytes_beside(column: CodedColumn) -> int:
@@ -122,41 +105,40 @@ def _bytes_beside(column: CodedColumn) -> int:
     return int(lengths @ np.bincount(column.codes, minlength=len(lengths)))
 
 
-def check_able_on_cluster(mechanism: object) -> CellMechanism:
-    """Refuse a mechanism that cannot do with counts of distinct rows."""
-    if needs_of(mechanism) is not Needs.COUNTS:
-        problem = f"and {name_of(mechanism)} needs more than counts of distinct rows"
-        allowed = " or ".join(mechanisms_in_need_of(Needs.COUNTS))
-        raise InvalidParameterError("on a cluster the mechanism", problem, allowed=allowed, remedy=("mechanism",))
-    return cast("CellMechanism", mechanism)
+@frame_of.register
+def _(proposal: FeatureProposal) -> Frame:
+    """Give features of every row, and the columns that travel along as they are."""
+    from pyspark.sql import functions as sf
+
+    places = proposal.places
+    used, beside = list(dict.fromkeys(f.column for f, _ in proposal.chosen)), proposal.beside
+    codes = [(n, pa.array(np.arange(places.outline[n].n_distinct, dtype=np.int32))) for n in used]
+    rows = cast("ClusterTable", places).rows([*codes, *((name, None) for name in beside)])
+    cells = {f.name: (sf.col(f"c{used.index(f.column)}") == place).cast("tinyint") for f, place in proposal.chosen}
+    cells |= {name: sf.col(f"c{len(used) + i}") for i, name in enumerate(beside)}
+    return _named(rows, {name: cells[name] for name in proposal.schema.names()})
 
 
-def propose_on_cluster(
-    table: ClusterTable, mechanism: object, memory: Memory, *, progress: Progress | None = None
-) -> ClusterProposal:
-    """Let a cluster count the distinct rows of a table, and find out on the driver what a mechanism releases of them.
+@frame_of.register
+def _(proposal: ColumnProposal) -> Frame:
+    """All rows of some columns."""
+    from pyspark.sql import functions as sf
 
-    Raises
-    ------
-    InvalidParameterError
-        If the mechanism cannot do with counts of distinct rows.
-    SchemaError
-        If there is no quasi-identifier, or one has too many values.
-    InputError
-        If there are more distinct rows than fit in the memory.
-    PrivacyNotAchievableError
-        If the mechanism cannot keep its promise.
-    ClusterError
-        If the cluster cannot do it.
-    """
-    recoder = check_able_on_cluster(mechanism)
-    names = columns_to_count(recoder, table.schema)
-    if progress is not None:
-        progress(0, table.n_rows, f"{table.n_rows:,} rows are counted by the cluster")
-    beside, most = recoder.counted_beside(table.schema), memory.most_cells(len(names))
-    cells = count_on_cluster(table, names, beside=beside, most_cells=most)
-    release, is_released = release_of_cells(recoder, cells, table.schema, progress)
-    return ClusterProposal(table, release, cells, is_released)
+    names, codes, released = proposal.schema.names(), proposal.recoded(), proposal.released
+    meant = {name: released[name].values.take(pa.array(own)) for name, own in codes.items()}
+    rows = _on_cluster(proposal).rows([(name, meant.get(name)) for name in names])
+    return _named(rows, {name: sf.col(f"c{i}") for i, name in enumerate(names)})
+
+
+def _named(frame: Frame, cells: Mapping[str, Any]) -> Frame:
+    return frame.select(*(cell.alias(name, metadata={}) for name, cell in cells.items()))
+
+
+def _on_cluster(proposal: Proposal) -> ClusterTable:
+    """Give the original; who asks knows that it is on a cluster."""
+    if not isinstance(proposal.original, ClusterTable):
+        raise AssertionError
+    return proposal.original
 
 
 # Folders of part files that appear whole or not at all, each with its manifest beside it.
@@ -335,15 +317,11 @@ def _files_behind_caches(frame: Frame) -> list[str]:
     return found
 
 
-def publish_on_cluster(
-    proposal: ClusterProposal,
-    path: str | Path,
-    memory: Memory,
-    *,
-    force: bool = False,
-    progress: Progress | None = None,
-) -> Published:
-    """Have a cluster write a release as Parquet files, audit these very files, and let the folder appear.
+@contextmanager
+def staged_on_cluster(
+    proposal: Proposal, path: str | Path, memory: Memory, *, force: bool = False, progress: Progress | None = None
+) -> Iterator[Callable[[], Published]]:
+    """Have a cluster write a release as Parquet files, audit these very files, and hand out what names the folder.
 
     The folder and its manifest appear only when the audit has confirmed them, the manifest first. A failure or an
     interruption leaves neither, and with ``force`` what stood there before; only a killed driver can leave a hidden
@@ -365,7 +343,7 @@ def publish_on_cluster(
     ClusterError
         If the cluster cannot do it.
     """
-    original, target = proposal.original, Path(path)
+    original, target = _on_cluster(proposal), Path(path)
     manifest_target, inputs = manifest_path_for(target), _inputs(original)
     check_folder_targets(target, manifest_target, inputs, force=force)
     with pending_folder(target) as folder, PendingFile(manifest_target) as manifest_file:
@@ -382,8 +360,12 @@ def publish_on_cluster(
         with explained_writing(manifest_target):
             manifest_file.file.write(written.manifest.to_json().encode())
         manifest_file.complete()
-        name_both(folder, manifest_file, inputs, force=force)
-    return Published(replace(written, table=released.outline), report, target, manifest_target)
+
+        def appear() -> Published:
+            name_both(folder, manifest_file, inputs, force=force)
+            return Published(replace(written, table=released.outline), report, target, manifest_target)
+
+        yield appear
 
 
 def release_frame(
@@ -400,12 +382,12 @@ def release_frame(
 ) -> Published:
     """Release a Spark DataFrame on the cluster of its session: :func:`sfumato.release_large` for such a frame."""
     allowed, target = Memory.of(memory), Path(path)
-    check_able_on_cluster(mechanism)
+    check_able(mechanism)
     check_folder_targets(target, manifest_path_for(target), files_of(frame), force=force)
     table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=options)
     described = table.with_schema(with_roles(table.schema, roles))
-    proposal = propose_on_cluster(described, mechanism, allowed, progress=progress)
-    return publish_on_cluster(proposal, target, allowed, force=force, progress=progress)
+    proposal = propose(described, mechanism, allowed, progress=progress)
+    return publish_large(proposal, target, allowed, force=force, progress=progress)
 
 
 def audit_cluster_file(
@@ -438,11 +420,11 @@ def _inputs(original: ClusterTable) -> list[Path]:
     return files_of(original.rows([])) if original.source is None else [Path(original.source.name)]
 
 
-def _write(proposal: ClusterProposal, folder: PendingFolder) -> None:
-    original = proposal.original
+def _write(proposal: Proposal, folder: PendingFolder) -> None:
+    original = _on_cluster(proposal)
     try:
         with watching(original.session), exact_settings(original.session):
-            proposal.frame().write.parquet(url_of(folder.rows), mode="error")
+            frame_of(proposal).write.parquet(url_of(folder.rows), mode="error")
     except (ClusterError, InputError):
         original.ensure_unchanged()  # says more than what the cluster stumbled over
         raise
@@ -476,10 +458,7 @@ def _sha256(table: ClusterTable | None) -> str | None:
     return table.source.sha256 if table is not None and table.source is not None else None
 
 
-def _tell(progress: Progress | None, proposal: ClusterProposal, what: str) -> None:
+def _tell(progress: Progress | None, proposal: Proposal, what: str) -> None:
     if progress is not None:
         n_rows = int(proposal.release.manifest.output["rows"])
         progress(0, n_rows, f"{n_rows:,} rows are {what} by the cluster")
-
-
-__all__ = ["ClusterProposal", "audit_cluster_file", "propose_on_cluster", "publish_on_cluster", "release_frame"]

@@ -29,7 +29,7 @@ from sfumato.table.cells import (
     plain_array,
     without_tokens,
 )
-from sfumato.table.coding import Codes, Source, Table, parse_numbers
+from sfumato.table.coding import CodedColumn, Codes, Source, Table, parse_numbers
 from sfumato.table.io.bytes import STANDARD_INPUT, StoredBytes, open_stored, with_head
 from sfumato.table.io.csv import DelimitedBlocks, layout_of
 from sfumato.table.io.frames import ContentDigest, FrameBlocks, native_frame, source_name
@@ -37,7 +37,7 @@ from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet,
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers, checked_text, format_to_read
 from sfumato.table.io.write import BlockWriter
 from sfumato.table.kinds import guess_kind
-from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, WeightedColumn
+from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, Rows, WeightedColumn
 
 # Distinct values of a column that comes block by block, with how often each occurs, as long as they are not too many.
 #
@@ -236,6 +236,28 @@ class LargeTable(OutlinedTable):
             raise _changed(self.source.name)
         read = column.codes[pc.fill_null(places, 0).to_numpy(zero_copy_only=False)][codes]
         return column.values.take(pa.array(read)) if as_cells else read
+
+    def taken(
+        self,
+        names: Sequence[str],
+        rows: Rows,
+        *,
+        told: Told | None = None,
+        seen: Callable[[Block], None] | None = None,
+    ) -> dict[str, CodedColumn]:
+        """Take some columns of some rows, given by their places, ascending; ``seen`` is given all blocks."""
+        parts: dict[str, list[NDArray[np.int32] | pa.Array]] = {name: [] for name in names}
+        n_read = 0
+        for block in self.blocks(names, told=told):
+            if seen is not None:
+                seen(block)
+            n_rows = len(block[names[0]])
+            first, last = np.searchsorted(rows, [n_read, n_read + n_rows])
+            places = rows[first:last] - n_read
+            n_read += n_rows
+            for name, cells in block.items():
+                parts[name].append(cells.take(pa.array(places)) if isinstance(cells, pa.Array) else cells[places])
+        return {name: self.coded(name, parts[name]) for name in names}
 
     def ensure_unchanged(self) -> None:
         """Refuse a file whose bytes, or a frame whose content, are others than when it was opened."""

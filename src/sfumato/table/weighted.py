@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ from sfumato.schema import Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, RowMask, Table
 
 Counts = NDArray[np.int64]
+Rows = NDArray[np.int64]
+"""Places of rows in a table, counted from 0."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -178,6 +180,27 @@ class OutlinedTable(ABC):
         """Whether a column has too many distinct values to be listed."""
         return isinstance(self.outline[name], OpenColumn)
 
+    @abstractmethod
+    def taken(
+        self, names: Sequence[str], rows: Rows, *, told: Callable[[int], None] | None = None
+    ) -> dict[str, CodedColumn]:
+        """Take some columns of some rows, given by their places, ascending; ``told`` hears how many rows were read."""
+
+    def coded(self, name: str, parts: Sequence[NDArray[np.int32] | pa.Array | pa.ChunkedArray]) -> CodedColumn:
+        """Put parts of a column together: codes, or cells where its values are not listed."""
+        kind, values = self.schema[name].kind, self.outline[name].values
+        if self.is_open(name):
+            chunks = [
+                chunk for part in parts for chunk in (part.chunks if isinstance(part, pa.ChunkedArray) else [part])
+            ]
+            return CodedColumn.encode(pa.chunked_array(chunks, values.type), kind)
+        codes = np.concatenate([np.zeros(0, dtype=np.int32), *(np.asarray(part, dtype=np.int32) for part in parts)])
+        return CodedColumn(codes, values).take(np.arange(len(codes)), kind)
+
+    @abstractmethod
+    def ensure_unchanged(self) -> None:
+        """Refuse a table that is another one than when it was opened, as far as that can be known."""
+
     def with_schema(self, schema: Schema | Mapping[str, Role | str]) -> Self:
         """Describe the same columns anew, by a schema or by roles alone (see :meth:`Table.with_schema`).
 
@@ -194,3 +217,16 @@ class OutlinedTable(ABC):
                 problem = "is declared numeric, but some of its values are not numbers"
                 raise InputError(problem, path=self.place, column=column.name)
         return replace(self, outline=self.outline.with_schema(schema))
+
+
+@dataclass(frozen=True, repr=False)
+class RowsOnCluster(OutlinedTable):
+    """A table whose rows are on a cluster; what they are is said by :class:`sfumato.rows.spark.table.ClusterTable`."""
+
+    @abstractmethod
+    def rows(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Any:
+        """Frame of columns ``c0``, ``c1``, …: what an array has for the codes of the cells, or the cells themselves."""
+
+    @abstractmethod
+    def ensure_alone(self) -> None:
+        """Refuse a folder in which more stands than the files that were read."""

@@ -20,6 +20,7 @@ from sfumato.guarantees import BreachBound
 from sfumato.rows.out_of_core import LargeTable, Told
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn
+from sfumato.table.weighted import OutlinedTable
 
 Numbers = NDArray[np.float64]
 Telling = Callable[[Sequence[str], str], list[str]]
@@ -270,7 +271,7 @@ judge(
 )
 
 
-# Whether an attacker gains by the choice of columns of a file that is larger than memory.
+# Whether an attacker gains by the choice of columns of a table that is not in memory.
 #
 # The bound is estimated anew on a sample of the original's rows that the audit draws itself. Columns that give the
 # protected one away are looked for in all rows.
@@ -278,37 +279,36 @@ judge(
 
 _SHARE_OF_PAIRS = 16
 _BYTES_A_PAIR = 8
-_NAMES = ("n_rows", "n_values", "n_wanted", "n_pairs", "n_right", "n_common")
+FIGURE_NAMES = ("n_rows", "n_values", "n_wanted", "n_pairs", "n_right", "n_common")
 _PAIRS = "CREATE TEMP TABLE pairs AS SELECT c, w, count(*) AS n FROM cells GROUP BY c, w"
-_FIGURES = """
-WITH wanted AS (SELECT w, sum(n) AS n FROM pairs GROUP BY w),
-common AS (SELECT w, n FROM wanted ORDER BY n DESC, w LIMIT 1),
+FIGURES = """
+WITH wanted AS (SELECT w, sum(n) AS n FROM {pairs} GROUP BY w),
+common AS (SELECT w, n FROM wanted ORDER BY n DESC, w NULLS LAST LIMIT 1),
 by_value AS (
     SELECT count(*) AS n_pairs, sum(n) AS n, max(n) AS known,
         sum(CASE WHEN w IS NOT DISTINCT FROM common_w THEN n ELSE 0 END) AS guessed
-    FROM pairs, (SELECT w AS common_w FROM common) GROUP BY c
+    FROM {pairs}, (SELECT w AS common_w FROM common) GROUP BY c
 )
-SELECT sum(n)::BIGINT, count(*), (SELECT count(*) FROM wanted), sum(n_pairs)::BIGINT,
-    sum(CASE WHEN n > 1 THEN known ELSE guessed END)::BIGINT, (SELECT n::BIGINT FROM common)
+SELECT CAST(sum(n) AS BIGINT) AS a, count(*) AS b, (SELECT count(*) FROM wanted) AS c,
+    CAST(sum(n_pairs) AS BIGINT) AS d,
+    CAST(sum(CASE WHEN n > 1 THEN known ELSE guessed END) AS BIGINT) AS e,
+    (SELECT CAST(n AS BIGINT) FROM common) AS f
 FROM by_value
 """
+"""SQL that DuckDB and Spark take alike: :data:`FIGURE_NAMES`, from the pairs of values with how often each occurs."""
 
 
 def check_large_breach(
-    claims: Claims, original: LargeTable, has_roles: bool, memory: int, told: Told | None
+    claims: Claims, original: OutlinedTable, has_roles: bool, telling: Telling
 ) -> Iterator[Check | Unchecked]:
-    """Check what a bound compares with and what it protects, with columns that give it away looked for in all rows."""
-
-    def telling(names: Sequence[str], sensitive: str) -> list[str]:
-        return telling_columns(original, names, sensitive, memory, told)
-
+    """Check what a bound compares with and what it protects; ``telling`` looks in all rows for what gives it away."""
     around = Around(claims, Columns(original.outline), None, has_roles)
     for promise in claims.promises:
         if isinstance(promise.guarantee, BreachBound):
             yield from check_breach_promise(promise.guarantee, around, telling)
 
 
-def measure_large(guarantee: BreachBound, original: LargeTable, told: Told | None = None) -> float:
+def measure_large(guarantee: BreachBound, original: OutlinedTable, told: Told | None = None) -> float:
     """Lower end of the interval around the privacy breach increase in percent, on the audit's own sample of rows.
 
     Raises
@@ -320,24 +320,7 @@ def measure_large(guarantee: BreachBound, original: LargeTable, told: Told | Non
     """
     names = list(dict.fromkeys([*guarantee.baseline, guarantee.sensitive]))
     drawn = sampled_rows(original.n_rows, len(names))
-    parts: dict[str, list[NDArray[np.int32] | pa.Array]] = {name: [] for name in names}
-    n_read = 0
-    for block in original.blocks(names, told=told):
-        n_rows = len(block[names[0]])
-        own = drawn[np.searchsorted(drawn, n_read) : np.searchsorted(drawn, n_read + n_rows)] - n_read
-        n_read += n_rows
-        for name, cells in block.items():
-            parts[name].append(cells.take(pa.array(own)) if isinstance(cells, pa.Array) else cells[own])
-    columns = {name: _column(original, name, parts[name]) for name in names}
-    return estimate(guarantee, columns, np.arange(len(drawn)))
-
-
-def _column(original: LargeTable, name: str, parts: Sequence[NDArray[np.int32] | pa.Array]) -> CodedColumn:
-    values, kind = original.outline[name].values, original.schema[name].kind
-    if original.is_open(name):
-        return CodedColumn.encode(pa.chunked_array(parts, values.type), kind)
-    codes = np.concatenate([np.zeros(0, dtype=np.int32), *parts])
-    return CodedColumn(codes, values).take(np.arange(len(codes)), kind)
+    return estimate(guarantee, original.taken(names, drawn, told=told), np.arange(len(drawn)))
 
 
 def telling_columns(
@@ -396,14 +379,14 @@ def _tells(original: LargeTable, name: str, sensitive: str, memory: int) -> bool
         with spilling_connection(memory) as connection:
             connection.register("cells", reader)
             connection.execute(_PAIRS)
-            (figures,) = connection.execute(_FIGURES).fetchall()
+            (figures,) = connection.execute(FIGURES.format(pairs="pairs")).fetchall()
     except (duckdb.Error, pa.ArrowException):
         if failures:
             raise failures[0] from None
         problem = "its values cannot be counted in the memory given"
         hint = "give more memory, or free space for spilling"
         raise InputError(problem, path=original.source.name, column=name, hint=hint, remedy=("memory",)) from None
-    return figures_tell(**dict(zip(_NAMES, figures, strict=True)))
+    return figures_tell(**dict(zip(FIGURE_NAMES, figures, strict=True)))
 
 
 def _stored_type(original: LargeTable, name: str) -> pa.DataType:

@@ -31,8 +31,8 @@ from sfumato.collaborate.session.transcript import RoundProgress, Transcript
 from sfumato.collaborate.shared_schema import Counts, SharedColumn, SharedSchema
 from sfumato.collaborate.transport.channel import Words
 from sfumato.collaborate.transport.messages import SIZE_LIMIT, size_limit_of_counts
-from sfumato.counting.blocks import count_blocks
 from sfumato.counting.cells import TooManyCellsError
+from sfumato.counting.rows import count_rows
 from sfumato.errors import (
     CollaborationError,
     InvalidParameterError,
@@ -45,15 +45,14 @@ from sfumato.manifest import AnyTable, draft_manifest, with_audited
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
-from sfumato.publishing.out_of_core.proposal import Block
 from sfumato.publishing.out_of_core.release import staged_large
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
 from sfumato.publishing.publish import Published, check_targets, make_release, manifest_path_for, staged
 from sfumato.rows.memory_limit import Memory, give_back
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.weighted import CountedTable
+from sfumato.table.weighted import CountedTable, OutlinedTable
 
 if TYPE_CHECKING:
     from sfumato.collaborate.selection_only import Prepared
@@ -482,12 +481,12 @@ def _publish_nothing() -> None:
     """Publish nothing, in a dry run."""
 
 
-# A party whose file is larger than memory: its counts in one pass, and its release in another.
+# A party whose rows are not in memory: their counts in one pass, and its release in another.
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LargeRows:
-    """A party's file and what one pass over it counted.
+    """A party's rows, in a file that is read in blocks or on a cluster, and what one pass over them counted.
 
     Parameters
     ----------
@@ -495,12 +494,12 @@ class LargeRows:
         Every column by itself, and every feature's values with the classes.
     """
 
-    original: LargeTable
+    original: OutlinedTable
     counted: CountedTable
     memory: Memory
 
     @classmethod
-    def of(cls, original: LargeTable, schema: SharedSchema, memory: Memory) -> LargeRows:
+    def of(cls, original: OutlinedTable, schema: SharedSchema, memory: Memory) -> LargeRows:
         """Count, in one pass, how often each value of a feature occurs with each class.
 
         Raises
@@ -510,7 +509,7 @@ class LargeRows:
         """
         schema.check_table(original.outline)
         target = schema.target.name
-        found = count_blocks(original, [target], beside=schema.names, most_cells=memory.most_cells(1))
+        found = count_rows(original, [target], beside=schema.names, most_cells=memory.most_cells(1))
         pairs = {(feature, by): counts.T for (by, feature), counts in found.pairs.items()}
         whole = CountedTable.of(original.outline, (), (), np.array([original.n_rows], dtype=np.int64))
         return cls(original, replace(whole, pairs=pairs), memory)
@@ -532,15 +531,9 @@ class LargeRows:
 class ProjectionProposal(ColumnProposal):
     """All rows of the columns that the group left, with intervals in the place of numbers that are cut."""
 
-    def blocks(self, told: Told | None = None) -> Iterator[Block]:
-        """All rows, block by block."""
-        places = {name: self._places(name) for name in self._cut_names}
-        for block in super().blocks(told):
-            yield {name: places[name][cells] if name in places else cells for name, cells in block.items()}
-
-    @property
-    def _cut_names(self) -> tuple[str, ...]:
-        return tuple(str(recoding["name"]) for recoding in self.release.manifest.recodings)
+    def recoded(self) -> Mapping[str, NDArray[np.int32]]:
+        """Label of each value of the columns that are cut."""
+        return {str(entry["name"]): self._places(str(entry["name"])) for entry in self.release.manifest.recodings}
 
     def _places(self, name: str) -> NDArray[np.int32]:
         """Label of each value: both columns list the same stored values."""
@@ -570,7 +563,7 @@ def propose_projection(rows: LargeRows, releaser: ProjectionReleaser) -> Project
 def _smallest_class(rows: LargeRows, names: Sequence[str], cut: Sequence[SharedColumn]) -> int | None:
     """Rows of the rarest combination of what is released; ``None`` where there are too many to be counted."""
     try:
-        cells = count_blocks(rows.original, names, most_cells=rows.memory.most_cells(len(names)))
+        cells = count_rows(rows.original, names, most_cells=rows.memory.most_cells(len(names)))
     except (TooManyCellsError, SchemaError):
         return None
     _, classes = np.unique(in_intervals(cells, cut).codes(names), axis=0, return_inverse=True)

@@ -1,4 +1,8 @@
-"""What is to be released of a large file, whatever way it was found: rows in blocks, written in one pass."""
+"""What is to be released of a table that is not in memory, whatever way it was found and wherever its rows are.
+
+A proposal is found on counts or on a sample. A file is then written in one pass over its blocks
+(:meth:`Proposal.write`); a cluster writes what :mod:`sfumato.publishing.spark` makes of the proposal.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.verify import measured_level
-from sfumato.counting.blocks import count_blocks
+from sfumato.counting.rows import count_rows
 from sfumato.errors import InputError, SchemaError
 from sfumato.manifest import describe_column, with_audited
 from sfumato.mechanisms.base import Release
@@ -24,27 +28,32 @@ from sfumato.table.binarize import Binarization
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 from sfumato.table.io.write import BlockWriter
-from sfumato.table.weighted import CountedTable
+from sfumato.table.weighted import CountedTable, OutlinedTable
 
 Block = Mapping[str, NDArray[np.int32] | pa.Array]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Proposal(ABC):
-    """What is to be released of a large file.
+    """What is to be released of a table that is not in memory.
 
     Parameters
     ----------
-    original : LargeTable
+    original : LargeTable or ClusterTable
     release : Release
         Its manifest describes all columns that are to be written; its table holds what the mechanism looked at.
     """
 
-    original: LargeTable
+    original: OutlinedTable
     release: Release
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.original!r}, {self.release.manifest.mechanism['name']})"
+
+    @property
+    def large(self) -> LargeTable:
+        """Original, whose rows are read in blocks."""
+        return as_large(self.original)
 
     @property
     def released(self) -> Table:
@@ -72,6 +81,13 @@ class Proposal(ABC):
             for block in self.blocks(told):
                 writer.write(block)
         self.original.ensure_unchanged()
+
+
+def as_large(rows: OutlinedTable) -> LargeTable:
+    """Give rows that are read in blocks; who asks knows that they are."""
+    if not isinstance(rows, LargeTable):
+        raise AssertionError
+    return rows
 
 
 def kept_rows(cells: NDArray[np.int32] | pa.Array, kept: NDArray[np.bool_]) -> NDArray[np.int32] | pa.Array:
@@ -218,8 +234,8 @@ class CellMechanism(Protocol):
 class CellProposal(Proposal):
     """Rows that are released as the distinct rows they are equal to; the release's table holds those."""
 
-    _cells: CountedTable
-    _is_released: NDArray[np.bool_]
+    cells: CountedTable
+    is_released: NDArray[np.bool_]
 
     @property
     def schema(self) -> Schema:
@@ -233,15 +249,15 @@ class CellProposal(Proposal):
 
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
         """Released rows, block by block, in the order of the file."""
-        counted, released = self._cells.together, self.released
-        finder = finder_of(self._cells)
-        place_of_cell = np.cumsum(self._is_released) - 1
+        counted, released = self.cells.together, self.released
+        finder = finder_of(self.cells)
+        place_of_cell = np.cumsum(self.is_released) - 1
         names = names_but_identifiers(self.original.schema)
         recoded = {name: released[name].codes for name in names if name in released.columns}
         as_they_are = [name for name in names if name not in recoded]
-        for block in self.original.blocks([*counted, *as_they_are], told=told):
+        for block in self.large.blocks([*counted, *as_they_are], told=told):
             cells = finder.find([np.asarray(block[name]) for name in counted])
-            kept = self._is_released[cells]
+            kept = self.is_released[cells]
             places = place_of_cell[cells[kept]]
             yield {n: recoded[n][places] if n in recoded else kept_rows(block[n], kept) for n in names}
 
@@ -253,17 +269,19 @@ def finder_of(cells: CountedTable) -> RowFinder:
 
 
 def propose_cells(
-    original: LargeTable, mechanism: CellMechanism, memory: Memory, progress: Progress | None
+    original: OutlinedTable, mechanism: CellMechanism, memory: Memory, progress: Progress | None
 ) -> CellProposal:
-    """Count the distinct rows of a large file, let a mechanism release them, and measure what it promises on them.
+    """Count the distinct rows of a table, let a mechanism release them, and measure what it promises on them.
 
     A column that need only occur is not counted with the others if it has few values: combinations would be many more.
+    On a cluster it is, for what occurs in each of them would take another pass.
     """
     every, needed = columns_to_count(mechanism, original.schema), mechanism.counted_columns(original.schema)
-    few = [name for name in every if name not in needed and _has_few(original, name)]
+    is_large = isinstance(original, LargeTable)
+    few = [name for name in every if is_large and name not in needed and _has_few(original, name)]
     names = [name for name in every if name not in few]
     n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
-    cells = count_blocks(
+    cells = count_rows(
         original,
         names,
         beside=mechanism.counted_beside(original.schema),
@@ -271,7 +289,7 @@ def propose_cells(
         told=telling(progress, original.n_rows, "rows counted"),
     )
     if few:
-        cells = _with_occurring(original, cells, few, telling(progress, original.n_rows, "rows looked up"))
+        cells = _with_occurring(as_large(original), cells, few, telling(progress, original.n_rows, "rows looked up"))
     release, is_released = release_of_cells(mechanism, cells, original.schema, progress)
     return CellProposal(original, release, cells, is_released)
 
@@ -282,7 +300,7 @@ def columns_to_count(mechanism: CellMechanism, schema: Schema) -> tuple[str, ...
     return tuple(dict.fromkeys([*mechanism.counted_columns(schema), *mechanism.occurring_columns(schema)]))
 
 
-def _has_few(original: LargeTable, name: str) -> bool:
+def _has_few(original: OutlinedTable, name: str) -> bool:
     return not original.is_open(name) and original.outline[name].n_distinct <= _MOST_FLAGS
 
 
@@ -333,12 +351,12 @@ class PatternMechanism(Protocol):
 class FeatureProposal(Proposal):
     """Some features of every row, and the columns that travel along as they are.
 
-    ``_places`` is the original with places of features in its quasi-identifiers (see
+    ``places`` is the original with places of features in its quasi-identifiers (see
     :class:`~sfumato.table.binarize.Binarization`), so that each row's features follow from its own codes.
     """
 
-    _places: LargeTable
-    _chosen: tuple[tuple[Feature, int], ...]
+    places: OutlinedTable
+    chosen: tuple[tuple[Feature, int], ...]
 
     @property
     def schema(self) -> Schema:
@@ -347,25 +365,27 @@ class FeatureProposal(Proposal):
 
     def columns(self) -> dict[str, pa.Array]:
         """Values that the codes of the blocks stand for."""
-        return {f.name: _ZERO_ONE for f, _ in self._chosen} | {n: self.released[n].values for n in self._beside()}
+        return {f.name: _ZERO_ONE for f, _ in self.chosen} | {n: self.released[n].values for n in self.beside}
 
-    def _beside(self) -> list[str]:
-        features = {feature.name for feature, _ in self._chosen}
+    @property
+    def beside(self) -> list[str]:
+        """Columns that travel along."""
+        features = {feature.name for feature, _ in self.chosen}
         return [name for name in self.released.columns if name not in features]
 
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
         """All rows, block by block, in the order of the file."""
-        beside = self._beside()
-        used = list(dict.fromkeys(feature.column for feature, _ in self._chosen))
-        for block in self._places.blocks([*used, *beside], told=told):
-            features = {f.name: np.asarray(block[f.column] == place, dtype=np.int32) for f, place in self._chosen}
+        beside = self.beside
+        used = list(dict.fromkeys(feature.column for feature, _ in self.chosen))
+        for block in as_large(self.places).blocks([*used, *beside], told=told):
+            features = {f.name: np.asarray(block[f.column] == place, dtype=np.int32) for f, place in self.chosen}
             yield features | {name: block[name] for name in beside}
 
 
 def propose_features(
-    original: LargeTable, mechanism: PatternMechanism, memory: Memory, progress: Progress | None
+    original: OutlinedTable, mechanism: PatternMechanism, memory: Memory, progress: Progress | None
 ) -> FeatureProposal:
-    """Count the distinct patterns of a large file, let a mechanism choose features, and measure what it promises."""
+    """Count the distinct patterns of a table, let a mechanism choose features, and measure what it promises."""
     outline = original.outline
     target = outline.schema.target
     if target is None:
@@ -375,7 +395,7 @@ def propose_features(
     binarization = mechanism.binarization(outline)
     places = replace(original, outline=binarization.places(outline))
     names = (*binarization.columns, target)
-    counted = count_blocks(
+    counted = count_rows(
         places,
         names,
         most_cells=memory.most_cells(len(names)),

@@ -25,8 +25,9 @@ from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.coding import Table
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.write import BLOCK_FORMATS
+from sfumato.table.weighted import OutlinedTable
 
-Propose = Callable[[LargeTable, Any, Memory, Progress | None], Proposal]
+Propose = Callable[[OutlinedTable, Any, Memory, Progress | None], Proposal]
 _WAYS: Mapping[Needs, Propose] = {
     Needs.COUNTS: propose_cells,
     Needs.COUNTS_OR_SAMPLE: propose_fitted,
@@ -52,8 +53,10 @@ def check_able(mechanism: object) -> Propose:
     raise InvalidParameterError("out of core the mechanism", problem, allowed=allowed, hint=hint, remedy=("mechanism",))
 
 
-def propose(original: LargeTable, mechanism: object, memory: Memory, *, progress: Progress | None = None) -> Proposal:
-    """Find out what a mechanism releases of a large file.
+def propose(
+    original: OutlinedTable, mechanism: object, memory: Memory, *, progress: Progress | None = None
+) -> Proposal:
+    """Find out what a mechanism releases of a table that is not in memory, wherever its rows are.
 
     Raises
     ------
@@ -76,6 +79,8 @@ def publish_large(
 ) -> Published:
     """Write a release in one pass over the original, audit the very bytes, and let the files appear.
 
+    A cluster writes a folder of Parquet files, see :func:`sfumato.publishing.spark.staged_on_cluster`.
+
     As :func:`sfumato.publishing.publish.publish`, with the rows never held in memory: the table of the release that is
     returned describes each column by itself, with its distinct values and their counts.
     """
@@ -88,7 +93,13 @@ def staged_large(
     proposal: Proposal, path: str | Path, memory: Memory, *, force: bool = False, progress: Progress | None = None
 ) -> Iterator[Callable[[], Published]]:
     """:func:`publish_large` in two steps, as ``publishing.publish.staged``, for those who wait in between."""
-    original = proposal.original
+    if not isinstance(proposal.original, LargeTable):
+        from sfumato.publishing.spark import staged_on_cluster  # Spark is there only where somebody has a cluster
+
+        with staged_on_cluster(proposal, path, memory, force=force, progress=progress) as appear:
+            yield appear
+        return
+    original = proposal.large
     check_output_format(path)
 
     def write(file: BinaryIO, output_format: str) -> None:

@@ -1,4 +1,4 @@
-"""Columns that are chosen on a sample of a large file's rows, and released of all rows."""
+"""Columns that are chosen on a sample of the rows of a table that is not in memory, and released of all rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.levels.breach import measure_large
-from sfumato.counting.blocks import count_blocks
 from sfumato.counting.cells import TooManyCellsError
+from sfumato.counting.rows import count_rows, taken_with_pairs
 from sfumato.errors import AuditFailedError, InvalidParameterError, SchemaError
 from sfumato.guarantees import Guarantee
 from sfumato.guarantees.estimated import BreachBound
@@ -32,7 +32,8 @@ from sfumato.publishing.out_of_core.proposal import (
 from sfumato.rows.memory_limit import LEAST_BYTES, Memory, give_back
 from sfumato.rows.out_of_core import LargeTable, Told
 from sfumato.schema import Role, Schema
-from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.coding import Table
+from sfumato.table.weighted import OutlinedTable
 
 SAMPLE_ROWS = 200_000
 """Rows on which columns are chosen. In ten folds the error of a share is then below 0.4 percentage points a fold, which
@@ -63,7 +64,7 @@ class SampleMechanism(Protocol):
 class Whole:
     """What is known of all rows besides a sample."""
 
-    original: LargeTable
+    original: OutlinedTable
     pairs: Mapping[str, Counts]
     memory: Memory
     progress: Progress | None = None
@@ -78,7 +79,7 @@ class Whole:
         most = self.memory.most_cells(len(names))
         told = telling(self.progress, self.original.n_rows, "rows counted")
         try:
-            return int(count_blocks(self.original, names, most_cells=most, told=told).row_counts.min())
+            return int(count_rows(self.original, names, most_cells=most, told=told).row_counts.min())
         except (TooManyCellsError, SchemaError):
             return None
 
@@ -86,6 +87,10 @@ class Whole:
 @dataclass(frozen=True, repr=False, eq=False)
 class ColumnProposal(Proposal):
     """All rows of some columns; the release's table is their part of the outline."""
+
+    def recoded(self) -> Mapping[str, NDArray[np.int32]]:
+        """Code in the release for each code of the original, of the columns whose values are recoded: here of none."""
+        return {}
 
     @property
     def schema(self) -> Schema:
@@ -98,15 +103,17 @@ class ColumnProposal(Proposal):
 
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
         """All rows, block by block."""
-        return self.original.blocks(self.schema.names(), told=told)
+        codes = self.recoded()
+        for block in self.large.blocks(self.schema.names(), told=told):
+            yield {name: codes[name][cells] if name in codes else cells for name, cells in block.items()}
 
 
 def propose_sampled(
-    original: LargeTable, mechanism: SampleMechanism, memory: Memory, progress: Progress | None
+    original: OutlinedTable, mechanism: SampleMechanism, memory: Memory, progress: Progress | None
 ) -> ColumnProposal:
     """Let a mechanism choose columns on a sample of rows; what it promises is estimated on the audit's own sample.
 
-    A file that fits in the sample is treated as in memory.
+    A table that fits in the sample is treated as in memory.
 
     Raises
     ------
@@ -128,7 +135,7 @@ def propose_sampled(
     return ColumnProposal(original, release.with_manifest(guarantees=audited))
 
 
-def _level(promised: Guarantee, original: LargeTable) -> float:
+def _level(promised: Guarantee, original: OutlinedTable) -> float:
     if not isinstance(promised, BreachBound):
         raise AssertionError
     try:
@@ -137,7 +144,7 @@ def _level(promised: Guarantee, original: LargeTable) -> float:
         raise AuditFailedError((f"{promised.kind} cannot be measured: {exc}",)) from None
 
 
-def _refuse_open(original: LargeTable, names: Sequence[str]) -> None:
+def _refuse_open(original: OutlinedTable, names: Sequence[str]) -> None:
     for name in names:
         if original.is_open(name):
             problem = f"has too many distinct values for a column with the role {original.schema[name].role}"
@@ -149,7 +156,7 @@ def _sample_size(n_columns: int) -> int:
     return min(SAMPLE_ROWS, max(_SAMPLE_CELLS // n_columns, 1))
 
 
-def _no_pairs(original: LargeTable, names: Sequence[str], second: str) -> dict[str, Counts]:
+def _no_pairs(original: OutlinedTable, names: Sequence[str], second: str) -> dict[str, Counts]:
     """Tables for the pairs of values, of as many columns as fit; the audit judges the others on all rows."""
     found: dict[str, Counts] = {}
     shapes = {n: (original.outline[n].n_distinct, original.outline[second].n_distinct) for n in names}
@@ -160,39 +167,19 @@ def _no_pairs(original: LargeTable, names: Sequence[str], second: str) -> dict[s
 
 
 def _sampled(
-    original: LargeTable, n_sampled: int, second: str, pairs: Mapping[str, Counts], told: Told | None
+    original: OutlinedTable, n_sampled: int, second: str, pairs: Mapping[str, Counts], told: Told | None
 ) -> Table:
-    """Draw rows without replacement in one pass, each set of rows as likely as any other, and count pairs of values."""
+    """Draw rows without replacement, each set of rows as likely as any other, and count pairs of values in all rows."""
     schema = original.schema.keep(names_but_identifiers(original.schema))
     drawn = _drawn_rows(original.n_rows, n_sampled)
-    parts: dict[str, list[NDArray[np.int32] | pa.Array]] = {name: [] for name in schema.names()}
-    n_read = 0
-    for block in original.blocks(schema.names(), told=told):
-        for name, counts in pairs.items():
-            keys = np.asarray(block[name], dtype=np.int64) * counts.shape[1] + block[second]
-            counts += np.bincount(keys, minlength=counts.size).reshape(counts.shape)
-        n_rows = len(block[second])
-        first, last = np.searchsorted(drawn, [n_read, n_read + n_rows])
-        places = drawn[first:last] - n_read
-        n_read += n_rows
-        for name, cells in block.items():
-            parts[name].append(cells.take(pa.array(places)) if isinstance(cells, pa.Array) else cells[places])
-    columns = {column.name: _column(original, column.name, parts[column.name]) for column in schema}
-    return Table(schema, columns, len(drawn), original.source)
+    columns = taken_with_pairs(original, schema.names(), drawn, pairs, second, told=told)
+    return Table(schema, columns, len(drawn), original.outline.source)
 
 
 def _drawn_rows(n_rows: int, n_sampled: int) -> NDArray[np.int64]:
     if n_rows <= n_sampled:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(_SEED).choice(n_rows, n_sampled, replace=False, shuffle=False))
-
-
-def _column(original: LargeTable, name: str, parts: Sequence[NDArray[np.int32] | pa.Array]) -> CodedColumn:
-    kind = original.schema[name].kind
-    if original.is_open(name):
-        return CodedColumn.encode(pa.chunked_array(parts, original.outline[name].values.type), kind)
-    codes = np.concatenate([np.zeros(0, dtype=np.int32), *parts])
-    return CodedColumn(codes, original.outline[name].values).take(np.arange(len(codes)), kind)
 
 
 # Groups that are found on a sample of a large file's rows, where its distinct rows do not fit, and counted on all.
@@ -250,13 +237,13 @@ class FittedProposal(Proposal):
         """Released rows, block by block, in the order of the file."""
         names = names_but_identifiers(self.original.schema)
         cells = {name: self.released[name].codes for name in self._recoded}
-        for block in self.original.blocks(names, told=told):
+        for block in self.large.blocks(names, told=told):
             groups = self._groups.groups_of(block)
             yield {name: cells[name][groups] if name in cells else block[name] for name in names}
 
 
 def propose_fitted(
-    original: LargeTable, mechanism: FittedMechanism, memory: Memory, progress: Progress | None
+    original: OutlinedTable, mechanism: FittedMechanism, memory: Memory, progress: Progress | None
 ) -> Proposal:
     """Let a mechanism group the distinct rows of a large file or, if these do not fit, a sample of its rows.
 
@@ -275,6 +262,8 @@ def propose_fitted(
     try:
         return propose_cells(original, mechanism, for_rows, progress)
     except TooManyCellsError:
+        if not isinstance(original, LargeTable):
+            raise  # a rule by which each row finds its group is not known to a cluster
         give_back()
     n_sampled = sample_size(for_rows, len(names))
     sample = drawn_rows(original, names, n_sampled, telling(progress, original.n_rows, "rows drawn from"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -107,6 +108,34 @@ def parquet_frame(session: Session, stored: StoredParquet) -> Frame:
     numbered = frame.toDF(*(f"c{i}" for i in range(len(columns))))
     cells = [sf.lit(None) if pa.types.is_null(field.type) else sf.col(f"c{i}") for i, field in enumerate(columns)]
     return numbered.select(*(cell.alias(name) for cell, name in zip(cells, columns.names, strict=True)))
+
+
+def numbered_rows(frame: Frame, stored: StoredParquet, number: str) -> Frame:
+    """Add the place of each row among all rows of its files, one file after the other in the order of their names.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of these files, see :func:`parquet_frame`; its columns may have been renamed, and nothing else.
+    number : str
+        Name of the new column.
+    """
+    from pyspark.sql import functions as sf
+
+    starts, n_before = {}, 0
+    for file, n_rows in stored.rows_of_files():
+        starts[file.name] = n_before
+        n_before += n_rows
+    urls = [url.rsplit("/", 1)[-1] for url in frame.inputFiles()]
+    table = pa.table({"file": urls, "start": pa.array([starts[unquote(name)] for name in urls], pa.int64())})
+    known = frame.sparkSession.createDataFrame(table, schema="file string, start bigint")
+    about = frame.metadataColumn("_metadata")
+    columns = frame.columns
+    placed = frame.select(
+        "*", sf.substring_index(about["file_path"], "/", -1).alias("file"), about["row_index"].alias("row_in_file")
+    )
+    joined = placed.join(sf.broadcast(known), "file")
+    return joined.select(*columns, (sf.col("start") + sf.col("row_in_file")).alias(number))
 
 
 def check_types(columns: pa.Schema, place: str) -> None:

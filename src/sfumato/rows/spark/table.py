@@ -28,16 +28,17 @@ from sfumato.rows.spark.frames import (
     kind_of_open,
     looked_up,
     numbered_columns,
+    numbered_rows,
     parquet_frame,
     says_of_cells,
 )
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.cells import CellRules, ColumnCoder, check_names, plain_array
-from sfumato.table.coding import Source, Table, plain_type
+from sfumato.table.coding import CodedColumn, Source, Table, plain_type
 from sfumato.table.io.bytes import open_stored
 from sfumato.table.io.parquet import StoredParquet, is_folder, refuse_more_than_parts
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers
-from sfumato.table.weighted import OpenColumn, OutlinedTable, WeightedColumn
+from sfumato.table.weighted import OpenColumn, Rows, RowsOnCluster, WeightedColumn
 
 _BYTES_A_VALUE = 4000
 _SHARE_OF_VALUES = 16
@@ -47,13 +48,13 @@ _FRAME = "<pyspark>"
 
 
 @dataclass(frozen=True, repr=False)
-class ClusterTable(OutlinedTable):
+class ClusterTable(RowsOnCluster):
     """A table whose rows stay on a cluster.
 
     Parameters
     ----------
     outline : Table
-        See :class:`OutlinedTable`.
+        See :class:`sfumato.table.weighted.OutlinedTable`.
     source : Source or None
         Name, hash and format of the file or folder; ``None`` for a DataFrame of the user's.
     session : SparkSession
@@ -79,13 +80,18 @@ class ClusterTable(OutlinedTable):
             What stands for each code of the column (numbers, labels); ``None`` gives the cells themselves. A cell that
             the table did not hold when it was opened becomes null.
         """
+        return self._understood(self._frame, wanted)
+
+    def _understood(self, rows: Frame, wanted: Sequence[tuple[str, pa.Array | None]], *also: str) -> Frame:
+        """Read the stored cells of a frame; further columns of it stay beside."""
         from pyspark.sql import functions as sf
 
         places = {name: i for i, name in enumerate(self.schema.names())}
         for name, _ in wanted:
             if name not in places:
                 raise ColumnNotFoundError(name, places)
-        frame = self._frame.select(*(sf.col(f"c{places[n]}").alias(f"r{i}") for i, (n, _) in enumerate(wanted)))
+        own = [sf.col(f"c{places[name]}").alias(f"r{i}") for i, (name, _) in enumerate(wanted)]
+        frame = rows.select(*own, *also)
         cells, lookups = [], []
         for i, (name, meant) in enumerate(wanted):
             column = self.outline[name]
@@ -95,7 +101,35 @@ class ClusterTable(OutlinedTable):
             values = (column.values if meant is None else meant).take(pa.array(column.codes))
             lookups.append(Lookup(f"r{i}", self._stored[name], values, f"c{i}"))
             cells.append(sf.col(f"c{i}"))
-        return looked_up(self.session, frame, lookups).select(*cells)
+        return looked_up(self.session, frame, lookups).select(*cells, *also)
+
+    def taken(self, names: Sequence[str], rows: Rows, *, told: Any = None) -> dict[str, CodedColumn]:
+        """Take some rows, given by their places in the files, ascending; only these come to the driver.
+
+        Raises
+        ------
+        InputError
+            If the rows have no places: those of a DataFrame of the user's may come in another order the next time.
+        """
+        from pyspark.sql import functions as sf
+
+        if self._hashed is None:
+            problem = "has rows without a fixed order, so that a sample of them could not be drawn again"
+            raise InputError(problem, path=self.place, hint="write the frame to Parquet files, and name these")
+        with watching(self.session), exact_settings(self.session):
+            listed = self.session.createDataFrame(
+                pa.table({"place": pa.array(rows, pa.int64())}), schema="place bigint"
+            )
+            numbered = numbered_rows(numbered_columns(parquet_frame(self.session, self._hashed)), self._hashed, "place")
+            drawn = numbered.join(sf.broadcast(listed), "place")
+            codes = [pa.array(np.arange(self.outline[name].n_distinct, dtype=np.int32)) for name in names]
+            found = self._understood(drawn, list(zip(names, codes, strict=True)), "place").toArrow()
+        is_unknown = any(found.column(i).null_count for i, name in enumerate(names) if not self.is_open(name))
+        if found.num_rows != len(rows) or is_unknown:
+            problem = "changed while it was being read"
+            raise InputError(problem, path=self.place, hint="read it again when nobody writes to it")
+        ordered = found.take(pc.sort_indices(found, [("place", "ascending")]))
+        return {name: self.coded(name, ordered.column(i).chunks) for i, name in enumerate(names)}
 
     def _open_cell(self, cell: Any, name: str, column: OpenColumn) -> Any:
         return clean_cell(cell, self._stored[name].type, column.values.type, self.schema.missing_tokens(name))

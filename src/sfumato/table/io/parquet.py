@@ -198,9 +198,13 @@ class StoredParquet:
         """Files that hold the rows."""
         return part_files(self.path) if self.path.is_dir() else [self.path]
 
+    def rows_of_files(self) -> list[tuple[Path, int]]:
+        """Files with the number of rows that each says of itself, in the order in which they are read."""
+        return [(file, _n_rows(file)) for file in self.files]
+
     def n_rows(self) -> int:
         """Count rows by what the files say of themselves."""
-        return sum(map(_n_rows, self.files))
+        return sum(n_rows for _, n_rows in self.rows_of_files())
 
     def check_unpacking(self, *, in_blocks: bool) -> None:
         """Refuse files that unpack to too much, see :mod:`sfumato.table.io.bytes`."""
