@@ -6,7 +6,7 @@ import contextlib
 import threading
 from unittest.mock import patch
 
-from sfumato.publishing.spark import ClusterProposal
+from sfumato.publishing import spark as publishing
 
 
 @contextlib.contextmanager
@@ -38,11 +38,11 @@ def in_the_middle(session, act):
 @contextlib.contextmanager
 def slow_writing(milliseconds=50):
     """Make writing a release that has a column ``illness`` slow, so many milliseconds a row."""
-    rows = ClusterProposal.frame
+    rows = publishing.frame_of
 
-    def slow(self):
+    def slow(proposal):
         sleep = f"java_method('java.lang.Thread', 'sleep', bigint({milliseconds} + 0 * coalesce(length(illness), 0)))"
-        return rows(self).where(f"{sleep} IS NULL OR illness IS NULL OR illness <> ''")
+        return rows(proposal).where(f"{sleep} IS NULL OR illness IS NULL OR illness <> ''")
 
-    with patch.object(ClusterProposal, "frame", slow):
+    with patch.object(publishing, "frame_of", slow):
         yield

@@ -20,10 +20,10 @@ from sfumato.errors import InputError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.out_of_core.release import audit_large_file
+from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
 from sfumato.publishing.publish import make_release, publish
 from sfumato.publishing.reaudit import audit_published
-from sfumato.publishing.spark import audit_cluster_file, propose_on_cluster, publish_on_cluster
+from sfumato.publishing.spark import audit_cluster_file
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.rows.spark import frames as frames_module
@@ -64,8 +64,8 @@ def released(shared_session, one_cluster, tmp_path_factory):
     folder = tmp_path_factory.mktemp("released")
     pq.write_table(cells(), folder / "in.parquet")
     table = open_cluster(shared_session.get(one_cluster.url), folder / "in.parquet", memory=MEMORY.n_bytes)
-    proposal = propose_on_cluster(table.with_schema(table.schema.with_roles(ROLES)), GlobalRecoder(k=40), MEMORY)
-    found = publish_on_cluster(proposal, folder / "out.parquet", MEMORY)
+    proposal = propose(table.with_schema(table.schema.with_roles(ROLES)), GlobalRecoder(k=40), MEMORY)
+    found = publish_large(proposal, folder / "out.parquet", MEMORY)
     return found.table_path, found.manifest_path, proposal.original
 
 

@@ -27,13 +27,7 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing import spark as proposal_module
 from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
-from sfumato.publishing.spark import (
-    ClusterProposal,
-    audit_cluster_file,
-    propose_on_cluster,
-    publish_on_cluster,
-    release_frame,
-)
+from sfumato.publishing.spark import audit_cluster_file, release_frame
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.rows.spark.table import open_cluster
@@ -146,8 +140,8 @@ def test_the_release_is_the_one_made_out_of_core(spark, tmp_path, monkeypatch, o
     assert table.is_open("dose") == (order == "sliced")
 
     expected = publish_large(propose(large, build(**parameters), MEMORY), tmp_path / "expected.parquet", MEMORY)
-    proposal = propose_on_cluster(table, build(**parameters), MEMORY)
-    found = publish_on_cluster(proposal, tmp_path / "found.parquet", MEMORY)
+    proposal = propose(table, build(**parameters), MEMORY)
+    found = publish_large(proposal, tmp_path / "found.parquet", MEMORY)
 
     assert without_output(found.manifest_path) == without_output(expected.manifest_path)
     assert plain_schema(found.table_path) == plain_schema(expected.table_path)
@@ -240,7 +234,7 @@ def released(shared_session, one_cluster, tmp_path_factory):
     pyarrow.parquet.write_table(random_cells(5, 160).select(kept), folder / "in.parquet")
     table = described(open_cluster(shared_session.get(one_cluster.url), folder / "in.parquet", memory=LITTLE))
     recoder = GlobalRecoder(k=4, max_suppressed_fraction=0.3)
-    published = publish_on_cluster(propose_on_cluster(table, recoder, MEMORY), folder / "out.parquet", MEMORY)
+    published = publish_large(propose(table, recoder, MEMORY), folder / "out.parquet", MEMORY)
     assert published.release.manifest.suppressed_rows
     return folder / "in.parquet", published.table_path, published.manifest_path
 
@@ -422,27 +416,27 @@ def test_a_standing_release_is_audited_and_replaced_only_by_force(spark, release
     shutil.copytree(path, other)
     shutil.copy(manifest_path, tmp_path / "out.parquet.manifest.json")
     table = described(open_cluster(spark, source, memory=LITTLE))
-    proposal = propose_on_cluster(table, GlobalRecoder(k=4, max_suppressed_fraction=0.3), MEMORY)
+    proposal = propose(table, GlobalRecoder(k=4, max_suppressed_fraction=0.3), MEMORY)
     with pytest.raises(OutputError, match="exists already"):
-        publish_on_cluster(proposal, other, MEMORY)
-    found = publish_on_cluster(proposal, other, MEMORY, force=True)
+        publish_large(proposal, other, MEMORY)
+    found = publish_large(proposal, other, MEMORY, force=True)
 
     assert without_output(found.manifest_path) == without_output(manifest_path)
     assert sorted_rows(found.table_path) == sorted_rows(path)
     assert files_in(tmp_path) == ["out.parquet", "out.parquet.manifest.json"]
     (other / ".git").mkdir()
     with pytest.raises(OutputError, match="holds more than Parquet files"):
-        publish_on_cluster(proposal, other, MEMORY, force=True)
+        publish_large(proposal, other, MEMORY, force=True)
     (other / ".git").rmdir()
     (other / "notes.txt").write_text("mine")
     with pytest.raises(OutputError, match="holds more than Parquet files"):
-        publish_on_cluster(proposal, other, MEMORY, force=True)
+        publish_large(proposal, other, MEMORY, force=True)
     for name in (source, source / "x.parquet", source.parent):
         if name.suffix == ".parquet":
             with pytest.raises(OutputError):
-                publish_on_cluster(proposal, name, MEMORY, force=True)
+                publish_large(proposal, name, MEMORY, force=True)
     with pytest.raises(InvalidParameterError, match=r"ends in \.parquet"):
-        publish_on_cluster(proposal, tmp_path / "out.csv", MEMORY)
+        publish_large(proposal, tmp_path / "out.csv", MEMORY)
 
 
 @pytest.fixture(scope="module")
@@ -452,7 +446,7 @@ def small(shared_session, one_cluster):
     session = shared_session.get(one_cluster.url)
     cells = random_cells(2, 60).select(["age", "town.of birth", "illness"])
     table = described(open_cluster(session, session.createDataFrame(cells).repartition(8), memory=MEMORY.n_bytes))
-    return propose_on_cluster(table, GlobalRecoder(k=2, max_suppressed_fraction=0.5), MEMORY)
+    return propose(table, GlobalRecoder(k=2, max_suppressed_fraction=0.5), MEMORY)
 
 
 def test_a_frame_of_the_user_is_released_without_a_hash(small, tmp_path):
@@ -462,7 +456,7 @@ def test_a_frame_of_the_user_is_released_without_a_hash(small, tmp_path):
     large = described(open_large(tmp_path / "in.parquet", memory=MEMORY.n_bytes))
     recoder = GlobalRecoder(k=2, max_suppressed_fraction=0.5)
     expected = publish_large(propose(large, recoder, MEMORY), tmp_path / "expected.parquet", MEMORY)
-    found = publish_on_cluster(small, tmp_path / "found.parquet", MEMORY)
+    found = publish_large(small, tmp_path / "found.parquet", MEMORY)
 
     assert found.release.manifest.input["sha256"] is None
     own = [("input", key) for key in ("name", "sha256", "format")]
@@ -483,10 +477,10 @@ def test_force_does_not_replace_the_files_of_a_frame(spark, tmp_path, is_cached)
         assert frame.count()
     table = described(open_cluster(spark, frame, memory=MEMORY.n_bytes))
     recoder = GlobalRecoder(k=2, max_suppressed_fraction=0.5)
-    proposal = propose_on_cluster(table, recoder, MEMORY)
+    proposal = propose(table, recoder, MEMORY)
     for target in (source, source.parent, source / "0.parquet"):
         with pytest.raises(OutputError, match="is the input, in it, or around it"):
-            publish_on_cluster(proposal, target, MEMORY, force=True)
+            publish_large(proposal, target, MEMORY, force=True)
         with pytest.raises(OutputError, match="is the input, in it, or around it"):
             release_frame(frame, recoder, target, force=True)
     frame.unpersist()
@@ -497,13 +491,13 @@ def test_force_does_not_replace_the_files_of_a_frame(spark, tmp_path, is_cached)
 
 def test_other_rows_than_proposed_are_refused_and_leave_nothing(small, tmp_path):
     """What is audited is what was written."""
-    rows = ClusterProposal.frame
+    rows = proposal_module.frame_of
 
-    def fewer(self):
-        return rows(self).limit(20)
+    def fewer(proposal):
+        return rows(proposal).limit(20)
 
-    with patch.object(ClusterProposal, "frame", fewer), pytest.raises(AuditFailedError):
-        publish_on_cluster(small, tmp_path / "out.parquet", MEMORY)
+    with patch.object(proposal_module, "frame_of", fewer), pytest.raises(AuditFailedError):
+        publish_large(small, tmp_path / "out.parquet", MEMORY)
 
     assert files_in(tmp_path) == []
 
@@ -515,7 +509,7 @@ def test_an_interruption_leaves_nothing(small, tmp_path, stage):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        publish_on_cluster(small, tmp_path / "out.parquet", MEMORY, progress=interrupt)
+        publish_large(small, tmp_path / "out.parquet", MEMORY, progress=interrupt)
 
     assert files_in(tmp_path) == []
 
@@ -524,22 +518,22 @@ def test_a_file_that_changes_is_refused(spark, tmp_path):
     cells = random_cells(2, 60).select(["age", "illness"])
     pyarrow.parquet.write_table(cells, tmp_path / "in.parquet")
     table = described(open_cluster(spark, tmp_path / "in.parquet", memory=MEMORY.n_bytes))
-    proposal = propose_on_cluster(table, GlobalRecoder(k=2, max_suppressed_fraction=0.5), MEMORY)
+    proposal = propose(table, GlobalRecoder(k=2, max_suppressed_fraction=0.5), MEMORY)
     pyarrow.parquet.write_table(cells.take(list(range(59, -1, -1))), tmp_path / "in.parquet")
     with pytest.raises(InputError, match="changed while it was being read"):
-        publish_on_cluster(proposal, tmp_path / "out.parquet", MEMORY)
+        publish_large(proposal, tmp_path / "out.parquet", MEMORY)
 
     assert files_in(tmp_path) == ["in.parquet"]
 
 
 def test_what_a_cluster_cannot_do_is_refused_in_words(small):
-    with pytest.raises(InvalidParameterError, match="global-recoding or gain-recoding"):
-        propose_on_cluster(small.original, build_mechanism("mondrian", {}), MEMORY)
+    with pytest.raises(InvalidParameterError, match="on a cluster the mechanism must be one of breach-aware"):
+        propose(small.original, build_mechanism("mondrian", {}), MEMORY)
     plain = small.original.with_schema(
         small.original.schema.with_roles(dict.fromkeys(small.original.schema.names(), Role.OTHER))
     )
     with pytest.raises(SchemaError, match="no quasi-identifier"):
-        propose_on_cluster(plain, GlobalRecoder(k=2), MEMORY)
+        propose(plain, GlobalRecoder(k=2), MEMORY)
 
 
 def test_ctrl_c_in_the_middle_leaves_nothing(small, spark, tmp_path):
@@ -548,7 +542,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing(small, spark, tmp_path):
         in_the_middle(spark, lambda: os.kill(os.getpid(), signal.SIGINT)) as done,
         pytest.raises(KeyboardInterrupt),
     ):
-        publish_on_cluster(small, tmp_path / "out.parquet", MEMORY)
+        publish_large(small, tmp_path / "out.parquet", MEMORY)
 
     assert done.is_set()
     assert files_in(tmp_path) == []
@@ -557,9 +551,9 @@ def test_ctrl_c_in_the_middle_leaves_nothing(small, spark, tmp_path):
 @pytest.mark.deadly(1)
 def test_a_killed_worker_changes_nothing(small, spark, cluster, tmp_path):
     """Spark writes the lost parts again: the same rows as without the loss."""
-    expected = publish_on_cluster(small, tmp_path / "expected.parquet", MEMORY)
+    expected = publish_large(small, tmp_path / "expected.parquet", MEMORY)
     with slow_writing(), in_the_middle(spark, cluster.kill_worker) as done:
-        found = publish_on_cluster(small, tmp_path / "found.parquet", MEMORY)
+        found = publish_large(small, tmp_path / "found.parquet", MEMORY)
 
     assert done.is_set()
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)

@@ -16,7 +16,7 @@ from sfumato.counting.cells import cell_table
 from sfumato.counting.spark import SparkEngine
 from sfumato.errors import ClusterError
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
-from sfumato.publishing.spark import propose_on_cluster, publish_on_cluster
+from sfumato.publishing.out_of_core.release import propose, publish_large
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.spark import errors as watching_module
 from sfumato.rows.spark import session as session_module
@@ -174,13 +174,13 @@ def test_a_killed_master_is_told_and_leaves_nothing(spark, cluster, tmp_path, mo
     monkeypatch.setattr(watching_module, "_PAUSE_SECONDS", 0.2)
     cells = pa.table({"age": [20, 30, 40] * 20, "illness": ["flu", "cold"] * 30})
     table = open_cluster(spark, spark.createDataFrame(cells).repartition(8), memory=MEMORY.n_bytes)
-    proposal = propose_on_cluster(table, GlobalRecoder(k=2), MEMORY)
+    proposal = propose(table, GlobalRecoder(k=2), MEMORY)
     with (
         slow_writing(200),
         in_the_middle(spark, cluster.kill_master) as killed,
         pytest.raises(ClusterError, match="the Spark master was lost") as caught,
     ):
-        publish_on_cluster(proposal, tmp_path / "out.parquet", MEMORY)
+        publish_large(proposal, tmp_path / "out.parquet", MEMORY)
     assert killed.is_set()
     assert caught.value.master == cluster.url
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,6 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.publishing.out_of_core.api import release_large
 from sfumato.publishing.out_of_core.release import check_able
-from sfumato.publishing.spark import check_able_on_cluster
 from sfumato.table.io.write import write_table
 
 COUNTS = ("counted_columns", "counted_beside", "occurring_columns", "release_cells")
@@ -65,26 +64,16 @@ def test_every_mechanism_has_the_one_base_and_the_methods_of_its_need(name):
     assert all(callable(getattr(mechanism, method)) for method in METHODS[NEEDS[name]])
 
 
+@pytest.mark.parametrize("where", ["out of core", "on a cluster"])
 @pytest.mark.parametrize("name", [name for name, needs in NEEDS.items() if needs is Needs.ALL_ROWS])
-def test_a_mechanism_that_needs_all_rows_is_refused_out_of_core(name):
+def test_a_mechanism_that_needs_all_rows_is_refused_where_they_are_not_in_memory(name, where):
     with pytest.raises(InvalidParameterError) as refused:
-        check_able(build_mechanism(name, {}))
+        check_able(build_mechanism(name, {}), where)
 
     assert str(refused.value) == (
-        "out of core the mechanism must be one of breach-aware, error-risk-tree, exact-containment, gain-recoding, "
+        f"{where} the mechanism must be one of breach-aware, error-risk-tree, exact-containment, gain-recoding, "
         "global-recoding, greedy-containment, local-recoding, maximal-containment, optimal-containment, and "
         f"{name} needs the whole table in memory. Hint: name one of these, or read the table into memory"
-    )
-
-
-@pytest.mark.parametrize("name", [name for name, needs in NEEDS.items() if needs is not Needs.COUNTS])
-def test_a_mechanism_that_needs_more_than_counts_is_refused_on_a_cluster(name):
-    with pytest.raises(InvalidParameterError) as refused:
-        check_able_on_cluster(build_mechanism(name, {}))
-
-    assert str(refused.value) == (
-        "on a cluster the mechanism must be global-recoding or gain-recoding or local-recoding, and "
-        f"{name} needs more than counts of distinct rows."
     )
 
 
@@ -92,7 +81,6 @@ def test_the_declaration_is_enough_to_be_let_in():
     counting = Counting()
 
     assert check_able(counting) is check_able(build_mechanism("gain-recoding", {}))
-    assert check_able_on_cluster(counting) is counting
 
 
 def test_another_class_with_the_same_methods_releases_the_same_bytes_out_of_core(tmp_path):

@@ -52,7 +52,7 @@ def release_on_cluster(
 ) -> None:
     """Have a cluster count a table, write the release and audit it."""
     from sfumato.cli.summary import show_guesses
-    from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
+    from sfumato.publishing.out_of_core.release import ON_A_CLUSTER, check_able, propose, publish_large
     from sfumato.rows.memory_limit import Memory
     from sfumato.rows.spark.master import Master
     from sfumato.rows.spark.session import spark_session
@@ -60,7 +60,7 @@ def release_on_cluster(
     memory = Memory.of(memory_text or DEFAULT_MEMORY)
     Master.of(engine)
     order = _order(data, project_path, settings)
-    check_able(order.mechanism)
+    check_able(order.mechanism, ON_A_CLUSTER)
     _refuse_other_formats(order.path, order.options)
     target = None if dry_run else _checked_target(order, force=force)
     _say_if_few(_check_data(order))

@@ -36,7 +36,7 @@ def count_rows(
     most_cells : int
         Number of distinct rows that fit in memory.
     told : callable or None
-        Called with the number of rows that were read so far; a cluster tells nothing.
+        Called with the number of rows that were read so far; a cluster tells no more than that it begins.
 
     Raises
     ------
@@ -49,6 +49,8 @@ def count_rows(
         return count_blocks(rows, names, beside=beside, most_cells=most_cells, told=told)
     from sfumato.counting.spark import count_on_cluster  # Spark is there only where somebody has a cluster
 
+    if told is not None:
+        told(0)
     return count_on_cluster(rows, names, beside=beside, most_cells=most_cells)  # type: ignore[arg-type]
 
 
@@ -75,6 +77,8 @@ def taken_with_pairs(
     if not isinstance(rows, LargeTable):
         from sfumato.counting.spark import add_pairs_on_cluster
 
+        if told is not None:
+            told(0)
         add_pairs_on_cluster(rows, pairs, second)  # type: ignore[arg-type]
         return rows.taken(names, places, told=told)
 

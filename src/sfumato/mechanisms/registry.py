@@ -67,12 +67,6 @@ def registered_mechanisms() -> Mapping[str, MechanismInfo]:
     return found
 
 
-def mechanisms_in_need_of(needs: Needs) -> list[str]:
-    """Names of the mechanisms that declare this need, those of this package first."""
-    known = registered_mechanisms()
-    return [name for name in _declared() if name in known and known[name].needs is needs]
-
-
 def find_mechanism(name: str) -> MechanismInfo | None:
     """Look a mechanism up by name; ``None`` if there is none that can be used."""
     try:

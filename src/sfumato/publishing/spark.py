@@ -28,7 +28,7 @@ from sfumato.manifest import Manifest
 from sfumato.progress import Progress
 from sfumato.publishing.out_of_core.api import with_roles
 from sfumato.publishing.out_of_core.proposal import CellProposal, FeatureProposal, Proposal, names_but_identifiers
-from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
+from sfumato.publishing.out_of_core.release import ON_A_CLUSTER, check_able, propose, publish_large
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
 from sfumato.publishing.publish import Published, is_left_alone, manifest_path_for
 from sfumato.publishing.reaudit import read_manifest, released_by
@@ -382,7 +382,7 @@ def release_frame(
 ) -> Published:
     """Release a Spark DataFrame on the cluster of its session: :func:`sfumato.release_large` for such a frame."""
     allowed, target = Memory.of(memory), Path(path)
-    check_able(mechanism)
+    check_able(mechanism, ON_A_CLUSTER)
     check_folder_targets(target, manifest_path_for(target), files_of(frame), force=force)
     table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=options)
     described = table.with_schema(with_roles(table.schema, roles))

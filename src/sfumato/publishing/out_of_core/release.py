@@ -42,7 +42,10 @@ def able_mechanisms() -> list[str]:
     return [name for name, info in registered_mechanisms().items() if info.needs in _WAYS]
 
 
-def check_able(mechanism: object) -> Propose:
+OUT_OF_CORE, ON_A_CLUSTER = "out of core", "on a cluster"
+
+
+def check_able(mechanism: object, where: str = OUT_OF_CORE) -> Propose:
     """Refuse a mechanism that needs all rows in memory, and name those that do not; gives the way to a release."""
     way = _WAYS.get(needs_of(mechanism))
     if way is not None:
@@ -50,7 +53,7 @@ def check_able(mechanism: object) -> Propose:
     problem = f"and {name_of(mechanism)} needs the whole table in memory"
     hint = "name one of these, or read the table into memory"
     allowed = f"one of {', '.join(able_mechanisms())}"
-    raise InvalidParameterError("out of core the mechanism", problem, allowed=allowed, hint=hint, remedy=("mechanism",))
+    raise InvalidParameterError(f"{where} the mechanism", problem, allowed=allowed, hint=hint, remedy=("mechanism",))
 
 
 def propose(
@@ -69,7 +72,7 @@ def propose(
     PrivacyNotAchievableError
         If the mechanism cannot keep its promise.
     """
-    way = check_able(mechanism)
+    way = check_able(mechanism, OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER)
     give_back()
     return way(original, mechanism, memory, progress)
 

@@ -1,0 +1,173 @@
+"""All five systems on a real cluster, with one master and two workers: the release is the one made in memory."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from sfumato.audit.levels import breach as audited_breach
+from sfumato.audit.spark import figures_on_cluster
+from sfumato.collaborate.session.party import LargeRows
+from sfumato.collaborate.shared_schema import SharedSchema
+from sfumato.datasets.admissions import admissions
+from sfumato.errors import InputError
+from sfumato.mechanisms.registry import build_mechanism
+from sfumato.publishing.out_of_core import sampled
+from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
+from sfumato.publishing.publish import make_release, publish
+from sfumato.publishing.spark import audit_cluster_file
+from sfumato.rows.memory_limit import Memory
+from sfumato.rows.out_of_core import open_large
+from sfumato.rows.spark.table import open_cluster
+from sfumato.table.io.read import read_table
+from sfumato.table.io.write import write_table
+
+MEMORY = Memory.of("300MB")
+NAMES = ["patient_id", "age", "sex", "insurance", "diabetes", "smoker", "discharge_diagnosis", "readmitted"]
+SYSTEMS = {
+    "containment, greedy": ("greedy-containment", {"k": 4}),
+    "containment, both values": ("greedy-containment", {"k": 4, "reveals": "both"}),
+    "containment, exact": ("exact-containment", {"k": 6}),
+    "containment, maximal": ("maximal-containment", {"k": 6}),
+    "breach": ("breach-aware", {}),
+    "tree, uniform": ("error-risk-tree", {"k": 5, "generalization": "uniform"}),
+    "gain": ("gain-recoding", {"k": 5, "max_suppressed_fraction": 0.1}),
+    "local": ("local-recoding", {"k": 5}),
+}
+"""The fifth, collaboration, needs the counts of each party: see below."""
+
+
+@pytest.fixture
+def stays(tmp_path):
+    """Give a folder of three Parquet files, and the schema of its columns."""
+    table = admissions(n_rows=400).keep(NAMES)
+    with (tmp_path / "whole.parquet").open("wb") as file:
+        write_table(table, file, "parquet")
+    cells = pyarrow.parquet.read_table(tmp_path / "whole.parquet")
+    folder = tmp_path / "stays [1] é.parquet"
+    folder.mkdir()
+    for number, start in enumerate((0, 150, 151)):
+        stop = (150, 151, 400)[number]
+        part = cells.slice(start, stop - start)
+        pyarrow.parquet.write_table(part, folder / f"{number} of+3.parquet", row_group_size=60)
+    return folder, table.schema
+
+
+def sorted_rows(path):
+    rows = pyarrow.parquet.read_table(path).to_pylist()
+    return sorted((tuple(row.values()) for row in rows), key=repr)
+
+
+def stated(path):
+    """Read what a manifest says, without what differs by the home of the rows: names and hashes of files."""
+    entries = json.loads(path.read_text())
+    for key in ("sha256", "name"):
+        entries["output"].pop(key)
+    entries.pop("digest")
+    return entries
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_cluster_releases_what_is_released_in_memory(spark, stays, tmp_path, system):
+    """The same manifest, the same rows as a bag, and the same levels; the audit out of core confirms it too."""
+    folder, schema = stays
+    name, parameters = SYSTEMS[system]
+    table = read_table(folder, schema=schema)
+    expected = publish(
+        make_release(table, build_mechanism(name, parameters)), tmp_path / "expected.parquet", original=table
+    )
+
+    rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema)
+    proposal = propose(rows, build_mechanism(name, parameters), MEMORY)
+    found = publish_large(proposal, tmp_path / "found.parquet", MEMORY)
+
+    assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
+    assert stated(found.manifest_path) == stated(expected.manifest_path)
+    assert found.audit.levels == expected.audit.levels
+    assert audit_cluster_file(spark, found.table_path, found.manifest_path, MEMORY, original=rows).passed
+    assert audit_large_file(found.table_path, found.manifest_path, MEMORY).passed
+
+
+def test_a_sample_on_a_cluster_is_the_one_drawn_out_of_core(spark, stays, tmp_path, monkeypatch):
+    """Rows are known by their places in the files, so that mechanism and audit draw the same ones from any home."""
+    monkeypatch.setattr(sampled, "SAMPLE_ROWS", 150)
+    monkeypatch.setattr(audited_breach, "SAMPLE_ROWS", 170)
+    folder, schema = stays
+    homes = {
+        "large.parquet": open_large(folder, memory=MEMORY.n_bytes, schema=schema),
+        "cluster.parquet": open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema),
+    }
+    large, cluster = (
+        publish_large(propose(rows, build_mechanism("breach-aware", {}), MEMORY), tmp_path / name, MEMORY)
+        for name, rows in homes.items()
+    )
+
+    assert "150" in json.dumps(large.release.manifest.to_dict())
+    assert stated(cluster.manifest_path) == stated(large.manifest_path)
+    assert sorted_rows(cluster.table_path) == sorted_rows(large.table_path)
+    assert cluster.audit.levels == large.audit.levels
+
+
+def test_rows_are_taken_by_their_places_in_the_files(spark, stays):
+    folder, schema = stays
+    places = np.array([0, 1, 149, 150, 151, 152, 399])
+    whole = read_table(folder, schema=schema).to_arrow()
+    taken = [
+        opened.taken(NAMES, places)
+        for opened in (
+            open_large(folder, memory=MEMORY.n_bytes, schema=schema),
+            open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema),
+        )
+    ]
+
+    for name in NAMES:
+        cells = [column[name].values.take(pyarrow.array(column[name].codes)).to_pylist() for column in taken]
+        assert cells[0] == cells[1] == whole.column(name).take(places).to_pylist()
+
+
+def test_a_frame_without_a_fixed_order_gives_no_sample(spark, stays):
+    folder, schema = stays
+    frame = spark.read.option("recursiveFileLookup", "true").parquet(f"file://{folder.parent}/whole.parquet")
+    rows = open_cluster(spark, frame, memory=MEMORY.n_bytes, schema=schema)
+
+    with pytest.raises(InputError, match=r"rows without a fixed order.*write the frame to Parquet files"):
+        propose(rows, build_mechanism("breach-aware", {}), MEMORY)
+
+
+def test_the_counts_of_a_collaborating_party_are_those_in_memory(spark, stays):
+    """What a party gives into the sums, and what it proposes to release, do not depend on where its rows are."""
+    folder, schema = stays
+    table = read_table(folder, schema=schema)
+    shared = SharedSchema.of_table(table, {"age": (30.0, 50.0)})
+
+    rows = LargeRows.of(open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema), shared, MEMORY)
+
+    assert shared.counts(rows.counted).tolist() == shared.counts(table).tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cluster_finds_the_figures_by_which_a_column_tells_another(spark, seed):
+    """The query of the audit out of core, run by Spark: pairs with missing values too."""
+    random = np.random.default_rng(seed)
+    cells = [[None if n == 4 else int(n) for n in random.integers(0, 5, 60)] for _ in range(2)]
+    frame = spark.createDataFrame(list(zip(*cells, strict=True)), "c0 int, c1 int")
+
+    found = figures_on_cluster(frame)
+
+    pairs = Counter(zip(*cells, strict=True))
+    by_value, by_wanted = Counter(cells[0]), Counter(cells[1])
+    common = min(by_wanted, key=lambda w: (-by_wanted[w], w is None, w or 0))
+    right = sum(
+        max(n for (c, _), n in pairs.items() if c == value) if by_value[value] > 1 else pairs[value, common]
+        for value in by_value
+    )
+    assert found == {
+        "n_rows": 60,
+        "n_values": len(by_value),
+        "n_wanted": len(by_wanted),
+        "n_pairs": len(pairs),
+        "n_right": right,
+        "n_common": by_wanted[common],
+    }
