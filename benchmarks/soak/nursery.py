@@ -21,7 +21,7 @@ import contextlib, json, os, resource, sys
 import sfumato.cli.release, sfumato.cli.summary, sfumato.cli.report, sfumato.cli.hierarchy, sfumato.cli.init
 import sfumato.cli.plot, sfumato.cli.audit, sfumato.cli.compare, sfumato.publishing.publish, sfumato.table.roles
 import sfumato.mechanisms.registry, sfumato.report.render, sfumato.counting.engine
-import sfumato.publishing.out_of_core.release, sfumato.cli.out_of_core
+import sfumato.publishing.out_of_core.release, sfumato.cli.homes
 from sfumato.cli.main import main
 
 for name in sfumato.mechanisms.registry.registered_mechanisms():

@@ -28,6 +28,7 @@ from sfumato.audit.out_of_core import (
     judged_beside,
     judged_together,
 )
+from sfumato.audit.profile import risk_profile
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.reading.spelling import NAME as SPELLING
 from sfumato.audit.reading.spelling import SPELLED, check_spelling
@@ -40,7 +41,8 @@ from sfumato.audit.verify import (
     values_of,
     without_open_questions,
 )
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SchemaError
+from sfumato.schema import Role
 from sfumato.table.weighted import CountedTable, RowsOnCluster
 
 # Whether the rows of a release on a cluster are those of its original, as a bag: every whole row, as often as it is.
@@ -266,6 +268,26 @@ def audit_cluster(
         if table is not None:
             table.ensure_unchanged()
     return AuditReport.of([*found.checks, *found.unchecked, *more], found.levels)
+
+
+def cluster_risk_profile(table: RowsOnCluster, most_cells: int) -> dict[str, Any]:
+    """Describe how far the rows of a table on a cluster can be told apart, as :func:`risk_profile` does.
+
+    Raises
+    ------
+    InputError
+        If a column has too many distinct values, or there are more distinct rows than fit.
+    """
+    names = table.schema.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+    long = [name for name in names if table.is_open(name)]
+    if long:
+        problem = "has too many distinct values to be counted with other columns"
+        raise SchemaError(problem, column=long[0], hint="give it the role other or identifier")
+    try:
+        return risk_profile(_counted(table, names, most_cells))
+    except TooManyRowsError:
+        problem = f"there are more than {most_cells:,} distinct rows, which do not fit in the memory given"
+        raise InputError(problem, path=table.place, hint="give more memory", remedy=("memory",)) from None
 
 
 def _check_bytes(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli.homes import ENGINE_HELP, MEMORY_HELP, home_of, profile_away, verify_away
 from sfumato.cli.options import (
     accepted_exceptions,
     apply_roles,
@@ -18,7 +19,6 @@ from sfumato.cli.options import (
     role_options,
     with_given_roles,
 )
-from sfumato.cli.spark import ENGINE_HELP
 
 if TYPE_CHECKING:
     from sfumato.audit.checks import AuditReport
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--project", help="Project file that describes the original: reads it, and checks its roles too.")
 @click.option("--accept", metavar="NAMES", help="Exceptions to accept, by name: original,roles. They stay listed.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
-@click.option("--memory", metavar="SIZE", help="Work out of core, in about so much memory, such as 1GB (CSV, Parquet).")
+@click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @role_options
 @reading_options
@@ -75,23 +75,18 @@ def command(
       sfumato audit release.parquet --manifest release.parquet.manifest.json --engine spark://node1:7077
     """
     from sfumato.audit.checks import AuditReport, Check
-    from sfumato.cli.out_of_core import describe_large_original, profile_large, verify_large
     from sfumato.cli.summary import end_audit
     from sfumato.errors import InvalidParameterError, ManifestRefusedError
-    from sfumato.rows.memory_limit import Memory
 
     options, roles = read_options(settings), given_roles(settings)
-    accepted = accepted_exceptions(accept)
+    accepted, home = accepted_exceptions(accept), home_of(memory, engine)
     if manifest_path is None:
         if accept is not None:
             raise InvalidParameterError("--accept", "got some", allowed="given with --manifest only")
         if original or project:
             raise InvalidParameterError("--original and --project", "got one", allowed="given with --manifest only")
-        if engine is not None:
-            hint = "profile a large file with --memory"
-            raise InvalidParameterError("--engine", "got no --manifest", allowed="given with --manifest", hint=hint)
-        if memory is not None:
-            profile_large(table, options, roles, Memory.of(memory), as_json)
+        if home is not None:
+            profile_away(table, options, roles, home, as_json)
         else:
             _profile(table, options, roles, as_json)
         return
@@ -101,13 +96,8 @@ def command(
         raise InvalidParameterError("role options", "got some", allowed="given with --original or without --manifest")
     where = Path(manifest_path)
     try:
-        if engine is not None:
-            from sfumato.cli.spark import verify_on_cluster
-
-            report = verify_on_cluster(table, where, original, project, options, roles, engine, memory)
-        elif memory is not None:
-            opened = describe_large_original(original, project, options, roles, Memory.of(memory))
-            report = verify_large(table, where, opened, True if project else roles.keys(), Memory.of(memory))
+        if home is not None:
+            report = verify_away(table, where, original, project, options, roles, home)
         else:
             report = _verified(table, where, original, project, options, roles)
     except ManifestRefusedError as exc:

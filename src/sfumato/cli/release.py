@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
 from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, reading_options, role_options
-from sfumato.cli.spark import ENGINE_HELP
 from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Order:
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
 @click.option("--quick", is_flag=True, help="Train no classifiers to say what prediction keeps.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
-@click.option("--memory", metavar="SIZE", help="Work out of core, in about so much memory, such as 1GB (CSV, Parquet).")
+@click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @role_options
 @reading_options
@@ -114,15 +114,9 @@ def command(
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
-    if engine is not None:
-        from sfumato.cli.spark import release_on_cluster
-
-        release_on_cluster(data, Path(project or PROJECT_NAME), settings, engine, memory, force, dry_run, as_json)
-        return
-    if memory is not None:
-        from sfumato.cli.out_of_core import release_large
-
-        release_large(data, Path(project or PROJECT_NAME), settings, memory, force, dry_run, as_json)
+    home = home_of(memory, engine)
+    if home is not None:
+        release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json)
         return
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     target = None if dry_run else checked_output(order.output, order.source, force=force)

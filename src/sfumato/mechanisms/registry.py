@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from sfumato.errors import InvalidParameterError
-from sfumato.mechanisms.base import Mechanism, MechanismInfo, Needs, Parameter
+from sfumato.mechanisms.base import Mechanism, MechanismInfo, Parameter
 
 ENTRY_POINTS = "sfumato.mechanisms"
 """Group of the entry points by which other packages add mechanisms."""

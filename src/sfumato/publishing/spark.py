@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, exchange, explained_writing
 from sfumato.audit.checks import AuditReport
 from sfumato.audit.reading.columns import Declared
-from sfumato.audit.spark import audit_cluster
+from sfumato.audit.spark import audit_cluster, cluster_risk_profile
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
 from sfumato.manifest import Manifest
 from sfumato.progress import Progress
@@ -41,6 +41,7 @@ from sfumato.table.coding import CodedColumn
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.parquet import part_files
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions
+from sfumato.table.weighted import OutlinedTable
 
 # What is to be released of a table on a cluster: searched on the driver over distinct rows, written by the cluster.
 
@@ -135,10 +136,14 @@ def _named(frame: Frame, cells: Mapping[str, Any]) -> Frame:
 
 
 def _on_cluster(proposal: Proposal) -> ClusterTable:
-    """Give the original; who asks knows that it is on a cluster."""
-    if not isinstance(proposal.original, ClusterTable):
+    return as_on_cluster(proposal.original)
+
+
+def as_on_cluster(rows: OutlinedTable) -> ClusterTable:
+    """Give rows that are on a cluster; who asks knows that they are."""
+    if not isinstance(rows, ClusterTable):
         raise AssertionError
-    return proposal.original
+    return rows
 
 
 # Folders of part files that appear whole or not at all, each with its manifest beside it.
@@ -413,6 +418,12 @@ def audit_cluster_file(
             original_sha256=_sha256(original),
             check_roles=check_roles,
         )
+
+
+def cluster_profile(table: ClusterTable, memory: Memory) -> dict[str, Any]:
+    """Describe how far rows on a cluster can be told apart, as :func:`sfumato.audit.profile.risk_profile` does."""
+    with watching(table.session), exact_settings(table.session):
+        return cluster_risk_profile(table, memory.most_cells(len(table.schema)))
 
 
 def _inputs(original: ClusterTable) -> list[Path]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.schema import Kind, Role, Schema
-from sfumato.table.coding import CodedColumn, RowMask, Table
+from sfumato.table.coding import CodedColumn, RowMask, Source, Table
 
 Counts = NDArray[np.int64]
 Rows = NDArray[np.int64]
@@ -154,9 +154,12 @@ class OutlinedTable(ABC):
     outline : Table
         Every column by itself: its entries are the distinct values as they are stored, with their counts. A column
         with too many of them is an :class:`OpenColumn`.
+    source : Source or None
+        Name, hash and format of the file or folder; of a frame, its library and the hash of its content, if known.
     """
 
     outline: Table
+    source: Source | None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_rows:,} rows, {len(self.schema):,} columns)"

@@ -38,7 +38,7 @@ def data(tmp_path, monkeypatch):
         (["release", "stays.parquet", *RECODING, "--engine", URL, "-o", "stays.parquet"], 3, "stays.parquet"),
         (["release", "stays.parquet", *RECODING, "--engine", URL, "--memory", "1", "-o", "o.parquet"], 2, "800MB"),
         (["release", "stays.parquet", "-m", "mondrian", "--engine", URL, "-o", "o.parquet"], 2, "gain-recoding"),
-        (["audit", "stays.parquet", "--engine", URL], 2, "given with --manifest"),
+        (["audit", "stays.csv", "--engine", URL], 2, "a Parquet file or a folder"),
         (["audit", "stays.csv", "--manifest", "m.json", "--engine", URL], 2, "a Parquet file or a folder"),
         (["audit", ".", "--manifest", "m.json", "--original", "stays.csv", "--engine", URL], 2, "a Parquet file"),
     ],

@@ -231,8 +231,8 @@ def test_cross_validation_needs_the_rows(source):
 def test_nothing_appears_when_the_audit_finds_other_cells(source, tmp_path):
     """What is audited is what was written."""
     proposal = propose(described(open_large(source, memory=MEMORY.n_bytes)), selector(), MEMORY)
-    (feature, place), *rest = proposal._chosen
-    object.__setattr__(proposal, "_chosen", ((feature, place + 1), *rest))
+    (feature, place), *rest = proposal.chosen
+    object.__setattr__(proposal, "chosen", ((feature, place + 1), *rest))
     with pytest.raises(AuditFailedError):
         publish_large(proposal, tmp_path / "out.parquet", MEMORY)
 

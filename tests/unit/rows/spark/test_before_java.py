@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.cli import spark as cluster
+from sfumato.cli import homes as cluster
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.table.io.write import write_table
