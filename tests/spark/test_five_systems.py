@@ -9,7 +9,8 @@ import pytest
 
 from sfumato.audit.levels import breach as audited_breach
 from sfumato.audit.spark import figures_on_cluster
-from sfumato.collaborate.session.party import LargeRows
+from sfumato.collaborate.session.joining import in_shared_roles
+from sfumato.collaborate.session.party import LargeRows, ProjectionReleaser, SessionRecord, propose_projection
 from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InputError
@@ -21,10 +22,12 @@ from sfumato.publishing.spark import audit_cluster_file
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.rows.spark.table import open_cluster
+from sfumato.schema import Role
 from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
 
 MEMORY = Memory.of("300MB")
+RECORD = SessionRecord("s-1/0", "totals by seeds", dict.fromkeys(("ann", "bob", "cid"), "00" * 32))
 NAMES = ["patient_id", "age", "sex", "insurance", "diabetes", "smoker", "discharge_diagnosis", "readmitted"]
 SYSTEMS = {
     "containment, greedy": ("greedy-containment", {"k": 4}),
@@ -136,15 +139,24 @@ def test_a_frame_without_a_fixed_order_gives_no_sample(spark, stays):
         propose(rows, build_mechanism("breach-aware", {}), MEMORY)
 
 
-def test_the_counts_of_a_collaborating_party_are_those_in_memory(spark, stays):
-    """What a party gives into the sums, and what it proposes to release, do not depend on where its rows are."""
+def test_a_collaborating_party_counts_and_releases_what_it_does_in_memory(spark, stays, tmp_path):
+    """What it gives into the sums, and the release when features and cut points are agreed on."""
     folder, schema = stays
-    table = read_table(folder, schema=schema)
-    shared = SharedSchema.of_table(table, {"age": (30.0, 50.0)})
+    roles = {"patient_id": Role.IDENTIFIER, "discharge_diagnosis": Role.SENSITIVE}
+    plain = read_table(folder, schema=schema)
+    shared = SharedSchema.of_table(plain.keep([n for n in NAMES if n not in roles]), {"age": (30.0, 50.0)})
+    table = in_shared_roles(plain, shared, roles)
+    releaser = ProjectionReleaser(shared, ["smoker", "insurance"], 1e-6, RECORD)
+    expected = publish(make_release(table, releaser), tmp_path / "expected.parquet", original=table)
 
-    rows = LargeRows.of(open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema), shared, MEMORY)
+    opened = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=table.schema)
+    rows = LargeRows.of(opened, shared, MEMORY)
+    found = publish_large(propose_projection(rows, releaser), tmp_path / "found.parquet", MEMORY)
 
     assert shared.counts(rows.counted).tolist() == shared.counts(table).tolist()
+    assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
+    assert stated(found.manifest_path) == stated(expected.manifest_path)
+    assert found.audit.levels == expected.audit.levels
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sfumato.cli.homes import ENGINE_HELP, Home, home_of
 from sfumato.cli.options import given_roles, read_options, reading_options, role_options
 from sfumato.errors import on_one_line
 
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
     from sfumato.collaborate.session.transcript import Round, Transcript
     from sfumato.collaborate.shared_schema import SharedSchema
     from sfumato.collaborate.simulate.simulation import SimulationResult
-    from sfumato.rows.memory_limit import Memory
-    from sfumato.rows.out_of_core import LargeTable
     from sfumato.schema import Role
     from sfumato.table.coding import Table
     from sfumato.table.io.read import ReadOptions
+    from sfumato.table.weighted import OutlinedTable
 
 
 # Options of ``sfumato collaborate`` and what becomes of them: plans, tables with roles, cut points.
@@ -140,22 +140,22 @@ def given_path(name: str, typed: str | None, in_file: Path | None, hint: str) ->
     return path
 
 
+@contextmanager
 def own_rows(
-    data: str, options: ReadOptions, shared: SharedSchema, roles: dict[str, Role], memory: str | None
-) -> tuple[Table | LargeTable, Memory | None]:
-    """Read a party's table in the roles of the shared schema, or open it where the memory is limited."""
+    data: str, options: ReadOptions, shared: SharedSchema, roles: dict[str, Role], home: Home | None
+) -> Iterator[Table | OutlinedTable]:
+    """Read a party's table in the roles of the shared schema, or open it where its rows are not in memory."""
     from sfumato.collaborate.session.joining import in_shared_roles
 
-    if memory is None:
+    if home is None:
         from sfumato.table.io.read import read_table
 
-        return in_shared_roles(read_table(data, options=options), shared, roles), None
-    from sfumato.rows.memory_limit import Memory
-    from sfumato.rows.out_of_core import open_large
-
-    limit = Memory.of(memory)
-    large = open_large(data, memory=limit.n_bytes, options=options)
-    return large.with_schema(in_shared_roles(large.outline, shared, roles).schema), limit
+        yield in_shared_roles(read_table(data, options=options), shared, roles)
+        return
+    home.check_table(data, options, roles)
+    with home.opened("reading") as (rows, _):
+        opened = rows.open(data, None, options)
+        yield opened.with_schema(in_shared_roles(opened.outline, shared, roles).schema)
 
 
 def described(data: str, settings: dict[str, Any], memory: str | None = None) -> Table:
@@ -348,6 +348,7 @@ def schema(
 @click.option("-o", "--output", help="Release to write. Default: the one that the party's file names.")
 @click.option("--transcript", help="File for the record of what left this party: sizes, no contents.")
 @MEMORY
+@click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @with_options(PLANNING)
 @with_options(BEYOND_SCHEMA)
 @reading_options
@@ -359,6 +360,7 @@ def party(
     output: str | None,
     transcript: str | None,
     memory: str | None,
+    engine: str | None,
     **settings: Any,
 ) -> None:
     """Take part in a session: agree on features with the others, audit this party's own release, and publish it.
@@ -374,8 +376,8 @@ def party(
     The same for all parties must be the schema, what is computed (--mode, --sharing, --privacy, --weights, --epsilon,
     --min-count, --max-rows), which cells are missing (--missing, --drop-incomplete), and --dry-run. Each party has its
     own --min-privacy-gain, columns outside the schema, paths, and ways to read its file (--format, --delimiter,
-    --encoding, --no-header, --sheet), and --memory, with which a large CSV or Parquet file is read in blocks: same
-    counts, same release.
+    --encoding, --no-header, --sheet), and --memory or --engine, with which a large CSV or Parquet file is read in
+    blocks, or its rows stay on a Spark cluster: same counts, same release.
 
     \b
     Examples:
@@ -398,14 +400,24 @@ def party(
     own, (shared, digest) = replace(own, schema=schema_file), read_shared_schema_and_digest(schema_file)
     click.echo(f"SHA-256 of {schema_file}: {digest} (all parties must see the same)", err=True)
     roles = given_roles(settings | {"target": None, "quasi_identifiers": ()})
-    table, limit = own_rows(data, read_options(settings), shared, roles, memory)
+    home = home_of(memory, engine)
+    limit = None if home is None else home.memory
     target = Path(output) if output else own.output
-    say_trust(plan.mode, len(own.roster.names))
-    with _recorded(transcript, force) as record:
-        _say_waiting(own)
-        found = take_part(
-            own, table, shared, plan, memory=limit, output=target, transcript=record, progress=_say_round, force=force
-        )
+    with own_rows(data, read_options(settings), shared, roles, home) as table:
+        say_trust(plan.mode, len(own.roster.names))
+        with _recorded(transcript, force) as record:
+            _say_waiting(own)
+            found = take_part(
+                own,
+                table,
+                shared,
+                plan,
+                memory=limit,
+                output=target,
+                transcript=record,
+                progress=_say_round,
+                force=force,
+            )
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     show_scores([score._asdict() for score in found.selection.scores], found.selection.removed)

@@ -349,7 +349,7 @@ def staged_on_cluster(
         If the cluster cannot do it.
     """
     original, target = _on_cluster(proposal), Path(path)
-    manifest_target, inputs = manifest_path_for(target), _inputs(original)
+    manifest_target, inputs = manifest_path_for(target), inputs_of(original)
     check_folder_targets(target, manifest_target, inputs, force=force)
     with pending_folder(target) as folder, PendingFile(manifest_target) as manifest_file:
         _tell(progress, proposal, "written")
@@ -426,7 +426,7 @@ def cluster_profile(table: ClusterTable, memory: Memory) -> dict[str, Any]:
         return cluster_risk_profile(table, memory.most_cells(len(table.schema)))
 
 
-def _inputs(original: ClusterTable) -> list[Path]:
+def inputs_of(original: ClusterTable) -> list[Path]:
     """Files or folders that hold the rows."""
     return files_of(original.rows([])) if original.source is None else [Path(original.source.name)]
 

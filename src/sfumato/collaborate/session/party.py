@@ -49,7 +49,6 @@ from sfumato.publishing.out_of_core.release import staged_large
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
 from sfumato.publishing.publish import Published, check_targets, make_release, manifest_path_for, staged
 from sfumato.rows.memory_limit import Memory, give_back
-from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.weighted import CountedTable, OutlinedTable
@@ -303,7 +302,7 @@ class PartyResult:
 
 def take_part(
     config: PartyConfig,
-    table: Table | LargeTable,
+    table: Table | OutlinedTable,
     schema: SharedSchema,
     plan: Plan,
     *,
@@ -322,11 +321,11 @@ def take_part(
 
     Parameters
     ----------
-    table : Table or LargeTable
+    table : Table, LargeTable or ClusterTable
         This party's rows, in the roles of the shared schema. A large file is counted in one pass, and its release is
-        written and audited in blocks.
+        written and audited in blocks; a cluster counts, writes and audits its rows itself.
     memory : Memory or None
-        What may be used for a large file; 1 GB if None.
+        What may be used for rows that are not in memory; 1 GB if None.
     output : Path or None
         Release to write; may be left out in a dry run.
     force : bool
@@ -350,14 +349,14 @@ def take_part(
     """
     plan.check_group(len(config.roster.names), table.n_rows)
     target = None if plan.dry_run else output
-    own = _counted(table, schema, memory, target) if isinstance(table, LargeTable) else table
+    own = table if isinstance(table, Table) else _counted(table, schema, memory, target, force)
     rows = own if isinstance(own, Table) else own.counted
     schema.check_table(rows)
     check_tells_nobody_apart(rows, schema.cuts)
     own_counts = schema.counts(rows)
-    if target is not None:
+    if target is not None and isinstance(table, Table):
         check_targets(target, manifest_path_for(target), rows.source, force=force)
-    elif not plan.dry_run:
+    elif target is None and not plan.dry_run:
         hint = "name a file such as release.csv"
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint, remedy=("output",))
     record = transcript or Transcript()
@@ -382,12 +381,14 @@ def take_part(
     return PartyResult(who, selection, final, published, *sizes, record.seconds, warnings)
 
 
-def _counted(table: LargeTable, schema: SharedSchema, memory: Memory | None, target: Path | None) -> LargeRows:
-    from sfumato.publishing.out_of_core.release import check_output_format
+def _counted(
+    table: OutlinedTable, schema: SharedSchema, memory: Memory | None, target: Path | None, force: bool
+) -> LargeRows:
+    from sfumato.publishing.out_of_core.release import check_large_targets
     from sfumato.rows.memory_limit import Memory
 
     if target is not None:
-        check_output_format(target)
+        check_large_targets(table, target, force=force)
     return LargeRows.of(table, schema, memory or Memory.of(_MEMORY))
 
 

@@ -18,7 +18,7 @@ from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.publishing.out_of_core.proposal import Proposal, propose_cells, propose_features, telling
 from sfumato.publishing.out_of_core.sampled import propose_fitted, propose_sampled
-from sfumato.publishing.publish import Published, staged_files
+from sfumato.publishing.publish import Published, check_targets, manifest_path_for, staged_files
 from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
@@ -140,6 +140,18 @@ def check_output_format(path: str | Path) -> None:
     if writable_format_of(path) not in BLOCK_FORMATS:
         allowed = f"a file of one of the formats that are written row by row ({', '.join(BLOCK_FORMATS)})"
         raise InvalidParameterError("output of a table that is read in blocks", "got another", allowed=allowed)
+
+
+def check_large_targets(original: OutlinedTable, path: str | Path, *, force: bool) -> None:
+    """Refuse output paths as :func:`publish_large` does, before anything is counted."""
+    target = Path(path)
+    if isinstance(original, LargeTable):
+        check_output_format(target)
+        check_targets(target, manifest_path_for(target), original.source, force=force)
+        return
+    from sfumato.publishing.spark import as_on_cluster, check_folder_targets, inputs_of
+
+    check_folder_targets(target, manifest_path_for(target), inputs_of(as_on_cluster(original)), force=force)
 
 
 def audit_large_file(
