@@ -70,9 +70,9 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     """Compare mechanisms on DATA (or on the table that the project file describes) and recommend a release.
 
     Every mechanism proposes settings that suit the table; [compare.grid] of the project file names others. Each point
-    is released, audited, re-identified and cross-validated in a process of its own, cheap ones first, and shown when it is
-    finished. Finished points are kept in the run folder: a run that was ended shows them, and the same command goes on
-    with the others. Nothing of the data is written.
+    is released, audited, re-identified and cross-validated in a process of its own, cheap ones first, and shown when it
+    is finished. Finished points are kept in the run folder: a run that was ended shows them, and the same command goes
+    on with the others. Nothing of the data is written.
 
     Utility is the mean AUC of the classifiers, with mechanisms fitted on the training rows alone. Risk is the expected
     share of people who are re-identified by somebody who knows all quasi-identifiers. Strict k-anonymity with k = 5,
