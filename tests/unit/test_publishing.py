@@ -12,7 +12,8 @@ from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import AuditFailedError, OutputError, PrivacyNotAchievableError
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
-from sfumato.publishing.publish import manifest_path_for, publish
+from sfumato.mechanisms.registry import build_mechanism
+from sfumato.publishing.publish import make_release, manifest_path_for, propose_release, publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.read import read_table
 
@@ -63,6 +64,43 @@ def test_two_runs_are_byte_identical(tmp_path, stays, suffix):
         contents.append((done.table_path.read_bytes(), done.manifest_path.read_bytes()))
 
     assert contents[0] == contents[1]
+
+
+LEVELS = {
+    "k and l": ("mondrian", {"k": 4, "l": 2}),
+    "(k,k), which needs the original": ("mondrian", {"k": 4, "split": "median", "strict": False}),
+    "a bound, which needs the original": ("breach-aware", {}),
+    "containment": ("greedy-containment", {"k": 4}),
+}
+
+
+@pytest.mark.parametrize("kind", LEVELS)
+def test_a_proposal_that_is_published_at_once_states_what_the_one_audit_found(tmp_path, stays, kind):
+    """The bytes are those of a release that was audited in memory before."""
+    name, parameters = LEVELS[kind]
+    few = stays.keep(["age", "sex", "insurance", "emergency", "discharge_diagnosis", "readmitted"])
+    for way, folder in ((make_release, "audited"), (propose_release, "proposed")):
+        (tmp_path / folder).mkdir()
+        made = way(few, build_mechanism(name, parameters))
+        assert all((entry["audited"] is None) == (way is propose_release) for entry in made.manifest.guarantees)
+        done = publish(made, tmp_path / folder / "out.csv", original=few)
+
+    for file in ("out.csv", "out.csv.manifest.json"):
+        assert (tmp_path / "audited" / file).read_bytes() == (tmp_path / "proposed" / file).read_bytes()
+    found = [entry["audited"] for entry in json.loads(done.manifest_path.read_bytes())["guarantees"]]
+    assert found
+    assert None not in found
+
+
+def test_a_proposal_that_does_not_keep_its_promise_is_not_published(tmp_path, stays):
+    few = stays.keep(["age", "sex", "insurance", "readmitted"])
+    proposed = propose_release(few, build_mechanism("mondrian", {"k": 4}))
+    broken = Release(proposed.table.take(np.arange(proposed.table.n_rows)[1:]), proposed.manifest)
+
+    with pytest.raises(AuditFailedError):
+        publish(broken, tmp_path / "out.csv", original=few)
+
+    assert os.listdir(tmp_path) == []
 
 
 def test_output_that_exists_needs_force(tmp_path, toy_release):

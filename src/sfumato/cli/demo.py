@@ -35,7 +35,7 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.project.describe import is_demo_folder, write_demo
     from sfumato.project.file import DEFAULT_MECHANISM
-    from sfumato.publishing.publish import make_release, publish
+    from sfumato.publishing.publish import propose_release, publish
     from sfumato.publishing.reaudit import audit_published
     from sfumato.report.render import report_html
     from sfumato.report.summarize import summarize
@@ -51,7 +51,7 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     mechanism = build_mechanism(DEFAULT_MECHANISM, {"k": k})
     bar, progress = progress_bar("release")
     with bar:
-        release = make_release(table, mechanism, progress=progress)
+        release = propose_release(table, mechanism, progress=progress)
         published = publish(release, folder / "release.csv", original=table, force=is_ours)
     click.echo(f"   wrote {published.table_path} and its manifest", err=True)
     click.echo("\n3. The audit, by code that shares nothing with the mechanism:", err=True)

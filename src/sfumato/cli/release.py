@@ -32,7 +32,7 @@ class Order:
     built: Mechanism
     output: Path | None
     source: Source | None
-    make: Callable[[Progress], tuple[Release, AnyTable]]
+    make: Callable[[bool, Progress], tuple[Release, AnyTable]]
     guesses: tuple[ColumnGuess, ...] = ()
 
 
@@ -122,7 +122,7 @@ def command(
     target = None if dry_run else checked_output(order.output, order.source, force=force)
     bar, progress = progress_bar(order.mechanism)
     with bar:
-        release, original = order.make(progress)
+        release, original = order.make(target is not None, progress)
     show_guesses(order.guesses)
     if target is not None:
         published = publish(release, target, original=original, force=force)
@@ -173,7 +173,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     from sfumato.mechanisms.baselines.features import described_publicly
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM
-    from sfumato.publishing.publish import make_release
+    from sfumato.publishing.publish import make_release, propose_release
     from sfumato.table.io.read import read_table
 
     options, roles = read_options(settings), given_roles(settings)
@@ -186,8 +186,8 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
     output = Path(settings["output"]) if settings["output"] else None
 
-    def make(progress: Progress) -> tuple[Release, AnyTable]:
-        return make_release(table, mechanism, progress=progress), table
+    def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
+        return (propose_release if is_published else make_release)(table, mechanism, progress=progress), table
 
     return Order(name, mechanism, output, table.source, make, tuple(guesses))
 
@@ -200,8 +200,8 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     project = project_with_flags(path, settings)
     mechanism = build_mechanism(str(project.mechanism), project.parameters)
 
-    def make(progress: Progress) -> tuple[Release, AnyTable]:
-        return release_project(project, mechanism=mechanism, progress=progress)
+    def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
+        return release_project(project, mechanism=mechanism, is_published=is_published, progress=progress)
 
     source = Source(str(project.data_path), "")
     return Order(str(project.mechanism), mechanism, project.output, source, make)

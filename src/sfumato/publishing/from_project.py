@@ -13,7 +13,14 @@ from sfumato.mechanisms.baselines.features import public_columns, public_options
 from sfumato.mechanisms.registry import build_mechanism, mechanism_info
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
-from sfumato.publishing.publish import Published, check_targets, make_release, manifest_path_for, publish
+from sfumato.publishing.publish import (
+    Published,
+    check_targets,
+    make_release,
+    manifest_path_for,
+    propose_release,
+    publish,
+)
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.coding import Source
 
@@ -30,7 +37,11 @@ def mechanism_of_project(project: Project) -> tuple[str, dict[str, Any]]:
 
 
 def release_project(
-    project: Project, *, mechanism: Mechanism | None = None, progress: Progress | None = None
+    project: Project,
+    *,
+    mechanism: Mechanism | None = None,
+    is_published: bool = False,
+    progress: Progress | None = None,
 ) -> tuple[Release, AnyTable]:
     """Make the release that a project asks for and have it audited; nothing is written.
 
@@ -40,21 +51,24 @@ def release_project(
         As :func:`sfumato.project.file.load_project` gives it.
     mechanism : Mechanism, optional
         The project's own, where it was built already.
+    is_published : bool
+        Whether it is published next, which audits it: then nothing is audited here.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
 
     Returns
     -------
     tuple of Release and Table or BinaryTable
-        The release and the original, which :func:`sfumato.publishing.publish.publish` audits it against once more.
+        The release and the original, which :func:`sfumato.publishing.publish.publish` audits it against.
     """
     name, settings = mechanism_of_project(project)
     mechanism = mechanism or build_mechanism(name, settings)
+    make = propose_release if is_published else make_release
     if mechanism_info(name).is_differentially_private:
         original = read_publicly(project)
-        return make_release(original, mechanism, progress=progress), original  # a project names the data by a hash
+        return make(original, mechanism, progress=progress), original  # a project names the data by a hash
     original = project.read()
-    release = make_release(original, mechanism, progress=progress)
+    release = make(original, mechanism, progress=progress)
     return release.with_manifest(project_sha256=project.sha256), original
 
 
@@ -107,5 +121,5 @@ def publish_project(
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
     source = Source(str(project.data_path), project.data_sha256 or "")
     check_targets(target, manifest_path_for(target), source, force=force)
-    release, original = release_project(project, progress=progress)
+    release, original = release_project(project, is_published=True, progress=progress)
     return publish(release, target, original=original, force=force)

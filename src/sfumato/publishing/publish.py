@@ -55,14 +55,28 @@ def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | 
     AuditFailedError
         If the audit does not confirm the proposal.
     """
-    if not isinstance(table, Table | BinaryTable):
-        raise _no_table("table", table)
-    proposed = mechanism.release(table, progress=progress)
+    proposed = propose_release(table, mechanism, progress=progress)
     entries = proposed.manifest.to_dict()
     beside = _original_for_audit(proposed, table)
     report = audit_release(proposed.table, entries, original=beside, check_audited_values=False, check_roles=True)
     report.raise_if_failed()
     return proposed.with_manifest(guarantees=with_audited(proposed.manifest.guarantees, report.levels))
+
+
+def propose_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | None = None) -> Release:
+    """Let a mechanism propose a release that nobody has audited yet: for those who publish it at once.
+
+    :func:`publish` audits the bytes that will stand on disk, and states the levels that this audit found. An audit of
+    the rows in memory before would find nothing that it does not.
+
+    Raises
+    ------
+    PrivacyNotAchievableError
+        If the mechanism cannot keep its promise on this table.
+    """
+    if not isinstance(table, Table | BinaryTable):
+        raise _no_table("table", table)
+    return mechanism.release(table, progress=progress)
 
 
 def publish(
@@ -109,7 +123,13 @@ def staged(
         reread = read_released(written, manifest)
         beside = _original_for_audit(release, original)
         return audit_release(
-            reread, manifest.to_dict(), original=beside, released_sha256=digest, file=written, check_roles=True
+            reread,
+            manifest.to_dict(),
+            original=beside,
+            released_sha256=digest,
+            file=written,
+            check_audited_values=_states_levels(manifest),
+            check_roles=True,
         )
 
     with staged_files(release, path, original.source, write, audit, force=force, manifest_path=manifest_path) as appear:
@@ -141,6 +161,8 @@ def staged_files(
         written = release.with_manifest(output=output)
         report = audit(table_file.readable_path, written.manifest, digest)
         report.raise_if_failed()
+        if not _states_levels(written.manifest):
+            written = written.with_manifest(guarantees=with_audited(written.manifest.guarantees, report.levels))
         with explained_writing(manifest_target):
             manifest_file.file.write(written.manifest.to_json().encode())
         manifest_file.complete()
@@ -155,6 +177,11 @@ def staged_files(
             return Published(written, report, target, manifest_target)
 
         yield appear
+
+
+def _states_levels(manifest: Manifest) -> bool:
+    """Whether an audit has found the levels already that the manifest gives as audited; some have none to be found."""
+    return any(entry.get("audited") is not None for entry in manifest.guarantees)
 
 
 def _as_described(original: Any, release: Release) -> AnyTable:

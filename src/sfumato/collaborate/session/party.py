@@ -47,7 +47,14 @@ from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
 from sfumato.publishing.out_of_core.release import staged_large
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
-from sfumato.publishing.publish import Published, check_targets, make_release, manifest_path_for, staged
+from sfumato.publishing.publish import (
+    Published,
+    check_targets,
+    make_release,
+    manifest_path_for,
+    propose_release,
+    staged,
+)
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn, Table
@@ -468,7 +475,7 @@ def _staged(
             if not isinstance(rows, Table):
                 release, publish = stack.enter_context(rows.staged(releaser, output, force=force))
             else:
-                release = make_release(rows, releaser)
+                release = (make_release if output is None else propose_release)(rows, releaser)
                 if output is not None:
                     publish = stack.enter_context(staged(release, output, original=rows, force=force))
         except SfumatoError:

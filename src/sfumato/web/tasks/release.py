@@ -323,7 +323,7 @@ def _begin(tell: Tell, phase: str) -> None:
 
 def _published(project: Project, target: Path, tell: Tell) -> tuple[Published, AnyTable]:
     _begin(tell, f"releasing by {project.mechanism or DEFAULT_MECHANISM}")
-    made, original = release_project(project, progress=tell.progress)
+    made, original = release_project(project, is_published=True, progress=tell.progress)
     tell.log(f"Made {made.table.n_rows:,} rows of {original.n_rows:,}.")
     plain = original.companions if isinstance(original, BinaryTable) else original
     if plain.schema.target is None:
