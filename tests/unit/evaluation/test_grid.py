@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation import points as grid_module
-from sfumato.evaluation.points import MOST_POINTS, Point, grid_for, usual_guarantees
+from sfumato.evaluation.points import MOST_POINTS, Point, grid_for, n_levels, quick_classifiers, usual_guarantees
 from sfumato.evaluation.promises import other_kinds, sought_kind
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.mechanisms import base as contract
@@ -301,3 +301,20 @@ def test_labels_show_what_differs_and_no_limits_of_time():
 
     assert point.label == "gain-recoding k=5 slicing=true threshold=0.5 hierarchies=none"
     assert Point("anatomy").label == "anatomy"
+
+
+def test_boosting_is_left_out_where_columns_have_many_values_in_all(monkeypatch):
+    table = admissions(n_rows=60).keep(["age", "sex", "readmitted"])
+    levels = table["age"].n_distinct + table["sex"].n_distinct
+    assert n_levels(table) == levels
+
+    monkeypatch.setattr(grid_module, "MOST_LEVELS_BOOSTED", levels)
+    assert "gradient-boosting" in quick_classifiers(table)
+    monkeypatch.setattr(grid_module, "MOST_LEVELS_BOOSTED", levels - 1)
+    assert quick_classifiers(table) == ("logistic-regression", "naive-bayes")
+
+
+def test_a_feature_has_two_values_and_a_quantity_counts_as_many_as_boosting_tells_apart():
+    assert n_levels(sparse_table(n_features=6)) == 12
+    ids = pa.table({"x": list(range(300)), "y": [str(i % 2) for i in range(300)]})
+    assert n_levels(Table.from_arrow(ids, Schema.of([Column("x"), Column("y", Role.TARGET)]))) == 255
