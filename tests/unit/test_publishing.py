@@ -12,7 +12,8 @@ from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import AuditFailedError, OutputError, PrivacyNotAchievableError
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
-from sfumato.publishing.publish import manifest_path_for, publish
+from sfumato.publishing.manifest_file import manifest_path_for
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.read import read_table
 

@@ -144,7 +144,7 @@ def _say_if_few(n_rows: int) -> None:
 
 def _checked_target(order: _Order, *, force: bool) -> Path:
     from sfumato.errors import InvalidParameterError
-    from sfumato.publishing.publish import manifest_path_for
+    from sfumato.publishing.manifest_file import manifest_path_for
     from sfumato.publishing.spark import check_folder_targets
 
     if order.output is None:

@@ -29,6 +29,7 @@ from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Needs, Release, name_of, needs_of
 from sfumato.mechanisms.registry import mechanisms_in_need_of
 from sfumato.progress import Progress
+from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.api import with_roles
 from sfumato.publishing.out_of_core.proposal import (
     CellMechanism,
@@ -36,7 +37,7 @@ from sfumato.publishing.out_of_core.proposal import (
     names_but_identifiers,
     release_of_cells,
 )
-from sfumato.publishing.publish import Published, is_left_alone, manifest_path_for
+from sfumato.publishing.publish import Published, is_left_alone
 from sfumato.publishing.reaudit import read_manifest, released_by
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.spark.errors import explained, watching

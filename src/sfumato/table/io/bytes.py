@@ -281,6 +281,23 @@ def shown_path(path: str | os.PathLike[str]) -> str:
     return _NOT_UNICODE.sub("\N{REPLACEMENT CHARACTER}", os.fspath(path))
 
 
+def require_something_at(path: str | os.PathLike[str]) -> None:
+    """Refuse a path at which there is nothing, as opening it does; whatever else is wrong shows when it is opened.
+
+    Raises
+    ------
+    InputError
+        If nothing is there.
+    """
+    where = Path(path)
+    try:
+        where.stat()
+    except FileNotFoundError:
+        raise _not_there(where) from None
+    except (OSError, ValueError):
+        return
+
+
 def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
