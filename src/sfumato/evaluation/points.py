@@ -201,10 +201,32 @@ def _proposed(
         try:
             settings = info.compared(table) if info.compared is not None else ({},)
             raised = _raised(info, settings, asked)
-            proposed[name] = info, raised if name in named else _wanted(info, raised, asked, also)
+            wanted = raised if name in named else _wanted(info, raised, asked, also)
+            proposed[name] = info, _protecting_all(info, wanted, table)
         except SchemaError as reason:
             left_out[name] = str(reason).removesuffix(".")
     return proposed, left_out
+
+
+def _protecting_all(
+    info: MechanismInfo, settings: Sequence[Mapping[str, Any]], table: AnyTable
+) -> Sequence[Mapping[str, Any]]:
+    """Leave out settings with l or t where several columns are sensitive, of a mechanism that promises them of one.
+
+    Raises
+    ------
+    SchemaError
+        If there is no other.
+    """
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    n_sensitive = len(plain.schema.names(Role.SENSITIVE))
+    if not info.protects_one or n_sensitive < 2:
+        return settings
+    kept = [one for one in settings if one.get("l") is None and one.get("t") is None]
+    if not kept:
+        problem = f"{n_sensitive:,} columns are sensitive, and it protects one"
+        raise SchemaError(problem)
+    return kept
 
 
 def _raised(

@@ -151,6 +151,24 @@ def test_l_is_asked_of_every_sensitive_column():
     assert [str(asked) for asked in usual_guarantees(table.keep(["age", "readmitted"]))] == ["k >= 5"]
 
 
+def test_a_mechanism_whose_l_is_about_one_column_is_left_out_where_several_are_sensitive():
+    """Else its points would be tried, and fail one by one for the same reason."""
+    table = admissions(n_rows=60)
+    several = table.with_schema(table.schema.with_roles({"diabetes": Role.SENSITIVE}))
+    grid = grid_for(several)
+
+    assert "error-risk-tree" in names_of(grid_for(table))
+    assert "error-risk-tree" not in names_of(grid)
+    assert grid.left_out["error-risk-tree"] == "2 columns are sensitive, and it protects one"
+
+    with_others = grid_for(several, also=["kk-anonymity"]).points
+    own = [point.parameters for point in with_others if point.mechanism == "error-risk-tree"]
+    assert own
+    assert not any("l" in parameters or parameters.get("generalization") == "uniform" for parameters in own)
+    for_k = grid_for(several, asked=[AskedGuarantee("k", 5)])
+    assert "error-risk-tree" in names_of(for_k)
+
+
 def test_what_auto_makes_is_there_once_and_by_its_name():
     table = admissions(n_rows=60)
     points = grid_for(table).points
