@@ -62,9 +62,18 @@ def test_the_nearest_name_is_proposed(folder):
     assert ended.stderr == "sfumato: error: tabel.csv: does not exist. Hint: did you mean 'table.csv'?\n"
 
 
+def test_standard_input_is_always_there(folder):
+    assert "does not exist" not in run_in_a_process(folder, "init", "-").stderr
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("https://example.org/zz.csv", "is the address"), ("table.csv/zz", "cannot be opened"), (".", "is a folder")],
+    [
+        ("https://example.org/zz.csv", "is the address"),
+        ("table.csv/zz", "cannot be opened"),
+        (".", "is a folder"),
+        ("z\udcff", "not valid Unicode"),
+    ],
 )
 def test_what_is_wrong_with_a_path_itself_is_said_as_when_it_is_read(folder, name, said):
     ended = run_in_a_process(folder, "init", name)
