@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal
 import pytest
 
 from sfumato.guarantees import GUARANTEES, Guarantee, declared
-from sfumato.guarantees.base import GuaranteeWords, Level
+from sfumato.guarantees.base import GuaranteeWords, L, Level
+from sfumato.guarantees.closeness import TCloseness
 from sfumato.guarantees.forms import form_of_type
 
 
@@ -64,3 +65,13 @@ def test_which_way_is_safe_is_said_once():
 )
 def test_the_form_of_a_field_follows_from_its_type(hint, form):
     assert form_of_type(hint) == form
+
+
+@pytest.mark.parametrize(
+    ("level", "words", "refused"),
+    [(L, "a number above 1 and up to 1,000,000,000", 1), (TCloseness.level, "a number from 0 and below 1", 1)],
+    ids=["l", "t"],
+)
+def test_the_words_for_a_level_leave_out_the_number_that_promises_nothing(level, words, refused):
+    assert level.allowed == words
+    assert not level.makes_sense(refused)

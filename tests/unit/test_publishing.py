@@ -13,7 +13,8 @@ from sfumato.errors import AuditFailedError, OutputError, PrivacyNotAchievableEr
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release, manifest_path_for, propose_release, publish
+from sfumato.publishing.manifest_file import manifest_path_for
+from sfumato.publishing.publish import make_release, propose_release, publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.read import read_table
 

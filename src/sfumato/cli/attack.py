@@ -13,6 +13,8 @@ import click
 
 from sfumato.cli.options import (
     apply_roles,
+    check_data_there,
+    check_release_there,
     given_roles,
     progress_bar,
     read_options,
@@ -110,9 +112,15 @@ def command(
     """
     roles = given_roles(settings)
     has_own_tokens = bool(settings["missing"])
-    options = read_options(settings)
     if reference is None:
         original, released = _pair(tables)
+        manifest_path = manifest_path or _manifest_beside(released)
+        if manifest_path is not None:
+            check_release_there(released, Path(manifest_path))
+        check_data_there(original)
+        if manifest_path is None:
+            check_data_there(released)
+        options = read_options(settings)
         attack_pair(
             original,
             released,
@@ -128,9 +136,19 @@ def command(
     if len(tables) > 1 or manifest_path is None:
         problem = "--reference needs one released table and its --manifest."
         raise click.UsageError(problem)
+    check_release_there(tables[0], Path(manifest_path))
+    check_data_there(reference)
+    options = read_options(settings)
     names = [name.strip() for text in background for name in next(csv.reader([text], skipinitialspace=True), [])]
     known = _Known(reference, options, has_own_tokens, rows_correspond)
     _link(tables[0], manifest_path, known, names, up_to, as_json)
+
+
+def _manifest_beside(released: str) -> str | None:
+    from sfumato.publishing.manifest_file import manifest_path_for
+
+    beside = manifest_path_for(Path(released))
+    return str(beside) if beside.is_file() else None
 
 
 def _pair(tables: Sequence[str]) -> tuple[str, str]:
@@ -332,14 +350,10 @@ def attack_pair(
 def _read(
     original_path: str, released_path: str, manifest_path: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> tuple[AnyTable, AnyTable, Manifest | None]:
-    from sfumato.publishing.publish import manifest_path_for
     from sfumato.publishing.reaudit import read_manifest, read_original, read_released
     from sfumato.schema import Role
     from sfumato.table.io.read import read_table
 
-    beside = manifest_path_for(Path(released_path))
-    if manifest_path is None and beside.is_file():
-        manifest_path = str(beside)
     if manifest_path is None:
         click.echo("note: without a manifest every released cell is taken as a value", err=True)
         options = replace(options, mixed_as_text=True)

@@ -13,6 +13,8 @@ from sfumato.cli.homes import ENGINE_HELP, MEMORY_HELP, home_of, profile_away, v
 from sfumato.cli.options import (
     accepted_exceptions,
     apply_roles,
+    check_data_there,
+    check_release_there,
     given_roles,
     read_options,
     reading_options,
@@ -74,6 +76,8 @@ def command(
       sfumato audit release.parquet --manifest release.parquet.manifest.json --original large.parquet --memory 1GB
       sfumato audit release.parquet --manifest release.parquet.manifest.json --engine spark://node1:7077
     """
+    if engine is None and memory is None:
+        _check_there(table, manifest_path, original, project)
     from sfumato.audit.checks import AuditReport, Check
     from sfumato.cli.summary import end_audit
     from sfumato.errors import InvalidParameterError, ManifestRefusedError
@@ -103,6 +107,18 @@ def command(
     except ManifestRefusedError as exc:
         report = AuditReport((Check("manifest", False, str(exc).removesuffix(".")),))
     end_audit(report.accepting(accepted), as_json)
+
+
+def _check_there(table: str, manifest_path: str | None, original: str | None, project: str | None) -> None:
+    """Refuse files that are not there; what does not go together is refused afterwards, whether it is there or not."""
+    if original and project:
+        return
+    if original and manifest_path:
+        check_data_there(original)
+    if manifest_path:
+        check_release_there(table, Path(manifest_path))
+    elif not original and not project:
+        check_data_there(table)
 
 
 def _profile(path: str, options: ReadOptions, roles: dict[str, Role], as_json: bool) -> None:

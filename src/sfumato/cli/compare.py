@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import apply_roles, given_roles, read_options, reading_options, role_options
+from sfumato.cli.options import apply_roles, check_data_there, given_roles, read_options, reading_options, role_options
 from sfumato.errors import on_one_line
 from sfumato.schema import PROJECT_NAME
 
@@ -91,12 +91,15 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
       sfumato compare --also containment --also kk-anonymity
       sfumato compare --dry-run
     """
-    from sfumato.cli.summary import show_guesses
     from sfumato.errors import InvalidParameterError
-    from sfumato.evaluation.requested_guarantees import AskedGuarantee
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
+    if data:
+        check_data_there(data)
+    from sfumato.cli.summary import show_guesses
+    from sfumato.evaluation.requested_guarantees import AskedGuarantee
+
     asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]
     _check_outputs(settings)
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)

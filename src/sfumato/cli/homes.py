@@ -100,6 +100,8 @@ class Home(ABC):
 
 def home_of(memory: str | None, engine: str | None) -> Home | None:
     """Home that the options name; ``None``: the table is held in memory."""
+    if memory is None and engine is None:
+        return None
     from sfumato.rows.memory_limit import Memory
 
     if engine is not None:
@@ -108,7 +110,7 @@ def home_of(memory: str | None, engine: str | None) -> Home | None:
         limit = Memory.of(memory or DEFAULT_MEMORY)
         Master.of(engine)
         return OnCluster(limit, engine)
-    return None if memory is None else InBlocks(Memory.of(memory))
+    return InBlocks(Memory.of(memory or DEFAULT_MEMORY))
 
 
 # Files that are read in blocks.
@@ -200,7 +202,7 @@ class OnCluster(Home):
     @staticmethod
     def _checked_target(order: Order, *, force: bool) -> Path:
         from sfumato.errors import InvalidParameterError
-        from sfumato.publishing.publish import manifest_path_for
+        from sfumato.publishing.manifest_file import manifest_path_for
         from sfumato.publishing.spark import check_folder_targets
 
         if order.output is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import given_roles, read_options, reading_options, role_options
+from sfumato.cli.options import check_data_there, given_roles, read_options, reading_options, role_options
 from sfumato.errors import on_one_line
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def command(data: str | None, output: str, force: bool, update: bool, **settings
     if data is None:
         problem = "Missing argument 'DATA'."
         raise click.UsageError(problem)
+    check_data_there(data)
     from sfumato.project.describe import describe_data, describe_to_project
 
     options, roles = read_options(settings), given_roles(settings)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sfumato.manifest import AnyTable
     from sfumato.progress import Progress
     from sfumato.schema import Role
@@ -62,6 +64,36 @@ def role_options(function: Function) -> Function:
     for option in reversed(_ROLES):
         function = option(function)
     return function
+
+
+def check_data_there(path: str) -> None:
+    """Refuse a data file that is not there before libraries are loaded, which takes seconds.
+
+    Raises
+    ------
+    InputError
+        If nothing is there, or it is an address.
+    """
+    from sfumato.table.io.bytes import require_something_at
+    from sfumato.table.io.foreign import refuse_address
+
+    refuse_address(path)
+    require_something_at(path)
+
+
+def check_release_there(released: str, manifest_path: Path) -> None:
+    """Refuse a release whose manifest or table is not there before libraries are loaded.
+
+    Raises
+    ------
+    ManifestError, InputError
+        If there is none.
+    """
+    from sfumato.publishing.manifest_file import manifest_text
+    from sfumato.table.io.bytes import require_something_at
+
+    manifest_text(manifest_path)
+    require_something_at(released)
 
 
 def read_options(settings: dict[str, Any]) -> ReadOptions:

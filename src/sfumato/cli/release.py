@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
-from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, reading_options, role_options
+from sfumato.cli.options import (
+    apply_roles,
+    check_data_there,
+    given_roles,
+    progress_bar,
+    read_options,
+    reading_options,
+    role_options,
+)
 from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -107,10 +115,7 @@ def command(
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
     """
-    from sfumato.cli.summary import show_guesses, show_lines, show_release, show_verdict, show_warnings
     from sfumato.errors import InvalidParameterError
-    from sfumato.project.file import DEFAULT_MECHANISM
-    from sfumato.publishing.publish import publish
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
@@ -118,6 +123,12 @@ def command(
     if home is not None:
         release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json)
         return
+    if data:
+        check_data_there(data)
+    from sfumato.cli.summary import show_guesses, show_lines, show_release, show_verdict, show_warnings
+    from sfumato.project.file import DEFAULT_MECHANISM
+    from sfumato.publishing.publish import publish
+
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     target = None if dry_run else checked_output(order.output, order.source, force=force)
     bar, progress = progress_bar(order.mechanism)
@@ -160,7 +171,8 @@ def _note_no_target(mechanism: Mechanism, original: AnyTable) -> None:
 def checked_output(output: Path | None, source: Source | None, *, force: bool) -> Path:
     """Refuse an output that is not named or cannot be written."""
     from sfumato.errors import InvalidParameterError
-    from sfumato.publishing.publish import check_targets, manifest_path_for
+    from sfumato.publishing.manifest_file import manifest_path_for
+    from sfumato.publishing.publish import check_targets
 
     if output is None:
         hint = "a file name such as -o release.csv; or try --dry-run"

@@ -11,6 +11,8 @@ import click
 
 from sfumato.cli.options import (
     apply_roles,
+    check_data_there,
+    check_release_there,
     given_roles,
     progress_bar,
     read_options,
@@ -54,17 +56,21 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
       sfumato report release.csv --project sfumato.toml -o for-recipients.html --external
     """
     from sfumato.atomic import check_writable
+    from sfumato.publishing.manifest_file import manifest_path_for
+
+    external, quick, force = settings["external"], settings["quick"], settings["force"]
+    check_writable(Path(output), force=force)
+    where = Path(manifest_path) if manifest_path else manifest_path_for(Path(released))
+    check_release_there(released, where)
+    if settings["original"] and not settings["project"]:
+        check_data_there(settings["original"])
     from sfumato.audit.claims import read_claims
     from sfumato.cli.summary import show_verdict
     from sfumato.mechanisms.base import Release
-    from sfumato.publishing.publish import manifest_path_for
     from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
     from sfumato.report.render import write_report
 
     options, roles = read_options(settings), given_roles(settings)
-    external, quick, force = settings["external"], settings["quick"], settings["force"]
-    check_writable(Path(output), force=force)
-    where = Path(manifest_path) if manifest_path else manifest_path_for(Path(released))
     manifest, entries = read_manifest(where)
     read_claims(entries)  # refuses a manifest that is not as this program writes it
     release = Release(read_released(released, manifest), manifest)

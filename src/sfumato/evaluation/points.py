@@ -200,10 +200,32 @@ def _proposed(
         try:
             settings = info.compared(table) if info.compared is not None else ({},)
             raised = _raised(info, settings, asked)
-            proposed[name] = info, raised if name in named else _wanted(info, raised, asked, also)
+            wanted = raised if name in named else _wanted(info, raised, asked, also)
+            proposed[name] = info, _protecting_all(info, wanted, table)
         except SchemaError as reason:
             left_out[name] = str(reason).removesuffix(".")
     return proposed, left_out
+
+
+def _protecting_all(
+    info: MechanismInfo, settings: Sequence[Mapping[str, Any]], table: AnyTable
+) -> Sequence[Mapping[str, Any]]:
+    """Leave out settings with l or t where several columns are sensitive, of a mechanism that promises them of one.
+
+    Raises
+    ------
+    SchemaError
+        If there is no other.
+    """
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    n_sensitive = len(plain.schema.names(Role.SENSITIVE))
+    if not info.protects_one or n_sensitive < 2:
+        return settings
+    kept = [one for one in settings if one.get("l") is None and one.get("t") is None]
+    if not kept:
+        problem = f"{n_sensitive:,} columns are sensitive, and it protects one"
+        raise SchemaError(problem)
+    return kept
 
 
 def _raised(
@@ -297,19 +319,32 @@ def _checked(point: Point) -> Point:
 QUICK_CLASSIFIERS = ("logistic-regression", "naive-bayes", "gradient-boosting")
 MOST_ROWS = 20_000
 MOST_CLASSES_BOOSTED = 50
+MOST_LEVELS_BOOSTED = 150_000
+_BINS = 255
+
+
+def n_levels(table: AnyTable) -> int:
+    """Count the different values of the columns that are learned from, 255 of each at most, which boosting tells apart.
+
+    What training takes on a wide table grows with them: 25,000 columns of 0 and 1 are quick, 2,500 quantities are not.
+    """
+    coded = table.companions if isinstance(table, BinaryTable) else table
+    n_of_features = 2 * len(table.features) if isinstance(table, BinaryTable) else 0
+    return n_of_features + sum(min(coded[name].n_distinct, _BINS) for name in learned_from(coded.schema))
 
 
 def quick_classifiers(table: AnyTable) -> tuple[str, ...]:
     """Give the classifiers that a table is measured with where nobody names others.
 
-    Boosting grows a tree for every class in each of its rounds: with more than 50 classes it is left out.
+    Boosting grows a tree for every class in each of its rounds, and looks at every level of every column for each
+    branch: with more than 50 classes or 150,000 levels (see :func:`n_levels`) it is left out.
 
     Raises
     ------
     SchemaError
         If there is no target, or it is a quantity.
     """
-    if class_column(table).n_distinct <= MOST_CLASSES_BOOSTED:
+    if class_column(table).n_distinct <= MOST_CLASSES_BOOSTED and n_levels(table) <= MOST_LEVELS_BOOSTED:
         return QUICK_CLASSIFIERS
     return tuple(name for name in QUICK_CLASSIFIERS if name != "gradient-boosting")
 

@@ -61,7 +61,7 @@ class Level:
 
 
 K = Level("k", True, f"a whole number from 2 to {_MOST_ASKED:,}", lambda k: 2 <= k <= _MOST_ASKED and k == int(k))
-L = Level("l", True, f"a number from 1 to {_MOST_ASKED:,}", lambda l: 1 < l <= _MOST_ASKED)  # noqa: E741  # its name
+L = Level("l", True, f"a number above 1 and up to {_MOST_ASKED:,}", lambda l: 1 < l <= _MOST_ASKED)  # noqa: E741
 
 
 @dataclass(frozen=True)

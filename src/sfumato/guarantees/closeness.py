@@ -17,7 +17,7 @@ class TCloseness(MayLeaveOut):
     """In every class the sensitive column is distributed almost as in the whole table."""
 
     kind: ClassVar[str] = "t-closeness"
-    level: ClassVar[Level] = Level("t", False, "a number from 0 to 1", lambda t: 0 <= t < 1)
+    level: ClassVar[Level] = Level("t", False, "a number from 0 and below 1", lambda t: 0 <= t < 1)
     asked_as: ClassVar[tuple[str, ...]] = ("t",)
     form_field: ClassVar[FormField | None] = FormField(
         symbol="t",

@@ -398,6 +398,8 @@ class MechanismInfo:
     cost : float or callable
         Seconds that one release of 10,000 rows and 10 columns takes, roughly; where that depends on the parameters, a
         function of them. A comparison begins with the cheap ones.
+    protects_one : bool
+        Whether its l and t are about one sensitive column, so that it promises them of no table with several.
     """
 
     build: type[Mechanism]
@@ -408,6 +410,7 @@ class MechanismInfo:
     kind_of: Callable[[Mapping[str, Any]], str] | None = None
     cost: float | Callable[[Mapping[str, Any]], float] = 1.0
     needs_target: bool | Callable[[Mapping[str, Any]], bool] = False
+    protects_one: bool = False
 
     @property
     def name(self) -> str:

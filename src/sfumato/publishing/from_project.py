@@ -13,11 +13,11 @@ from sfumato.mechanisms.baselines.features import public_columns, public_options
 from sfumato.mechanisms.registry import build_mechanism, mechanism_info
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
+from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.publish import (
     Published,
     check_targets,
     make_release,
-    manifest_path_for,
     propose_release,
     publish,
 )

@@ -15,6 +15,7 @@ from sfumato.errors import InvalidParameterError, OutputError
 from sfumato.manifest import AnyTable, Manifest, with_audited
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
+from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.reaudit import read_released
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
@@ -32,17 +33,6 @@ class Published:
     audit: AuditReport
     table_path: Path
     manifest_path: Path
-
-
-def manifest_path_for(table_path: Path) -> Path:
-    """Where a release's manifest stands: beside the table, under its full name.
-
-    Examples
-    --------
-    >>> manifest_path_for(Path("out/release.csv")).as_posix()
-    'out/release.csv.manifest.json'
-    """
-    return table_path.parent / (table_path.name + ".manifest.json")
 
 
 def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | None = None) -> Release:

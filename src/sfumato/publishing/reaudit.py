@@ -10,8 +10,9 @@ from typing import Any, Protocol, TypeVar
 from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.audit.reading.columns import Declared
 from sfumato.audit.verify import AuditReport, audit_release
-from sfumato.errors import InputError, ManifestError, ManifestRefusedError, SchemaError
+from sfumato.errors import InputError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
+from sfumato.publishing.manifest_file import manifest_text
 from sfumato.rows.out_of_core import LargeTable, Told, open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -52,11 +53,7 @@ def audit_published(
 
 def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:
     """Read a manifest, as an object and as the plain entries that the audit judges."""
-    try:
-        text = path.read_bytes().decode("utf-8")  # line ends are part of what is accounted for
-    except (OSError, ValueError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) else "not a path of UTF-8 text"
-        raise ManifestError(f"cannot be read ({reason})", path=path) from None
+    text = manifest_text(path)
     return Manifest.from_json(text, path=str(path)), parsed_manifest(text)
 
 

@@ -26,11 +26,12 @@ from sfumato.audit.spark import audit_cluster, cluster_risk_profile
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
 from sfumato.manifest import Manifest
 from sfumato.progress import Progress
+from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.api import with_roles
 from sfumato.publishing.out_of_core.proposal import CellProposal, FeatureProposal, Proposal, names_but_identifiers
 from sfumato.publishing.out_of_core.release import ON_A_CLUSTER, check_able, propose, publish_large
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
-from sfumato.publishing.publish import Published, is_left_alone, manifest_path_for
+from sfumato.publishing.publish import Published, is_left_alone
 from sfumato.publishing.reaudit import read_manifest, released_by
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.spark.errors import explained, watching

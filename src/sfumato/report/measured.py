@@ -18,7 +18,7 @@ from sfumato.displays.class_sizes import sizes_before_and_after
 from sfumato.displays.risk import RiskCurve
 from sfumato.errors import SfumatoError
 from sfumato.evaluation.classifiers import CLASSIFIERS
-from sfumato.evaluation.points import Measuring, quick_classifiers
+from sfumato.evaluation.points import Measuring, n_levels, quick_classifiers
 from sfumato.evaluation.scores import Utility, evaluate
 from sfumato.evaluation.treatment import class_column
 from sfumato.manifest import AnyTable
@@ -29,6 +29,8 @@ from sfumato.schema import Role
 
 MOST_COLUMNS_TO_BLAME = 5
 _MOST_STEPS = 400
+MOST_LEVELS = 500_000
+"""Different values of all columns up to which classifiers are trained unasked: some minutes' work."""
 _ALL_DIFFERENT = "every row has a target value of its own, so that there is nothing to learn"
 
 SHARE, COUNT = "share", "count"
@@ -63,7 +65,8 @@ def utility_kept(
     -------
     dict
         ``classifiers`` with their scores before and after, the ``best`` one (by AUC before), and how they were
-        measured; or ``not_measured`` with the reason. On more than 20,000 rows a sample is drawn.
+        measured; or ``not_measured`` with the reason. On more than 20,000 rows a sample is drawn; with more than
+        500,000 different values in all columns together, 255 of each at most, nothing is trained.
     """
     reason = _why_not(release, original, mechanism, quick)
     if reason or original is None:
@@ -73,6 +76,9 @@ def utility_kept(
         most = int(class_column(used).counts.max(initial=0))
         if most < 2:
             return {NOT_MEASURED: _ALL_DIFFERENT}
+        levels = n_levels(used)
+        if levels > MOST_LEVELS:
+            return {NOT_MEASURED: _too_wide(levels)}
         usual = Measuring(quick_classifiers(used))
         settings = asdict(replace(usual, n_folds=min(usual.n_folds, most)))
         before = evaluate(used, **settings, progress=progress)
@@ -83,6 +89,13 @@ def utility_kept(
     except SfumatoError as exc:
         return {NOT_MEASURED: str(exc).removesuffix(".")}
     return _compared(before, after)
+
+
+def _too_wide(levels: int) -> str:
+    return (
+        f"training classifiers would take long: the columns have {levels:,} different values in all, more than "
+        f"{MOST_LEVELS:,}; 'sfumato compare' trains them all the same"
+    )
 
 
 def _why_not(release: Release, original: AnyTable | None, mechanism: Mechanism | str, quick: bool) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation import points as grid_module
-from sfumato.evaluation.points import MOST_POINTS, Point, grid_for, usual_guarantees
+from sfumato.evaluation.points import MOST_POINTS, Point, grid_for, n_levels, quick_classifiers, usual_guarantees
 from sfumato.evaluation.promises import other_kinds, sought_kind
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.mechanisms import base as contract
@@ -149,6 +149,24 @@ def test_l_is_asked_of_every_sensitive_column():
     assert [str(asked) for asked in usual_guarantees(several)] == ["k >= 5", "l >= 2"]
     assert {point.parameters["l"] for point in grid_for(several).points} == {2}
     assert [str(asked) for asked in usual_guarantees(table.keep(["age", "readmitted"]))] == ["k >= 5"]
+
+
+def test_a_mechanism_whose_l_is_about_one_column_is_left_out_where_several_are_sensitive():
+    """Else its points would be tried, and fail one by one for the same reason."""
+    table = admissions(n_rows=60)
+    several = table.with_schema(table.schema.with_roles({"diabetes": Role.SENSITIVE}))
+    grid = grid_for(several)
+
+    assert "error-risk-tree" in names_of(grid_for(table))
+    assert "error-risk-tree" not in names_of(grid)
+    assert grid.left_out["error-risk-tree"] == "2 columns are sensitive, and it protects one"
+
+    with_others = grid_for(several, also=["kk-anonymity"]).points
+    own = [point.parameters for point in with_others if point.mechanism == "error-risk-tree"]
+    assert own
+    assert not any("l" in parameters or parameters.get("generalization") == "uniform" for parameters in own)
+    for_k = grid_for(several, asked=[AskedGuarantee("k", 5)])
+    assert "error-risk-tree" in names_of(for_k)
 
 
 def test_what_auto_makes_is_there_once_and_by_its_name():
@@ -301,3 +319,20 @@ def test_labels_show_what_differs_and_no_limits_of_time():
 
     assert point.label == "gain-recoding k=5 slicing=true threshold=0.5 hierarchies=none"
     assert Point("anatomy").label == "anatomy"
+
+
+def test_boosting_is_left_out_where_columns_have_many_values_in_all(monkeypatch):
+    table = admissions(n_rows=60).keep(["age", "sex", "readmitted"])
+    levels = table["age"].n_distinct + table["sex"].n_distinct
+    assert n_levels(table) == levels
+
+    monkeypatch.setattr(grid_module, "MOST_LEVELS_BOOSTED", levels)
+    assert "gradient-boosting" in quick_classifiers(table)
+    monkeypatch.setattr(grid_module, "MOST_LEVELS_BOOSTED", levels - 1)
+    assert quick_classifiers(table) == ("logistic-regression", "naive-bayes")
+
+
+def test_a_feature_has_two_values_and_a_quantity_counts_as_many_as_boosting_tells_apart():
+    assert n_levels(sparse_table(n_features=6)) == 12
+    ids = pa.table({"x": list(range(300)), "y": [str(i % 2) for i in range(300)]})
+    assert n_levels(Table.from_arrow(ids, Schema.of([Column("x"), Column("y", Role.TARGET)]))) == 255

@@ -174,6 +174,21 @@ def test_quick_trains_nothing(monkeypatch):
     in_short(sfumato.release(table, Automatic(k=5)), table, Automatic(k=5), quick=True)
 
 
+def test_a_table_that_is_too_wide_to_train_on_unasked_is_released_and_the_reason_said(monkeypatch):
+    def explode(*_, **__):
+        raise AssertionError("a classifier was trained")
+
+    monkeypatch.setattr(measured, "evaluate", explode)
+    monkeypatch.setattr(measured, "MOST_LEVELS", 8)
+    table = people()
+    found = in_short(sfumato.release(table, Automatic(k=5)), table, Automatic(k=5))
+
+    assert found.headed()["Prediction"] == (
+        "not measured: training classifiers would take long: the columns have 9 different values in all, "
+        "more than 8; 'sfumato compare' trains them all the same"
+    )
+
+
 def test_prediction_is_that_of_the_model_that_is_best_on_the_original(monkeypatch):
     monkeypatch.setattr(measured, "quick_classifiers", lambda _: ("naive-bayes",))
     table = people()

@@ -45,7 +45,6 @@ from sfumato.audit.reading.cells import (
     Containing,
     Words,
     a_row_of_each,
-    contained,
     ones,
     packed,
     unchanged,
@@ -53,6 +52,7 @@ from sfumato.audit.reading.cells import (
     weighted_rows,
 )
 from sfumato.audit.reading.columns import Classes, Columns, Refinement
+from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.errors import SchemaError
 from sfumato.schema import Column
 
@@ -195,6 +195,7 @@ def consistency(
     generalized: Mapping[str, Column],
     rows: NDArray[np.intp] | None = None,
     allow_foreign: bool = False,
+    read: GeneralizedColumns | None = None,
 ) -> Consistency:
     """Compare a release with its original on some columns.
 
@@ -206,6 +207,8 @@ def consistency(
         Rows of the original that were released, in the order of the released rows; ``None`` takes all.
     allow_foreign : bool
         Whether cells may name values that the original lacks: for a reference table that is not the release's original.
+    read : GeneralizedColumns or None
+        Columns of the two tables that were read already.
 
     Raises
     ------
@@ -216,24 +219,25 @@ def consistency(
     """
     n_rows = original.n_rows if rows is None else len(rows)
     before, after = Refinement(n_rows), Refinement(released.n_rows)
-    read: list[tuple[Containing, Ids, Ids]] = []
+    read = read or GeneralizedColumns(released, original)
+    compared: list[tuple[Containing, Ids, Ids]] = []
     for name in names:
         old, new = original.coded(name), released.coded(name)
         column = generalized.get(name)
         if column is None:
             containing = unchanged(new.values, old.values)
         else:
-            containing = contained(new.values, old.values, column.kind, column.domain)
+            containing = read.read(name, name, column.kind, column.domain)
             _require_readable(name, containing, allow_foreign)
         places = containing.places[old.codes if rows is None else old.codes[rows]]
         before.add(places, containing.n_places)
         after.add(new.codes, len(new.values))
-        read.append((containing, places, new.codes.astype(np.int64)))
+        compared.append((containing, places, new.codes.astype(np.int64)))
     originals, classes = before.classes(), after.classes()
     first, last = a_row_of_each(originals), a_row_of_each(classes)
-    bits = tuple(ColumnBits(containing, places[first], cells[last]) for containing, places, cells in read)
+    bits = tuple(ColumnBits(containing, places[first], cells[last]) for containing, places, cells in compared)
     is_own = n_rows == released.n_rows and all(
-        containing.holds_at(places, cells).all() for containing, places, cells in read
+        containing.holds_at(places, cells).all() for containing, places, cells in compared
     )
     return Consistency(originals, classes, is_own, bits)
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.claims import ClaimedRecoding, Claims
-from sfumato.audit.reading.cells import Containing, contained
+from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.labels import contained_in_labels
+from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.audit.reading.values import AS_IS, GENERALIZED, HIERARCHY, KNOWN_RULES, evaluate, matching_ids, zero_one
 from sfumato.table.binary import Feature
 
@@ -65,15 +66,18 @@ class FittingRule(CellRule):
         return self.read.holds(original, released)
 
 
-def cell_rules(released: Columns, original: Columns, claims: Claims) -> Iterator[CellRule]:
-    """Give the rule of each stated column."""
+def cell_rules(
+    released: Columns, original: Columns, claims: Claims, generalized: GeneralizedColumns | None = None
+) -> Iterator[CellRule]:
+    """Give the rule of each stated column; those that were read already are taken from ``generalized``."""
+    generalized = generalized or GeneralizedColumns(released, original)
     for name in claims.names():
         if name not in released:
             yield _impossible(name, "is not in the release")
         elif name in claims.recodings:
             is_built = claims.version > 1 and "hierarchies" in claims.parameters  # else intervals were agreed on
             is_built = is_built and name not in (claims.parameters["hierarchies"] or ())
-            yield _recoded(released, original, claims.recodings[name], is_built)
+            yield _recoded(released, original, claims.recodings[name], is_built, generalized)
         elif name not in original:
             yield _impossible(name, "is neither a column of the original nor a stated recoding")
         elif original.feature(name):
@@ -92,7 +96,13 @@ def codes_of(columns: Columns, name: str) -> Codes:
     return ones
 
 
-def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, is_built: bool) -> CellRule:
+def _recoded(
+    released: Columns,
+    original: Columns,
+    recoding: ClaimedRecoding,
+    is_built: bool,
+    generalized: GeneralizedColumns,
+) -> CellRule:
     name = recoding.name
     feature = original.feature(name) or (original.feature(recoding.column) if recoding.rule == AS_IS else None)
     if feature is not None:
@@ -102,7 +112,7 @@ def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, is
     if recoding.column not in original:
         return _impossible(name, "was computed from a column that the original lacks")
     if recoding.rule in (GENERALIZED, HIERARCHY):
-        return _fitting(released, original, recoding, is_built)
+        return _fitting(released, original, recoding, is_built, generalized)
     if recoding.rule not in KNOWN_RULES:
         return _impossible(name, "was recoded by a rule that this audit does not know")
     result = evaluate(recoding, original.coded(recoding.column).values)
@@ -111,13 +121,19 @@ def _recoded(released: Columns, original: Columns, recoding: ClaimedRecoding, is
     return _as_ones(name, recoding.column, released, result)
 
 
-def _fitting(released: Columns, original: Columns, recoding: ClaimedRecoding, is_built: bool) -> CellRule:
+def _fitting(
+    released: Columns,
+    original: Columns,
+    recoding: ClaimedRecoding,
+    is_built: bool,
+    generalized: GeneralizedColumns,
+) -> CellRule:
     """Compare cells that stand for several values with the original's."""
-    before, after = original.coded(recoding.column), released.coded(recoding.name)
+    kind, labels, domain = recoding.kind, recoding.labels, recoding.domain
     if recoding.rule == GENERALIZED:
-        read = contained(after.values, before.values, recoding.kind, recoding.domain)
+        read = generalized.read(recoding.name, recoding.column, kind, domain)
     else:
-        kind, labels, domain = recoding.kind, recoding.labels, recoding.domain
+        before, after = original.coded(recoding.column), released.coded(recoding.name)
         read = contained_in_labels(
             after.values, before.values, kind, labels, domain, n_levels=recoding.n_levels, is_built=is_built
         )

@@ -13,6 +13,7 @@ from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, Claims
 from sfumato.audit.levels.buckets import check_buckets
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
 from sfumato.audit.reading.columns import Columns, Declared
+from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, matching_ids
 from sfumato.schema import Kind, Role
 from sfumato.table.binary import Feature
@@ -98,14 +99,20 @@ class _Pair:
 
 
 def check_fidelity(
-    released: Columns, original: Columns, claims: Claims, *, check_roles: Declared = False
+    released: Columns,
+    original: Columns,
+    claims: Claims,
+    *,
+    check_roles: Declared = False,
+    generalized: GeneralizedColumns | None = None,
 ) -> Iterator[Check | Unchecked]:
     """Compare a release with the original that it claims to come from.
 
     Every released column must be an original column unchanged or a recoding by a stated rule, in the original's row
     order; incomplete rows are left out when the manifest says so, and as many further rows as it says are suppressed.
     Of flipped features as many cells must differ as the manifest says; synthetic rows must have the original's classes.
-    Slices must hold the original's values bucket by bucket, and columns of no slice row by row.
+    Slices must hold the original's values bucket by bucket, and columns of no slice row by row. What ``generalized``
+    has read is not read again.
     """
     yield from check_description(original, claims, check_roles)
     incomplete = (
@@ -121,7 +128,7 @@ def check_fidelity(
     if perturbation == SYNTHETIC:
         yield from _check_synthetic(released, original, claims, kept)
         return
-    pairs = _pairs(released, original, claims, kept)
+    pairs = _pairs(released, original, claims, kept, generalized)
     if perturbation == BUCKETED and (stated := claims.perturbation) is not None:
         yield from check_buckets(
             released, original, stated.bucket or "", stated.slices, claims.seed, kept, claims.recodings
@@ -248,10 +255,16 @@ def check_rows(released: Columns, original: Columns, claims: Claims, n_incomplet
     return Check("row balance", not problems, said, expected, released.n_rows)
 
 
-def _pairs(released: Columns, original: Columns, claims: Claims, rows: NDArray[np.intp]) -> Iterator[_Pair]:
+def _pairs(
+    released: Columns,
+    original: Columns,
+    claims: Claims,
+    rows: NDArray[np.intp],
+    generalized: GeneralizedColumns | None,
+) -> Iterator[_Pair]:
     """Put each stated column beside the one that it came from."""
     nothing = np.zeros(0, dtype=np.int32)
-    for rule in cell_rules(released, original, claims):
+    for rule in cell_rules(released, original, claims, generalized):
         if rule.problem:
             yield _Pair(rule, nothing, nothing)
         else:

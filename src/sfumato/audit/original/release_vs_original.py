@@ -14,8 +14,9 @@ from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims, is_number
 from sfumato.audit.kinds import CROWD, Judging, judge
 from sfumato.audit.levels.consistency import Consistency, consistency
-from sfumato.audit.reading.cells import Containing, contained
+from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns
+from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.audit.reading.values import GENERALIZED, meanings_beside, moments_in, numbers_in
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING, GlobalAnonymity, KKAnonymity
@@ -110,6 +111,7 @@ class Beside:
         self.released = released
         self.original = original
         self.claims = claims
+        self.read = GeneralizedColumns(released, original)
         self._measured: dict[frozenset[str], Consistency] = {}
 
     @cached_property
@@ -145,7 +147,7 @@ class Beside:
         key = frozenset(names)
         if key not in self._measured:
             self._measured[key] = consistency(
-                self.released, self.original, names, generalized=self.generalized, rows=self.rows
+                self.released, self.original, names, generalized=self.generalized, rows=self.rows, read=self.read
             )
         return self._measured[key]
 
@@ -185,7 +187,7 @@ class Beside:
         if column.name not in self.released or column.name not in self.original:
             return None
         before, after = self.original.coded(column.name), self.released.coded(column.name)
-        read = contained(after.values, before.values, column.kind, column.domain)
+        read = self.read.read(column.name, column.name, column.kind, column.domain)
         penalties = cell_penalties(read, before, column, self._codes_of_rows(before))
         return None if penalties is None or not after.n_rows else float(penalties @ after.counts / after.n_rows)
 

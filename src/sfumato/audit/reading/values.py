@@ -140,16 +140,16 @@ def _rounded(number: float, precision: type[np.floating[Any]]) -> float:
 
 def _number_in(text: str, parse: Callable[[str], Hashable]) -> Hashable:
     """Read the number that a text spells; a text that spells none stays a text."""
-    if text.lower() in _TRUTH:
-        return _TRUTH[text.lower()]
-    return _number_meaning(parse(text)) if _NUMBER.fullmatch(text) else text
+    if _NUMBER.fullmatch(text):
+        return _number_meaning(parse(text))
+    return _TRUTH.get(text.lower(), text)
 
 
 def _number_meaning(value: Any) -> Hashable:
     """Return a number as it is (Python's int, float, Decimal and bool agree when equal); not-a-number equals itself."""
-    if isinstance(value, float | Decimal) and value != value:
-        return _NOT_A_NUMBER
-    return value if isinstance(value, Hashable) else repr(value)
+    if isinstance(value, float | Decimal):
+        return _NOT_A_NUMBER if value != value else value
+    return value if isinstance(value, int | Hashable) else repr(value)
 
 
 def _temporal_text(text: str) -> Hashable:

@@ -45,13 +45,13 @@ from sfumato.manifest import AnyTable, draft_manifest, with_audited
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
+from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.release import staged_large
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
 from sfumato.publishing.publish import (
     Published,
     check_targets,
     make_release,
-    manifest_path_for,
     propose_release,
     staged,
 )

@@ -697,4 +697,5 @@ DECLARATION = MechanismInfo(
     needs_target=lambda parameters: not parameters.get("targets"),
     kind_of=lambda parameters: "k-anonymity" if parameters.get("generalization") == "uniform" else "kk-anonymity",
     cost=2.0,
+    protects_one=True,
 )

@@ -11,8 +11,9 @@ from typing import Any
 from sfumato.audit.checks import AuditReport
 from sfumato.errors import InvalidParameterError
 from sfumato.progress import Progress
+from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.release import audit_large_file, check_able, propose, publish_large
-from sfumato.publishing.publish import Published, check_targets, manifest_path_for
+from sfumato.publishing.publish import Published, check_targets
 from sfumato.publishing.reaudit import open_original
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import LargeTable, Told, open_large

@@ -16,9 +16,10 @@ from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Needs, name_of, needs_of
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress
+from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.proposal import Proposal, propose_cells, propose_features, telling
 from sfumato.publishing.out_of_core.sampled import propose_fitted, propose_sampled
-from sfumato.publishing.publish import Published, check_targets, manifest_path_for, staged_files
+from sfumato.publishing.publish import Published, check_targets, staged_files
 from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable

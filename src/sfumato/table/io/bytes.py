@@ -262,10 +262,7 @@ def open_stored(
             raise InputError(problem, path="<stdin>")
         yield StoredBytes("<stdin>", file)
         return
-    path = Path(source)
-    if _NOT_UNICODE.search(str(path)):
-        problem = "its name is not valid Unicode"
-        raise InputError(problem, path=shown_path(path), hint="rename the file")
+    path = _named_in_unicode(source)
     with _opened(path) as file:
         found = os.fstat(file.fileno())
         mode = found.st_mode
@@ -279,6 +276,35 @@ def open_stored(
 def shown_path(path: str | os.PathLike[str]) -> str:
     """Write a path for people: with the replacement character for each byte that is no valid Unicode."""
     return _NOT_UNICODE.sub("\N{REPLACEMENT CHARACTER}", os.fspath(path))
+
+
+def require_something_at(path: str | os.PathLike[str]) -> None:
+    """Refuse a path at which there is nothing, as opening it does; whatever else is wrong shows when it is opened.
+
+    Standard input is taken to be there.
+
+    Raises
+    ------
+    InputError
+        If nothing is there, or the name is not valid Unicode.
+    """
+    if path == STANDARD_INPUT:
+        return
+    where = _named_in_unicode(path)
+    try:
+        where.stat()
+    except FileNotFoundError:
+        raise _not_there(where) from None
+    except (OSError, ValueError):
+        return
+
+
+def _named_in_unicode(source: str | os.PathLike[str]) -> Path:
+    path = Path(source)
+    if _NOT_UNICODE.search(str(path)):
+        problem = "its name is not valid Unicode"
+        raise InputError(problem, path=shown_path(path), hint="rename the file")
+    return path
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -28,7 +28,8 @@ from sfumato.private_folders import write_private
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, parse_toml, project_bytes, project_of
 from sfumato.publishing.from_project import release_project
-from sfumato.publishing.publish import Published, check_targets, manifest_path_for, publish
+from sfumato.publishing.manifest_file import manifest_path_for
+from sfumato.publishing.publish import Published, check_targets, publish
 from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
 from sfumato.report.guarantee_texts import NOT_MEASURED
 from sfumato.report.measured import risk_left, risk_section

@@ -19,7 +19,7 @@ from sfumato.collaborate.session.transcript import Transcript
 from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.errors import InvalidParameterError, OutputError, PrivacyNotAchievableError, SchemaError
 from sfumato.manifest import in_three_digits
-from sfumato.publishing.publish import manifest_path_for
+from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.reaudit import audit_published
 from unit.collaborate.groups import NAMES, Group, small_table
 
