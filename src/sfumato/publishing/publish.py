@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
-from sfumato.audit.verify import AuditReport, audit_release
+from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError
 from sfumato.manifest import AnyTable, Manifest, with_audited
 from sfumato.mechanisms.base import Mechanism, Release
@@ -153,6 +153,8 @@ def staged_files(
         report.raise_if_failed()
         if not _states_levels(written.manifest):
             written = written.with_manifest(guarantees=with_audited(written.manifest.guarantees, report.levels))
+            report = with_stated_levels(report, written.manifest.to_dict())
+            report.raise_if_failed()
         with explained_writing(manifest_target):
             manifest_file.file.write(written.manifest.to_json().encode())
         manifest_file.complete()
