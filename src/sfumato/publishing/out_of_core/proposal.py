@@ -216,8 +216,12 @@ class CellMechanism(Protocol):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CellProposal(Proposal):
-    """Rows that are released as the distinct rows they are equal to; the release's table holds those."""
+    """Rows that are released as the distinct rows they are equal to; the release's table holds those.
 
+    ``_rows`` is the original with the codes that were counted: its own, or those of values that were merged.
+    """
+
+    _rows: LargeTable
     _cells: CountedTable
     _is_released: NDArray[np.bool_]
 
@@ -239,7 +243,7 @@ class CellProposal(Proposal):
         names = names_but_identifiers(self.original.schema)
         recoded = {name: released[name].codes for name in names if name in released.columns}
         as_they_are = [name for name in names if name not in recoded]
-        for block in self.original.blocks([*counted, *as_they_are], told=told):
+        for block in self._rows.blocks([*counted, *as_they_are], told=told):
             cells = finder.find([np.asarray(block[name]) for name in counted])
             kept = self._is_released[cells]
             places = place_of_cell[cells[kept]]
@@ -259,21 +263,50 @@ def propose_cells(
 
     A column that need only occur is not counted with the others if it has few values: combinations would be many more.
     """
-    every, needed = columns_to_count(mechanism, original.schema), mechanism.counted_columns(original.schema)
-    few = [name for name in every if name not in needed and _has_few(original, name)]
-    names = [name for name in every if name not in few]
-    n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
+    plan = CountingPlan.of(original, mechanism, memory)
     cells = count_blocks(
         original,
-        names,
+        plan.together,
         beside=mechanism.counted_beside(original.schema),
-        most_cells=memory.most_cells(len(names), n_flags),
+        most_cells=plan.most_cells,
         told=telling(progress, original.n_rows, "rows counted"),
     )
-    if few:
-        cells = _with_occurring(original, cells, few, telling(progress, original.n_rows, "rows looked up"))
+    cells = plan.with_occurring(original, cells, progress)
     release, is_released = release_of_cells(mechanism, cells, original.schema, progress)
-    return CellProposal(original, release, cells, is_released)
+    return CellProposal(original, release, original, cells, is_released)
+
+
+@dataclass(frozen=True)
+class CountingPlan:
+    """Which columns of a large file are counted together, and which need only occur.
+
+    Parameters
+    ----------
+    together : tuple of str
+    occurring : tuple of str
+        Columns of few values: which of them occur in each distinct row is found in a pass of its own.
+    most_cells : int
+        Distinct rows that fit.
+    """
+
+    together: tuple[str, ...]
+    occurring: tuple[str, ...]
+    most_cells: int
+
+    @classmethod
+    def of(cls, original: LargeTable, mechanism: CellMechanism, memory: Memory) -> CountingPlan:
+        """Plan what a mechanism needs."""
+        every, needed = columns_to_count(mechanism, original.schema), mechanism.counted_columns(original.schema)
+        few = tuple(name for name in every if name not in needed and _has_few(original, name))
+        names = tuple(name for name in every if name not in few)
+        n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
+        return cls(names, few, memory.most_cells(len(names), n_flags))
+
+    def with_occurring(self, rows: LargeTable, cells: CountedTable, progress: Progress | None) -> CountedTable:
+        """Find which values occur in each distinct row, where some columns need only occur."""
+        if not self.occurring:
+            return cells
+        return _with_occurring(rows, cells, self.occurring, telling(progress, rows.n_rows, "rows looked up"))
 
 
 def columns_to_count(mechanism: CellMechanism, schema: Schema) -> tuple[str, ...]:
@@ -304,8 +337,13 @@ def release_of_cells(
     """Let a mechanism release distinct rows, measure what it promises on them, and describe all columns."""
     give_back()
     release, is_released = mechanism.release_cells(cells, progress=progress)
+    return completed(release, schema), is_released
+
+
+def completed(release: Release, schema: Schema) -> Release:
+    """Measure what is promised on the release's distinct rows, and describe all columns."""
     give_back()
-    return with_all_columns(with_measured_levels(release), schema), is_released
+    return with_all_columns(with_measured_levels(release), schema)
 
 
 # Releases of binary features of a large file: searched on its distinct patterns, written column by column.

@@ -16,7 +16,8 @@ from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Needs, name_of, needs_of
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress
-from sfumato.publishing.out_of_core.proposal import Proposal, propose_cells, propose_features, telling
+from sfumato.publishing.out_of_core.from_base import propose_counted
+from sfumato.publishing.out_of_core.proposal import Proposal, propose_features, telling
 from sfumato.publishing.out_of_core.sampled import propose_fitted, propose_sampled
 from sfumato.publishing.publish import Published, staged_files
 from sfumato.publishing.reaudit import open_released, read_manifest
@@ -28,7 +29,7 @@ from sfumato.table.io.write import BLOCK_FORMATS
 
 Propose = Callable[[LargeTable, Any, Memory, Progress | None], Proposal]
 _WAYS: Mapping[Needs, Propose] = {
-    Needs.COUNTS: propose_cells,
+    Needs.COUNTS: propose_counted,
     Needs.COUNTS_OR_SAMPLE: propose_fitted,
     Needs.SAMPLE: propose_sampled,
     Needs.FEATURE_COUNTS: propose_features,
