@@ -356,7 +356,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
             evidence={
                 "utility": utility,
                 **self._risk(table, released),
-                **({"search": {"search": unsearched, "proven": False}} if unsearched else {}),
+                **({"search": {"method": unsearched, "proven": False}} if unsearched else {}),
             },
             suppressed_rows=recoding.n_suppressed,
             recodings=recoding.recodings(released),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 
@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.verify import measured_level
-from sfumato.counting.blocks import count_blocks
+from sfumato.counting.blocks import count_blocks, count_merged
+from sfumato.counting.cells import TooManyCellsError
 from sfumato.errors import InputError, SchemaError
 from sfumato.manifest import describe_column, with_audited
 from sfumato.mechanisms.base import Release
@@ -350,6 +351,8 @@ def completed(release: Release, schema: Schema) -> Release:
 
 
 _ZERO_ONE = pa.array([0, 1], type=pa.int8())
+_MOST_STEPS = 256
+"""Steps at most in which features are left out."""
 
 
 class PatternMechanism(Protocol):
@@ -362,8 +365,15 @@ class PatternMechanism(Protocol):
         """Find the features, given the columns each by itself."""
         ...
 
-    def release_patterns(self, outline: Table, patterns: BinaryTable, *, progress: Progress | None = None) -> Release:
-        """Release distinct rows that stand for many."""
+    def release_patterns(
+        self,
+        outline: Table,
+        patterns: BinaryTable,
+        *,
+        offered: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Release distinct rows that stand for many; ``offered`` are the features to choose from, where not all are."""
         ...
 
 
@@ -412,16 +422,56 @@ def propose_features(
     outline.schema.check_quasi_identifiers("to make features of")
     binarization = mechanism.binarization(outline)
     places = replace(original, outline=binarization.places(outline))
-    names = (*binarization.columns, target)
-    counted = count_blocks(
-        places,
-        names,
-        most_cells=memory.most_cells(len(names)),
-        told=telling(progress, original.n_rows, "rows counted"),
-    )
+    counted, offered = _counted_patterns(places, binarization, (*binarization.columns, target), memory, progress)
     give_back()
-    release = mechanism.release_patterns(outline, binarization.applied_to_places(counted, outline), progress=progress)
+    patterns = binarization.applied_to_places(counted, outline)
+    if offered is None:
+        release = mechanism.release_patterns(outline, patterns, progress=progress)
+    else:
+        release = mechanism.release_patterns(outline, patterns, offered=offered, progress=progress)
     give_back()
     by_name = {feature.name: (feature, binarization.place(feature)) for feature in binarization.features}
     chosen = tuple(by_name[c["name"]] for c in release.manifest.output["columns"] if c["name"] in by_name)
     return FeatureProposal(original, with_measured_levels(release), places, chosen)
+
+
+def _counted_patterns(
+    places: LargeTable, binarization: Binarization, names: tuple[str, ...], memory: Memory, progress: Progress | None
+) -> tuple[CountedTable, Sequence[int] | None]:
+    """Count the distinct patterns, without the rarest features where not all fit; says which features are in them.
+
+    A choice among some of the features is as exact from the patterns of these as from those of all features.
+    """
+    most, n_rows = memory.most_cells(len(names)), places.n_rows
+    try:
+        return count_blocks(places, names, most_cells=most, told=telling(progress, n_rows, "rows counted")), None
+    except TooManyCellsError:
+        give_back()
+    left_out = _rarest_first(places.outline, binarization)
+    steps = [_merged_places(binarization, features) for features in left_out]
+    told = telling(progress, n_rows, "rows counted with fewer features")
+    try:
+        counted, step = count_merged(places, names, steps, pairs={}, most_cells=most, told=told)
+    except TooManyCellsError:
+        problem = f"has too many distinct values to be counted with even one feature: more than {most:,} do not fit"
+        hint = "round or group its values in the file first, name another target, or give more memory"
+        raise SchemaError(problem, column=names[-1], hint=hint, remedy=("target", "memory")) from None
+    return counted, [i for i in range(len(binarization.features)) if i not in left_out[step]]
+
+
+def _rarest_first(outline: Table, binarization: Binarization) -> list[set[int]]:
+    """Ever more features to leave out, those with the fewest ones first; the last step leaves one."""
+    features = binarization.features
+    ones = [outline[feature.column].counts[binarization.place(feature)] for feature in features]
+    order = np.argsort(ones, kind="stable").tolist()
+    stride = -(-len(features) // _MOST_STEPS)
+    return [set(order[:n]) for n in [*range(0, len(features) - 1, stride), len(features) - 1]]
+
+
+def _merged_places(binarization: Binarization, left_out: Collection[int]) -> dict[str, NDArray[np.int32]]:
+    """Give features that are left out the place of their column that has none."""
+    merged = {name: np.arange(len(binarization.assignments[name].features) + 1) for name in binarization.columns}
+    for i in left_out:
+        feature = binarization.features[i]
+        merged[feature.column][binarization.place(feature)] = len(merged[feature.column]) - 1
+    return {name: own.astype(np.int32) for name, own in merged.items()}

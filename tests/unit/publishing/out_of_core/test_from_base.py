@@ -178,7 +178,7 @@ def test_levels_that_were_not_searched_are_stated(source, tmp_path, mechanism):
         published = made_out_of_core(source, mechanism, tmp_path / "out.csv")
     evidence = published.release.manifest.evidence
 
-    assert "only levels from these on were searched" in evidence["search"]["search"]
+    assert "only levels from these on were searched" in evidence["search"]["method"]
     assert evidence["search"]["proven"] is False
     assert evidence["utility"].get("is_proven_optimal") is not True
     assert "least_possible_loss" not in evidence["utility"]
@@ -233,7 +233,7 @@ def test_values_of_suppressed_rows_are_not_listed(tmp_path):
         published = made_out_of_core(tmp_path / "in.csv", mechanism, tmp_path / "out.csv")
     manifest = published.release.manifest
 
-    assert "'town' 1;" in manifest.evidence["search"]["search"]
+    assert "'town' 1;" in manifest.evidence["search"]["method"]
     assert manifest.suppressed_rows == 1
     assert next(r for r in manifest.recodings if r["column"] == "town")["labels"]["large"] == ["Ulm", "Kiel"]
 
