@@ -9,8 +9,8 @@
 Ten columns: a key, six quasi-identifiers that hang together (1.25 million combinations in 100 million rows), an
 illness, a number with decimals and a target. With many combinations: a date of birth and a postcode among the six
 (18.95 million combinations in 20 million rows, far more than fit in 1 GB). Peak memory is that of the process as the
-system counts it. The ratio is CPU time to reading the bytes of the input once, right before, from wherever the system holds
-them.
+system counts it. The ratio is CPU time to reading the bytes of the input once, right before, from wherever the system
+holds them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ QUASI_IDENTIFIERS = {
     "many": "born,sex,postcode,education,marital,country",
 }
 OTHER_ROLES = ("--identifiers=patient", "--sensitive=illness", "--other=dose", "--target=readmitted")
+CONFIRMED_EXCEPT = 8
+"""Exit code of an audit that could not check everything: what a mechanism says of its own search is its word."""
 COMMAND = (sys.executable, "-c", "from sfumato.cli.main import main; main()")
 ROWS_SQL = """
 SELECT i AS patient,
@@ -76,7 +78,7 @@ def measured(arguments: list[str]) -> tuple[float, float, float]:
     process = subprocess.Popen([*COMMAND, *arguments])
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
-    if status:
+    if os.waitstatus_to_exitcode(status) not in (0, CONFIRMED_EXCEPT):
         raise SystemExit(f"sfumato {' '.join(arguments)} ended with status {os.waitstatus_to_exitcode(status)}")
     return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
 
