@@ -25,13 +25,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sfumato.errors import CONFIRMED_EXCEPT
+
 QUASI_IDENTIFIERS = {
     "few": "age,sex,district,education,marital,country",
     "many": "born,sex,postcode,education,marital,country",
 }
 OTHER_ROLES = ("--identifiers=patient", "--sensitive=illness", "--other=dose", "--target=readmitted")
-CONFIRMED_EXCEPT = 8
-"""Exit code of an audit that could not check everything: what a mechanism says of its own search is its word."""
 COMMAND = (sys.executable, "-c", "from sfumato.cli.main import main; main()")
 ROWS_SQL = """
 SELECT i AS patient,
