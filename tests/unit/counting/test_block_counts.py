@@ -25,6 +25,13 @@ from sfumato.table.io.read import read_table
 NAMES = ("a", "b", "c")
 
 
+def written(rows, folder):
+    path = Path(folder) / "a.parquet"
+    columns = zip(*rows, strict=True)
+    pyarrow.parquet.write_table(pa.table({n: pa.array(c) for n, c in zip(NAMES, columns, strict=True)}), path)
+    return path
+
+
 @pytest.mark.slow
 @given(
     st.lists(st.tuples(*[st.sampled_from(["x", "y", "z", None])] * 3), min_size=1, max_size=60),
@@ -38,10 +45,7 @@ def test_counts_are_those_of_the_rows(rows, largest_key):
         patch.object(blocks, "_FEWEST_PENDING", 3),
         patch.object(blocks, "_LARGEST_KEY", largest_key),
     ):
-        path = Path(folder) / "a.parquet"
-        pyarrow.parquet.write_table(
-            pa.table({n: pa.array(c) for n, c in zip(NAMES, zip(*rows, strict=True), strict=True)}), path
-        )
+        path = written(rows, folder)
         whole, large = read_table(path), open_large(path, memory=10**9)
         counted = count_blocks(large, NAMES[:2], beside=NAMES[2:], most_cells=100)
 
@@ -90,10 +94,7 @@ def test_values_are_merged_as_little_as_fits(rows, steps, most, is_sorted, large
         patch.object(blocks, "_FEWEST_PENDING", 3),
         patch.object(blocks, "_LARGEST_KEY", largest_key),
     ):
-        path = Path(folder) / "a.parquet"
-        pyarrow.parquet.write_table(
-            pa.table({n: pa.array(c) for n, c in zip(NAMES, zip(*rows, strict=True), strict=True)}), path
-        )
+        path = written(rows, folder)
         large = open_large(path, memory=10**9)
         pairs = count_pairs(large, NAMES[:2], NAMES[2:])
         at_steps = [Counter((_merged(s, "a", row[0]), _merged(s, "b", row[1])) for row in rows) for s in steps]
