@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.cells import TooManyCellsError, no_pairs, refuse_open, too_many_cells
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.rows.out_of_core import Block, LargeTable, Told
 from sfumato.table.weighted import CountedTable
 
 _FEWEST_PENDING = 1 << 20
 _LARGEST_KEY = 2**62
 
+Codes = NDArray[np.int32]
 Keys = NDArray[np.int64]
+Counted = tuple[list[Keys], Keys]
+"""Distinct rows as keys, and how often each occurs."""
+Pairs = dict[tuple[str, str], NDArray[np.int64]]
+Merging = Mapping[str, Codes]
+"""For some columns, the code that each of their codes is counted as; those with one label become one of them."""
 
 
 def count_blocks(
@@ -46,17 +52,88 @@ def count_blocks(
     """
     columns, every = tuple(names), tuple(dict.fromkeys([*names, *beside]))
     refuse_open(large.outline, every)
-    packing = _Packing([large.outline[name].n_distinct for name in columns])
-    found = _Cells(most_cells, too_many_cells(columns, most_cells, large.source.name))
-    pairs = {(name, second): no_pairs(large.outline, name, second) for second in beside for name in columns}
-    for block in large.blocks(every, told=told):
-        found.take(packing.packed([np.asarray(block[name]) for name in columns]))
+    pairs = _no_pairs_yet(large, columns, beside)
+    found = _Cells(large, columns, most_cells, [{}])
+    for block in _pairs_counted(large.blocks(every, told=told), pairs):
+        found.take(block)
+    return replace(found.finished(large, every), pairs=pairs)
+
+
+def count_pairs(large: LargeTable, names: Sequence[str], beside: Sequence[str], told: Told | None = None) -> Pairs:
+    """Count in one pass the values of some columns two by two with those of others; nothing is read without others."""
+    refuse_open(large.outline, [*names, *beside])
+    pairs = _no_pairs_yet(large, names, beside)
+    if pairs:
+        for _ in _pairs_counted(large.blocks(list(dict.fromkeys([*names, *beside])), told=told), pairs):
+            pass
+    return pairs
+
+
+def count_merged(
+    large: LargeTable,
+    names: Sequence[str],
+    steps: Sequence[Merging],
+    *,
+    pairs: Pairs,
+    most_cells: int,
+    told: Told | None = None,
+) -> tuple[CountedTable, int]:
+    """Count the distinct rows of some columns in one pass, with values merged as little as fits in memory.
+
+    Rows are counted at the first step; whenever there are more distinct ones than fit, what was counted so far is
+    rolled up to the next step. So the step that the pass ends with is the first one at which the distinct rows of the
+    whole file fit, wherever its blocks end and however its rows are sorted.
+
+    Parameters
+    ----------
+    names : sequence of str
+        At least one column, none of which is open.
+    steps : sequence of mappings of a name to codes
+        How values are merged; each step merges at least what the one before it does.
+    pairs : mapping of two names to counts
+        What :func:`count_pairs` found, for the table.
+    most_cells : int
+        Number of distinct rows that fit in memory.
+
+    Returns
+    -------
+    counted : CountedTable
+        A value that was merged with others has the code of one of them.
+    step : int
+        Place of the step that it was counted at.
+
+    Raises
+    ------
+    TooManyCellsError
+        If there are more distinct rows than fit at the last step too.
+    """
+    refuse_open(large.outline, names)
+    found = _Cells(large, names, most_cells, steps)
+    for block in large.blocks(tuple(names), told=told):
+        found.take(block)
+    described = dict.fromkeys([*names, *(second for _, second in pairs)])
+    return replace(found.finished(large, tuple(described)), pairs=pairs), found.step
+
+
+def merged_rows(large: LargeTable, merging: Merging) -> LargeTable:
+    """Give the same file with the codes of merged values in its blocks."""
+    columns = dict(large.outline.columns)
+    for name, merged in merging.items():
+        columns[name] = replace(columns[name], codes=merged[columns[name].codes])
+    return replace(large, outline=replace(large.outline, columns=columns))
+
+
+def _no_pairs_yet(large: LargeTable, names: Sequence[str], beside: Sequence[str]) -> Pairs:
+    return {(name, second): no_pairs(large.outline, name, second) for second in beside for name in names}
+
+
+def _pairs_counted(blocks: Iterator[Block], pairs: Pairs) -> Iterator[Block]:
+    """Hand blocks on, their pairs of values counted."""
+    for block in blocks:
         for (name, second), counted in pairs.items():
             keys = np.asarray(block[name], dtype=np.int64) * counted.shape[1] + block[second]
             counted += np.bincount(keys, minlength=counted.size).reshape(counted.shape)
-    cells, counts = found.finished()
-    counted_table = CountedTable.of(large.outline.keep(every), columns, packing.unpacked(cells), counts)
-    return replace(counted_table, pairs=pairs)
+        yield block
 
 
 class _Packing:
@@ -72,7 +149,7 @@ class _Packing:
             self._radices[-1].append(radix)
             span *= radix
 
-    def packed(self, columns: Sequence[NDArray[np.int32]]) -> list[Keys]:
+    def packed(self, columns: Sequence[Codes]) -> list[Keys]:
         rest, found = iter(columns), []
         for radices in self._radices:
             key = np.zeros(len(columns[0]), dtype=np.int64)
@@ -82,8 +159,8 @@ class _Packing:
             found.append(key)
         return found
 
-    def unpacked(self, keys: Sequence[Keys]) -> list[NDArray[np.int32]]:
-        found: list[NDArray[np.int32]] = []
+    def unpacked(self, keys: Sequence[Keys]) -> list[Codes]:
+        found: list[Codes] = []
         for key, radices in zip(keys, self._radices, strict=True):
             own = []
             for radix in reversed(radices):
@@ -96,32 +173,68 @@ class _Packing:
 class _Cells:
     """Distinct rows so far, as keys; those of some blocks wait to be added up with the others."""
 
-    def __init__(self, most: int, too_many: TooManyCellsError) -> None:
-        self._most, self._too_many = most, too_many
-        self._waiting: list[tuple[list[Keys], Keys]] = []
+    def __init__(self, large: LargeTable, columns: Sequence[str], most: int, steps: Sequence[Merging]) -> None:
+        self._columns, self._most, self._steps = tuple(columns), most, steps
+        self._packing = _Packing([large.outline[name].n_distinct for name in columns])
+        self._too_many: TooManyCellsError = too_many_cells(self._columns, most, large.source.name)
+        self._waiting: list[Counted] = []
         self._n_known = self._n_waiting = 0
+        self.step = 0
 
-    def take(self, keys: list[Keys]) -> None:
-        self._waiting.append(_added_up(keys, None))
+    def take(self, block: Block) -> None:
+        self._waiting.append(_added_up(self._keys([np.asarray(block[name]) for name in self._columns]), None))
         self._n_waiting += len(self._waiting[-1][1])
         if self._n_waiting > max(self._n_known // 2, _FEWEST_PENDING):
             self._add_up()
+
+    def _keys(self, columns: Sequence[Codes]) -> list[Keys]:
+        merging = self._steps[self.step]
+        named = zip(self._columns, columns, strict=True)
+        return self._packing.packed([merging[name][codes] if name in merging else codes for name, codes in named])
 
     def _add_up(self) -> None:
         keys = [np.concatenate(parts) for parts in zip(*(own for own, _ in self._waiting), strict=True)]
         counts = np.concatenate([counts for _, counts in self._waiting])
         self._waiting.clear()
-        self._waiting.append(_added_up(keys, counts))
-        self._n_known, self._n_waiting = len(self._waiting[0][1]), 0
-        if self._n_known > self._most:
-            raise self._too_many
+        found = _added_up(keys, counts)
+        if len(found[1]) > self._most:
+            found = self._rolled_up(found)
+        self._waiting.append(found)
+        self._n_known, self._n_waiting = len(found[1]), 0
 
-    def finished(self) -> tuple[list[Keys], Keys]:
+    def _rolled_up(self, found: Counted) -> Counted:
+        """Roll up to the first step at which what was counted so far fits, found by strides and then by halves."""
+        too_low, stride = self.step, 1
+        while True:
+            if too_low + 1 == len(self._steps):
+                raise self._too_many
+            self.step = min(too_low + stride, len(self._steps) - 1)
+            higher = self._at_step(found)
+            if len(higher[1]) <= self._most:
+                break
+            found, too_low, stride = higher, self.step, 2 * stride
+        high = self.step
+        while high - too_low > 1:
+            self.step = (too_low + high) // 2
+            between = self._at_step(found)
+            if len(between[1]) <= self._most:
+                higher, high = between, self.step
+            else:
+                found, too_low = between, self.step
+        self.step = high
+        return higher
+
+    def _at_step(self, found: Counted) -> Counted:
+        keys, counts = found
+        return _added_up(self._keys(self._packing.unpacked(keys)), counts)
+
+    def finished(self, large: LargeTable, described: Sequence[str]) -> CountedTable:
         self._add_up()
-        return self._waiting[0]
+        ((keys, counts),) = self._waiting
+        return CountedTable.of(large.outline.keep(described), self._columns, self._packing.unpacked(keys), counts)
 
 
-def _added_up(keys: list[Keys], counts: Keys | None) -> tuple[list[Keys], Keys]:
+def _added_up(keys: list[Keys], counts: Keys | None) -> Counted:
     """Distinct keys, ascending, with their counts added up; without counts every key counts once."""
     if counts is None and len(keys) == 1:
         distinct, counted = np.unique(keys[0], return_counts=True)

@@ -115,7 +115,10 @@ class Needs(StrEnum):
     ALL_ROWS = "all rows"
     """The whole table in memory."""
     COUNTS = "counts"
-    """Distinct rows with counts (``publishing.out_of_core.proposal.CellMechanism``). Enough on a cluster too."""
+    """Distinct rows with counts (``publishing.out_of_core.proposal.CellMechanism``). Enough on a cluster too.
+
+    Where they are too many, those of merged values, if the mechanism offers that
+    (``publishing.out_of_core.from_base.MergingMechanism``)."""
     COUNTS_OR_SAMPLE = "counts or a sample"
     """Distinct rows or, where these are too many, a sample (``publishing.out_of_core.sampled.FittedMechanism``)."""
     SAMPLE = "a sample"

@@ -67,7 +67,7 @@ def _(proposal: CellProposal) -> Frame:
     names = names_but_identifiers(original.schema)
     as_they_are = [name for name in names if name not in released]
     codes = [(n, pa.array(np.arange(cells[n].n_distinct, dtype=np.int32))) for n in counted]
-    rows = original.rows([*codes, *((name, None) for name in as_they_are)])
+    rows = as_on_cluster(proposal.rows).rows([*codes, *((name, None) for name in as_they_are)])
     keys = [f"c{i}" for i in range(len(counted))]
     recoded = {name: f"l{i}" for i, name in enumerate(names) if name in released}
     far = {label for name, label in recoded.items() if _bytes_beside(released[name]) > MOST_BYTES_BESIDE}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.counting import blocks
-from sfumato.counting.blocks import count_blocks
+from sfumato.counting.blocks import count_blocks, count_merged, count_pairs, merged_rows
 from sfumato.counting.cells import cell_table
 from sfumato.counting.contingency import contingency
 from sfumato.errors import ColumnNotFoundError, InputError
@@ -23,6 +23,13 @@ from sfumato.table.io import parquet
 from sfumato.table.io.read import read_table
 
 NAMES = ("a", "b", "c")
+
+
+def written(rows, folder):
+    path = Path(folder) / "a.parquet"
+    columns = zip(*rows, strict=True)
+    pyarrow.parquet.write_table(pa.table({n: pa.array(c) for n, c in zip(NAMES, columns, strict=True)}), path)
+    return path
 
 
 @pytest.mark.slow
@@ -38,10 +45,7 @@ def test_counts_are_those_of_the_rows(rows, largest_key):
         patch.object(blocks, "_FEWEST_PENDING", 3),
         patch.object(blocks, "_LARGEST_KEY", largest_key),
     ):
-        path = Path(folder) / "a.parquet"
-        pyarrow.parquet.write_table(
-            pa.table({n: pa.array(c) for n, c in zip(NAMES, zip(*rows, strict=True), strict=True)}), path
-        )
+        path = written(rows, folder)
         whole, large = read_table(path), open_large(path, memory=10**9)
         counted = count_blocks(large, NAMES[:2], beside=NAMES[2:], most_cells=100)
 
@@ -56,6 +60,66 @@ def test_counts_are_those_of_the_rows(rows, largest_key):
         assert contingency(counted, name, "c").tolist() == contingency(whole, name, "c").tolist()
         assert contingency(counted, name, "a").tolist() == contingency(whole, name, "a").tolist()
         assert hierarchy_for(counted, name, target="c").labels == hierarchy_for(whole, name, target="c").labels
+
+
+@st.composite
+def nested_steps(draw):
+    """Ever coarser mergings of two columns of six values each, the first of which merges none."""
+    at = {name: np.arange(6, dtype=np.int32) for name in NAMES[:2]}
+    steps = [{}]
+    for name in draw(st.lists(st.sampled_from(NAMES[:2]), min_size=1, max_size=6)):
+        one, other = draw(st.tuples(st.integers(0, 5), st.integers(0, 5)))
+        merged = at[name].copy()
+        merged[merged == merged[one]] = min(merged[one], merged[other])
+        merged[merged == at[name][other]] = min(at[name][one], at[name][other])
+        at = at | {name: merged}
+        steps.append(dict(at))
+    return steps
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=60),
+    nested_steps(),
+    st.integers(1, 30),
+    st.booleans(),
+    st.sampled_from([2**62, 12]),
+)
+def test_values_are_merged_as_little_as_fits(rows, steps, most, is_sorted, largest_key):
+    """The step is the first one whose distinct rows fit, wherever blocks end and however rows are sorted."""
+    rows = [*([(i, i, i) for i in range(6)]), *(sorted(rows) if is_sorted else rows)]  # so that every value occurs
+    with (
+        TemporaryDirectory() as folder,
+        patch.object(parquet, "BLOCK_ROWS", 7),
+        patch.object(blocks, "_FEWEST_PENDING", 3),
+        patch.object(blocks, "_LARGEST_KEY", largest_key),
+    ):
+        path = written(rows, folder)
+        large = open_large(path, memory=10**9)
+        pairs = count_pairs(large, NAMES[:2], NAMES[2:])
+        at_steps = [Counter((_merged(s, "a", row[0]), _merged(s, "b", row[1])) for row in rows) for s in steps]
+        fitting = [step for step, counted in enumerate(at_steps) if len(counted) <= most]
+        if not fitting:
+            with pytest.raises(InputError, match=f"more than {most} distinct"):
+                count_merged(large, NAMES[:2], steps, pairs=pairs, most_cells=most)
+            return
+        counted, step = count_merged(large, NAMES[:2], steps, pairs=pairs, most_cells=most)
+        merged_codes = [np.asarray(b["a"]) for b in merged_rows(large, steps[step]).blocks(["a"])]
+
+    assert step == fitting[0]
+    entries = zip(*(counted[name].codes.tolist() for name in NAMES[:2]), strict=True)
+    assert dict(zip(entries, counted.row_counts.tolist(), strict=True)) == at_steps[step]
+    assert contingency(counted, "a", "c").tolist() == _table(rows, 0, 2)
+    assert np.concatenate(merged_codes).tolist() == [_merged(steps[step], "a", row[0]) for row in rows]
+
+
+def _merged(step, name, value):
+    return int(step[name][value]) if name in step else value
+
+
+def _table(rows, first, second):
+    counted = Counter((row[first], row[second]) for row in rows)
+    return [[counted[i, j] for j in range(6)] for i in range(6)]
 
 
 @pytest.fixture

@@ -68,6 +68,11 @@ class Labelled:
     source: str | None = None
     row_counts: NDArray[np.int64] | None = None
 
+    def of_features(self, offered: Sequence[int]) -> Labelled:
+        """Restrict to some features."""
+        reveals = None if self.reveals is None else self.reveals[list(offered)]
+        return replace(self, matrix=self.matrix[:, list(offered)], reveals=reveals)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -211,17 +216,35 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         """Say what becomes of the columns of a large table; rows that are equal in it and in the target are alike."""
         return Binarization.of(outline, self._plan())
 
-    def release_patterns(self, outline: Table, patterns: BinaryTable, *, progress: Progress | None = None) -> Release:
-        """Release the distinct rows of a large table as :meth:`release` does all rows; the table holds those."""
-        found = self._released(outline, patterns, progress)
+    def release_patterns(
+        self,
+        outline: Table,
+        patterns: BinaryTable,
+        *,
+        offered: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Release the distinct rows of a large table as :meth:`release` does all rows; the table holds those.
+
+        ``offered`` are the features to choose from where the patterns of all do not fit in memory; the manifest then
+        says so, and calls nothing the best.
+        """
+        found = self._released(outline, patterns, progress, offered)
         return replace(found, table=found.table.to_table()) if isinstance(found.table, BinaryTable) else found
 
-    def _released(self, table: AnyTable, binary: BinaryTable, progress: Progress | None) -> Release:
-        data = self._labelled(binary)
+    def _released(
+        self, table: AnyTable, binary: BinaryTable, progress: Progress | None, offered: Sequence[int] | None = None
+    ) -> Release:
+        data, n_features = self._labelled(binary), len(binary.features)
+        if offered is not None:
+            data, binary = data.of_features(offered), binary.select(offered)
         self._fit(data, progress)
         if not len(self.selected_columns_):
             raise self._nothing_found(data)
         released = binary.select(self.selected_columns_)
+        evidence = self._evidence(data) | ({"search": self.search_} if self.search_ else {})
+        if offered is not None:
+            evidence = _among_offered(evidence, len(offered), n_features)
         return Release(
             released,
             draft_manifest(
@@ -230,7 +253,7 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
                 mechanism=self.mechanism_name,
                 parameters=self._parameters(),
                 guarantees=self._promises(data, released.feature_names),
-                evidence=self._evidence(data) | ({"search": self.search_} if self.search_ else {}),
+                evidence=evidence,
             ),
         )
 
@@ -307,6 +330,25 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             parameters["reveals"] = "declared; see guarantees"
         plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
         return plain | {"binarize": "automatic" if self.binarize is None else "declared; see recodings"}
+
+
+_ABOUT_ALL_FEATURES = ("bound", "bound_on", "gap", "gap_fraction", "separated_pairs_bound", "n_maximal_sets")
+"""What a search states of all features."""
+
+
+def _among_offered(evidence: Mapping[str, Any], n_offered: int, n_features: int) -> dict[str, Any]:
+    """Say that some features only were offered, and nothing of all of them, which were never counted together."""
+    parts = {
+        heading: {name: value for name, value in figures.items() if not name.endswith("_of_all_features")}
+        for heading, figures in evidence.items()
+    }
+    search = {name: value for name, value in evidence.get("search", {}).items() if name not in _ABOUT_ALL_FEATURES}
+    said = (
+        f"chosen among the {n_offered:,} most frequent of {n_features:,} features; distinct rows of more features do "
+        "not fit in the memory given, and rarer ones may be better"
+    )
+    method = f"{search['method']}, {said}" if "method" in search else said
+    return parts | {"search": search | {"method": method, "proven": False}}
 
 
 def group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64]:

@@ -286,11 +286,15 @@ class Covered:
         """Number of levels, level 0 (the values) counted."""
         return len(self.labels)
 
-    @cached_property
-    def level_maps(self) -> tuple[Codes, ...]:
-        """For each level, which label each label of level 0 has; the first entry is the identity."""
-        first = np.unique(self.level_codes[0], return_index=True)[1]
-        return tuple(np.ascontiguousarray(codes[first]) for codes in self.level_codes)
+    def level_maps_from(self, base: int) -> tuple[Codes, ...]:
+        """For each level from a base on, which label each label of the base has; the first entry is the identity."""
+        first = np.unique(self.level_codes[base], return_index=True)[1]
+        return tuple(np.ascontiguousarray(codes[first]) for codes in self.level_codes[base:])
+
+    def merged_at(self, level: int) -> Codes:
+        """For each distinct value of the column, in the order of its codes, the first one with the same label."""
+        _, first, labels = np.unique(self.level_codes[level], return_index=True, return_inverse=True)
+        return np.asarray(first[labels], dtype=np.int32)
 
     def renamed(self, before: Hierarchy, after: Hierarchy) -> Covered:
         """Write the labels of higher levels as another hierarchy of the same groups does."""

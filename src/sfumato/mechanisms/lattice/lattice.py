@@ -56,6 +56,11 @@ class LatticeProblem:
         Value number of each sensitive column.
     target : int array of shape (n_cells,) or None
         Class number of each cell, for losses that ask for it.
+    base : tuple of int or None
+        Level of each column's hierarchy that level 0 of the problem is, where cells were not counted at finer ones;
+        ``None``: 0 of every column.
+    least_shares : tuple of float or None
+        Share of each hierarchy's values that a single value is; ``None``: the least at level 0.
     """
 
     codes: Codes
@@ -69,6 +74,8 @@ class LatticeProblem:
     weights: Sequence[float] | None = None
     sensitive: tuple[Codes, ...] = ()
     target: Codes | None = None
+    base: Levels | None = None
+    least_shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -122,6 +129,19 @@ class LatticeProblem:
     def top(self) -> Levels:
         """Highest level of every column."""
         return tuple(n - 1 for n in self.shape)
+
+    @property
+    def is_from_finest(self) -> bool:
+        """Whether level 0 of every column is that of its hierarchy: there is no finer node."""
+        return not any(self.base or ())
+
+    def in_hierarchies(self, levels: Levels) -> Levels:
+        """Levels of the columns' hierarchies that a node takes them to."""
+        return levels if self.base is None else tuple(a + b for a, b in zip(levels, self.base, strict=True))
+
+    def least_share(self, column: int) -> float:
+        """Share of its hierarchy's values that a single value of a column is; some may not occur."""
+        return float(self.shares[column][0].min()) if self.least_shares is None else self.least_shares[column]
 
     def value_counts(self, column: int) -> Counts:
         """Rows that have each value of a quasi-identifier."""

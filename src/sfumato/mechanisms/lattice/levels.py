@@ -382,13 +382,16 @@ class LevelRecoding:
         return CodedColumn(codes, values).recode(values)
 
 
-def counts_of_values(
-    hierarchy: Hierarchy, fitted: Covered, column: CodedColumn, is_released: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """Released rows of each value of a hierarchy."""
+def released_rows_of_values(column: CodedColumn, is_released: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Released rows of each distinct value of a column."""
     weights = column.weights[is_released] if isinstance(column, WeightedColumn) else None
-    rows = fitted.rows[column.codes[is_released]]
-    return np.bincount(rows, weights, minlength=hierarchy.n_values)[: hierarchy.n_values].astype(np.int64)
+    return np.bincount(column.codes[is_released], weights, minlength=column.n_distinct).astype(np.int64)
+
+
+def counts_of_values(hierarchy: Hierarchy, fitted: Covered, rows_of_values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Released rows of each value of a hierarchy, given those of each distinct value of the column."""
+    counted = np.bincount(fitted.rows, rows_of_values, minlength=hierarchy.n_values)
+    return counted[: hierarchy.n_values].astype(np.int64)
 
 
 def penalty_of(

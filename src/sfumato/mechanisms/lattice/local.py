@@ -17,6 +17,7 @@ from sfumato.measures.information import mutual_information_bits
 from sfumato.measures.loss import suppressed_fraction
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Covered
+from sfumato.mechanisms.lattice.base_levels import BaseLevels
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
 from sfumato.mechanisms.lattice.levels import LevelRecoding
 from sfumato.mechanisms.lattice.losses import CLASS_LOSSES
@@ -203,10 +204,12 @@ class LocalRecoder(HierarchyRecoder):
         )
         return np.array(self.search_.levels), self.search_.rounds
 
-    def recode(self, table: AnyTable, *, progress: Progress | None = None) -> RoundRecoding:
-        """Search the levels of each round and recode the rows."""
+    def recode(
+        self, table: AnyTable, *, progress: Progress | None = None, base: BaseLevels | None = None
+    ) -> RoundRecoding:
+        """Search the levels of each round and recode the rows; with a base no level below it is looked at."""
         checked = self.checked(table)
-        self.recoding_ = recoding = RoundRecoding.of(super().recode(checked, progress=progress), checked)
+        self.recoding_ = recoding = RoundRecoding.of(super().recode(checked, progress=progress, base=base), checked)
         return recoding
 
     def utility(self, table: Table, recoding: LevelRecoding, released: Table) -> dict[str, Any]:

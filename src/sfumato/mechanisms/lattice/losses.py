@@ -153,7 +153,7 @@ def arx_loss(problem: LatticeProblem) -> ColumnLoss:
     """
     losses, added, rows = [], [], label_rows(problem)
     for column, shares in enumerate(problem.shares):
-        least = float(shares[0].min())  # of a hierarchy's values, some may not occur
+        least = problem.least_share(column)
         scale = 1.0 / (1.0 - least) if least < 1.0 else 0.0
         means = _label_means(rows[column], shares)
         losses.append((means - least) * scale)
@@ -178,8 +178,8 @@ def certainty_penalty(problem: LatticeProblem) -> ColumnLoss:
 def certainty_penalties(problem: LatticeProblem) -> tuple[tuple[Numbers, ...], ...]:
     """For each column and level the certainty penalty of each label."""
     return tuple(
-        tuple(np.where(share < 1.5 * float(shares[0].min()), 0.0, share) for share in shares)
-        for shares in problem.shares
+        tuple(np.where(share < 1.5 * problem.least_share(column), 0.0, share) for share in shares)
+        for column, shares in enumerate(problem.shares)
     )
 
 
@@ -188,7 +188,7 @@ def non_uniform_entropy(problem: LatticeProblem) -> ColumnLoss:
 
     A value v generalized to g costs :math:`\log_2(n_g / n_v)` bits with the rows of g and v in the original table, a
     suppressed one :math:`\log_2(n / n_v)`; :math:`L_j` is the mean over the column's entropy. From 0 to 1. A column of
-    one value loses nothing.
+    one value loses nothing. Bits are those of the finest level that was counted.
     """
     losses, added, rows = [], [], label_rows(problem)
     for counts in rows:
@@ -204,7 +204,8 @@ def height(problem: LatticeProblem) -> ColumnLoss:
 
     From 0 to 1, whatever is suppressed. A column of one level has height 0.
     """
-    losses = tuple(np.arange(n) / max(n - 1, 1) for n in problem.shape)
+    levels = _levels_in_hierarchies(problem)
+    losses = tuple(own / max(own[-1], 1) for own in levels)
     return ColumnLoss(label_rows(problem), losses, _nothing_added(problem), shares_of_weight(problem))
 
 
@@ -213,10 +214,16 @@ def height_sum(problem: LatticeProblem) -> ColumnLoss:
 
     From 0 to the sum of the highest levels, whatever is suppressed.
     """
-    losses = tuple(np.arange(n, dtype=np.float64) for n in problem.shape)
+    losses = tuple(own.astype(np.float64) for own in _levels_in_hierarchies(problem))
     shares_of_weight(problem)
     weights = np.ones(problem.n_columns) if problem.weights is None else np.asarray(problem.weights, dtype=np.float64)
     return ColumnLoss(label_rows(problem), losses, _nothing_added(problem), weights)
+
+
+def _levels_in_hierarchies(problem: LatticeProblem) -> list[NDArray[np.int64]]:
+    """Levels of each column's hierarchy that it may be taken to."""
+    lowest = problem.in_hierarchies((0,) * problem.n_columns)
+    return [np.arange(low, low + n) for low, n in zip(lowest, problem.shape, strict=True)]
 
 
 def _nothing_added(problem: LatticeProblem) -> tuple[tuple[Numbers, ...], ...]:
@@ -357,7 +364,8 @@ class Classification(_ClassLoss):
 class TargetInformation(_ClassLoss):
     r"""Share of the cells' information on the target that the classes lose: :math:`1 - I(E; T) / I(\text{cells}; T)`.
 
-    Suppressed rows are one class. From 0 to 1; 0 where the cells tell nothing about the target. The columns give
+    Suppressed rows are one class. From 0 to 1; 0 where the cells tell nothing about the target. Cells are those that
+    were counted. The columns give
     :math:`I(E; T) \le \sum_j H_j`.
     """
 
@@ -449,6 +457,9 @@ CLASS_LOSSES: dict[str, Callable[[LatticeProblem, RollUp], Loss]] = {
 
 TARGET_LOSSES = ("classification", "target_information")
 """Names of the losses that need a target."""
+
+SHARES_OF_CELLS = ("non_uniform_entropy", "target_information")
+"""Names of the losses that are shares of what the cells tell; of coarser cells they are other numbers."""
 
 LOSSES = (*COLUMN_LOSSES, *CLASS_LOSSES)
 """Names of all losses."""

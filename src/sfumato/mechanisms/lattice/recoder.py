@@ -24,9 +24,16 @@ from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, P
 from sfumato.mechanisms.hierarchies.automatic import hierarchy_for
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.mechanisms.hierarchies.hierarchy import Covered, Hierarchy, covered
+from sfumato.mechanisms.lattice.base_levels import BaseLevels, LevelSteps, way_up
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, Levels, Places, check_suppression_limit
-from sfumato.mechanisms.lattice.levels import SUPPRESSED, LevelRecoding, counts_of_values, penalty_of
-from sfumato.mechanisms.lattice.losses import LOSSES, TARGET_LOSSES, column_weights
+from sfumato.mechanisms.lattice.levels import (
+    SUPPRESSED,
+    LevelRecoding,
+    counts_of_values,
+    penalty_of,
+    released_rows_of_values,
+)
+from sfumato.mechanisms.lattice.losses import LOSSES, SHARES_OF_CELLS, TARGET_LOSSES, column_weights
 from sfumato.mechanisms.lattice.models import PrivacyGoal
 from sfumato.mechanisms.lattice.search import LatticeResult, search_lattice
 from sfumato.mechanisms.recoder import check_group_size
@@ -286,35 +293,41 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         """Begin to measure the time that a recoding may take; here without a limit."""
         return TimeLimit()
 
-    def recode(self, table: AnyTable, *, progress: Progress | None = None) -> LevelRecoding:
-        """Search the levels and recode the rows."""
+    def recode(
+        self, table: AnyTable, *, progress: Progress | None = None, base: BaseLevels | None = None
+    ) -> LevelRecoding:
+        """Search the levels and recode the rows; with a base no level below it is looked at."""
         table = self.checked(table)
         limit = self.time_limit()
         names, goal = self.columns(table), self.goal(table)
-        sources = hierarchies_of(table, names, self.hierarchies)
-        fitted = [
-            covered(h, table[n], n, table.schema[n].kind, missing=table.schema.missing_tokens(n))
-            for n, h in zip(names, sources, strict=True)
-        ]
+        sources, fitted = self._fitted(table, names) if base is None else (base.hierarchies, base.fitted)
         if progress:
             progress(0, 1, "counting")
-        problem, cells = self._problem(table, names, goal, fitted)
+        problem, cells = self._problem(table, names, goal, fitted, base)
         levels, setting_of_cell = self.find_levels(problem, limit, progress)
         setting_of_row = setting_of_cell[cells.find(table.codes(cells.columns))]
         self.n_suppressed_ = int(cells.counts[setting_of_cell < 0].sum())
         penalty = penalty_of(cells, fitted, levels, setting_of_cell)
         described = tuple(table.schema[name] for name in names)
         counts = table.row_counts if isinstance(table, CountedTable) else None
-        kept = [
-            counts_of_values(source, own, table[name], setting_of_row != SUPPRESSED)
-            for source, own, name in zip(sources, fitted, names, strict=True)
-        ]
-        self.recoding_ = LevelRecoding(
-            described, tuple(sources), tuple(fitted), levels, setting_of_row, penalty, tuple(kept), counts
-        )
+        is_released = setting_of_row != SUPPRESSED
+        if base is not None and base.rows_of_values is not None:
+            rows_of_values = base.rows_of_values(is_released)
+        else:
+            rows_of_values = [released_rows_of_values(table[name], is_released) for name in names]
+        kept = [counts_of_values(*parts) for parts in zip(sources, fitted, rows_of_values, strict=True)]
+        self.recoding_ = LevelRecoding(described, sources, fitted, levels, setting_of_row, penalty, tuple(kept), counts)
         if progress:
             progress(1, 1, "recoded")
         return self.recoding_
+
+    def _fitted(self, table: Table, names: tuple[str, ...]) -> tuple[tuple[Hierarchy, ...], tuple[Covered, ...]]:
+        """Hierarchies of columns, and each fitted to its column."""
+        sources = tuple(hierarchies_of(table, names, self.hierarchies))
+        return sources, tuple(
+            covered(h, table[n], n, table.schema[n].kind, missing=table.schema.missing_tokens(n))
+            for n, h in zip(names, sources, strict=True)
+        )
 
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Recode the quasi-identifiers of a table, leave suppressed rows out and describe the result.
@@ -324,17 +337,27 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         PrivacyNotAchievableError
             If no levels satisfy the goal within the suppression limit.
         """
+        return self._release(table, progress)
+
+    def _release(self, table: AnyTable, progress: Progress | None, base: BaseLevels | None = None) -> Release:
         table = self.checked(table)
-        recoding = self.recode(table, progress=progress)
+        recoding = self.recode(table, progress=progress, base=base)
         kept = [c.name for c in table.schema if c.role is not Role.IDENTIFIER]
         released = recoding.recoded(table).keep(kept).take(recoding.is_released)
+        utility, unsearched = self.utility(table, recoding, released), base.statement if base is not None else ""
+        if unsearched:  # what the finest values tell is not known, and shares of less would flatter the release
+            utility = {name: figure for name, figure in utility.items() if name not in SHARES_OF_CELLS}
         manifest = draft_manifest(
             table,
             released,
             mechanism=self.mechanism_name,
             parameters=self.parameters(),
             guarantees=self.guarantees(table),
-            evidence={"utility": self.utility(table, recoding, released)} | self._risk(table, released),
+            evidence={
+                "utility": utility,
+                **self._risk(table, released),
+                **({"search": {"method": unsearched, "proven": False}} if unsearched else {}),
+            },
             suppressed_rows=recoding.n_suppressed,
             recodings=recoding.recodings(released),
         )
@@ -360,8 +383,29 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         self, cells: CountedTable, *, progress: Progress | None = None
     ) -> tuple[Release, NDArray[np.bool_]]:
         """Release distinct rows that were counted; says as well which of them are released, in their order."""
-        release = self.release(cells, progress=progress)
-        return release, self.recoding_.is_released
+        return self.release(cells, progress=progress), self.recoding_.is_released
+
+    def level_steps(self, outline: Table) -> LevelSteps:
+        """Levels at which distinct rows may be counted where those of the values do not fit, finest first.
+
+        Parameters
+        ----------
+        outline : Table
+            Every column by itself, with the values of :meth:`counted_beside` counted two by two.
+        """
+        names = self.columns(self.checked(outline))
+        hierarchies, fitted = self._fitted(outline, names)
+        counts = [outline[name].counts for name in names]
+        return LevelSteps(hierarchies, fitted, way_up(fitted, counts, self.column_weights(outline, names)))
+
+    def release_from_base(
+        self, cells: CountedTable, base: BaseLevels, *, progress: Progress | None = None
+    ) -> tuple[Release, NDArray[np.bool_]]:
+        """Release distinct rows that were counted at levels above the finest; as :meth:`release_cells`.
+
+        Levels below the base are not searched, which the manifest states; the levels are then not called optimal.
+        """
+        return self._release(cells, progress, base), self.recoding_.is_released
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; of hierarchies only which columns were given one."""
@@ -402,7 +446,12 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         """Refuse parameters of the search that cannot be."""
 
     def _problem(
-        self, table: Table, names: tuple[str, ...], goal: PrivacyGoal, fitted: list[Covered]
+        self,
+        table: Table,
+        names: tuple[str, ...],
+        goal: PrivacyGoal,
+        fitted: Sequence[Covered],
+        base: BaseLevels | None,
     ) -> tuple[LatticeProblem, CellTable]:
         target = table.schema.target if self.loss in TARGET_LOSSES else None
         if self.loss in TARGET_LOSSES and target is None:
@@ -411,19 +460,23 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         beside = [*goal.sensitive, *([target] if target else [])]
         cells = cell_table(table, [*names, *(name for name in dict.fromkeys(beside) if name not in names)])
         place = {name: i for i, name in enumerate(cells.columns)}
-        codes = np.column_stack([c.level_codes[0][cells.codes[:, place[c.name]]] for c in fitted])
+        lowest = (0,) * len(names) if base is None else base.levels
+        from_base = list(zip(fitted, lowest, strict=True))
+        codes = np.column_stack([c.level_codes[low][cells.codes[:, place[c.name]]] for c, low in from_base])
         models, judged = goal.conditions(table)
         return LatticeProblem(
             codes=codes,
             counts=cells.counts,
-            level_maps=tuple(c.level_maps for c in fitted),
-            shares=tuple(c.shares for c in fitted),
+            level_maps=tuple(c.level_maps_from(low) for c, low in from_base),
+            shares=tuple(c.shares[low:] for c, low in from_base),
             k=int(self.k),
             models=models,
             loss=self.loss,
             weights=self.column_weights(table, names),
             sensitive=tuple(column.numbers[cells.codes[:, place[column.name]]] for column in judged),
             target=self._told_apart(table, names, cells, place[target]) if target else None,
+            base=lowest,
+            least_shares=tuple(float(c.shares[0].min()) for c in fitted),
         ), cells
 
     def _told_apart(
@@ -444,7 +497,8 @@ class GlobalRecoder(HierarchyRecoder):
     """Take every quasi-identifier to one level of its hierarchy, so that classes are large and diverse, at least loss.
 
     All combinations of levels are considered, and rows in classes that are too small or not diverse enough are
-    suppressed, up to a limit. The optimum is exact unless ``max_seconds`` runs out, which is then said.
+    suppressed, up to a limit. The optimum is exact unless ``max_seconds`` runs out, which is then said. Out of core it
+    is that of the levels whose distinct rows fit in memory, which is said too.
 
     Parameters
     ----------

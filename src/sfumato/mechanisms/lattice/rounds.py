@@ -82,13 +82,14 @@ class LocalResult:
     Parameters
     ----------
     levels : tuple of levels
-        Of each round.
+        Of each round, in the columns' hierarchies.
     rounds : int array
         Round in which each cell is released; every cell is.
     n_checked : int
         Nodes looked at, over all rounds.
     proven : bool
-        Whether in every round no other node scores better. (Other rounds may still lead to a better release.)
+        Whether in every round no other node scores better. (Other rounds may still lead to a better release.) Never
+        where the problem begins above the finest levels.
     """
 
     levels: tuple[Levels, ...]
@@ -306,7 +307,8 @@ class _Rounds:
             levels.append(best)
             if on_round is not None:
                 on_round(problem.n_rows - int(problem.counts[left].sum()), problem.n_rows)
-        return LocalResult(tuple(levels), of_cell, self._n_checked, self._proven)
+        in_hierarchies = tuple(problem.in_hierarchies(node) for node in levels)
+        return LocalResult(in_hierarchies, of_cell, self._n_checked, self._proven and problem.is_from_finest)
 
     def _part(self, cells: Places) -> LatticeProblem:
         problem = self._problem

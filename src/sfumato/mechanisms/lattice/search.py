@@ -227,7 +227,7 @@ class LatticeResult:
     Parameters
     ----------
     levels : tuple of int
-        Level of each column.
+        Level of each column's hierarchy.
     loss : float
         Rounded to ten decimals.
     n_suppressed : int
@@ -237,9 +237,10 @@ class LatticeResult:
     n_checked : int
         Nodes whose classes were looked at.
     proven : bool
-        Whether no other node can be better.
+        Whether no other node can be better; never where the problem begins above the finest levels.
     bound : float
-        No node loses less than this; the loss itself when proven. Often far below what any node loses.
+        No node loses less than this; the loss itself when proven. Often far below what any node loses, and 0 where
+        the problem begins above the finest levels.
     seconds : float
     """
 
@@ -314,10 +315,9 @@ def search_lattice(
         raise _not_achievable(checker, search.is_finished)
     classes = _released_classes(checker, best.levels)
     loss = best.rank[0]  # as nodes are compared by it: of equal ones another search may find another one
-    bound = loss if search.is_finished else min(loss, search.bound)
-    return LatticeResult(
-        best.levels, loss, best.n_suppressed, classes, checker.n_checked, search.is_finished, bound, limit.elapsed
-    )
+    levels, proven = problem.in_hierarchies(best.levels), search.is_finished and problem.is_from_finest
+    bound = loss if proven else min(loss, search.bound) if problem.is_from_finest else 0.0
+    return LatticeResult(levels, loss, best.n_suppressed, classes, checker.n_checked, proven, bound, limit.elapsed)
 
 
 def _released_classes(checker: NodeChecker, levels: Levels) -> Places:

@@ -40,7 +40,8 @@ def release_large(
     """Release a table that may be larger than memory: counted, written and audited block by block.
 
     The release has the bytes and the manifest that :func:`sfumato.release` and :func:`sfumato.publish` give of a table
-    in memory.
+    in memory, unless the distinct rows do not fit: the manifest then states a sample, the levels from which on was
+    searched, or how many features were offered.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ A proposal is found on counts or on a sample. A file is then written in one pass
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 
@@ -16,6 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.verify import measured_level
+from sfumato.counting.blocks import count_merged
+from sfumato.counting.cells import TooManyCellsError
 from sfumato.counting.rows import count_rows
 from sfumato.errors import InputError, SchemaError
 from sfumato.manifest import describe_column, with_audited
@@ -232,8 +234,12 @@ class CellMechanism(Protocol):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CellProposal(Proposal):
-    """Rows that are released as the distinct rows they are equal to; the release's table holds those."""
+    """Rows that are released as the distinct rows they are equal to; the release's table holds those.
 
+    ``rows`` is the original with the codes that were counted: its own, or those of values that were merged.
+    """
+
+    rows: OutlinedTable
     cells: CountedTable
     is_released: NDArray[np.bool_]
 
@@ -255,7 +261,7 @@ class CellProposal(Proposal):
         names = names_but_identifiers(self.original.schema)
         recoded = {name: released[name].codes for name in names if name in released.columns}
         as_they_are = [name for name in names if name not in recoded]
-        for block in self.large.blocks([*counted, *as_they_are], told=told):
+        for block in as_large(self.rows).blocks([*counted, *as_they_are], told=told):
             cells = finder.find([np.asarray(block[name]) for name in counted])
             kept = self.is_released[cells]
             places = place_of_cell[cells[kept]]
@@ -276,22 +282,51 @@ def propose_cells(
     A column that need only occur is not counted with the others if it has few values: combinations would be many more.
     On a cluster it is, for what occurs in each of them would take another pass.
     """
-    every, needed = columns_to_count(mechanism, original.schema), mechanism.counted_columns(original.schema)
-    is_large = isinstance(original, LargeTable)
-    few = [name for name in every if is_large and name not in needed and _has_few(original, name)]
-    names = [name for name in every if name not in few]
-    n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
+    plan = CountingPlan.of(original, mechanism, memory)
     cells = count_rows(
         original,
-        names,
+        plan.together,
         beside=mechanism.counted_beside(original.schema),
-        most_cells=memory.most_cells(len(names), n_flags),
+        most_cells=plan.most_cells,
         told=telling(progress, original.n_rows, "rows counted"),
     )
-    if few:
-        cells = _with_occurring(as_large(original), cells, few, telling(progress, original.n_rows, "rows looked up"))
+    cells = plan.with_occurring(original, cells, progress)
     release, is_released = release_of_cells(mechanism, cells, original.schema, progress)
-    return CellProposal(original, release, cells, is_released)
+    return CellProposal(original, release, original, cells, is_released)
+
+
+@dataclass(frozen=True)
+class CountingPlan:
+    """Which columns of a large file are counted together, and which need only occur.
+
+    Parameters
+    ----------
+    together : tuple of str
+    occurring : tuple of str
+        Columns of few values: which of them occur in each distinct row is found in a pass of its own.
+    most_cells : int
+        Distinct rows that fit.
+    """
+
+    together: tuple[str, ...]
+    occurring: tuple[str, ...]
+    most_cells: int
+
+    @classmethod
+    def of(cls, original: OutlinedTable, mechanism: CellMechanism, memory: Memory) -> CountingPlan:
+        """Plan what a mechanism needs."""
+        every, needed = columns_to_count(mechanism, original.schema), mechanism.counted_columns(original.schema)
+        is_large = isinstance(original, LargeTable)  # on a cluster what occurs would take another pass
+        few = tuple(name for name in every if is_large and name not in needed and _has_few(original, name))
+        names = tuple(name for name in every if name not in few)
+        n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
+        return cls(names, few, memory.most_cells(len(names), n_flags))
+
+    def with_occurring(self, rows: OutlinedTable, cells: CountedTable, progress: Progress | None) -> CountedTable:
+        """Find which values occur in each distinct row, where some columns need only occur."""
+        if not self.occurring:
+            return cells
+        return _with_occurring(as_large(rows), cells, self.occurring, telling(progress, rows.n_rows, "rows looked up"))
 
 
 def columns_to_count(mechanism: CellMechanism, schema: Schema) -> tuple[str, ...]:
@@ -322,14 +357,21 @@ def release_of_cells(
     """Let a mechanism release distinct rows, measure what it promises on them, and describe all columns."""
     give_back()
     release, is_released = mechanism.release_cells(cells, progress=progress)
+    return completed(release, schema), is_released
+
+
+def completed(release: Release, schema: Schema) -> Release:
+    """Measure what is promised on the release's distinct rows, and describe all columns."""
     give_back()
-    return with_all_columns(with_measured_levels(release), schema), is_released
+    return with_all_columns(with_measured_levels(release), schema)
 
 
 # Releases of binary features of a large file: searched on its distinct patterns, written column by column.
 
 
 _ZERO_ONE = pa.array([0, 1], type=pa.int8())
+_MOST_STEPS = 256
+"""Steps at most in which features are left out."""
 
 
 class PatternMechanism(Protocol):
@@ -342,8 +384,15 @@ class PatternMechanism(Protocol):
         """Find the features, given the columns each by itself."""
         ...
 
-    def release_patterns(self, outline: Table, patterns: BinaryTable, *, progress: Progress | None = None) -> Release:
-        """Release distinct rows that stand for many."""
+    def release_patterns(
+        self,
+        outline: Table,
+        patterns: BinaryTable,
+        *,
+        offered: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Release distinct rows that stand for many; ``offered`` are the features to choose from, where not all are."""
         ...
 
 
@@ -394,16 +443,58 @@ def propose_features(
     outline.schema.check_quasi_identifiers("to make features of")
     binarization = mechanism.binarization(outline)
     places = replace(original, outline=binarization.places(outline))
-    names = (*binarization.columns, target)
-    counted = count_rows(
-        places,
-        names,
-        most_cells=memory.most_cells(len(names)),
-        told=telling(progress, original.n_rows, "rows counted"),
-    )
+    counted, offered = _counted_patterns(places, binarization, (*binarization.columns, target), memory, progress)
     give_back()
-    release = mechanism.release_patterns(outline, binarization.applied_to_places(counted, outline), progress=progress)
+    patterns = binarization.applied_to_places(counted, outline)
+    if offered is None:
+        release = mechanism.release_patterns(outline, patterns, progress=progress)
+    else:
+        release = mechanism.release_patterns(outline, patterns, offered=offered, progress=progress)
     give_back()
     by_name = {feature.name: (feature, binarization.place(feature)) for feature in binarization.features}
     chosen = tuple(by_name[c["name"]] for c in release.manifest.output["columns"] if c["name"] in by_name)
     return FeatureProposal(original, with_measured_levels(release), places, chosen)
+
+
+def _counted_patterns(
+    places: OutlinedTable, binarization: Binarization, names: tuple[str, ...], memory: Memory, progress: Progress | None
+) -> tuple[CountedTable, Sequence[int] | None]:
+    """Count the distinct patterns, without the rarest features where not all fit; says which features are in them.
+
+    A choice among some of the features is as exact from the patterns of these as from those of all features.
+    """
+    most, n_rows = memory.most_cells(len(names)), places.n_rows
+    try:
+        return count_rows(places, names, most_cells=most, told=telling(progress, n_rows, "rows counted")), None
+    except TooManyCellsError:
+        if not isinstance(places, LargeTable):
+            raise  # merged values are counted block by block
+        give_back()
+    left_out = _rarest_first(places.outline, binarization)
+    steps = [_merged_places(binarization, features) for features in left_out]
+    told = telling(progress, n_rows, "rows counted with fewer features")
+    try:
+        counted, step = count_merged(places, names, steps, pairs={}, most_cells=most, told=told)
+    except TooManyCellsError:
+        problem = f"has too many distinct values to be counted with even one feature: more than {most:,} do not fit"
+        hint = "round or group its values in the file first, name another target, or give more memory"
+        raise SchemaError(problem, column=names[-1], hint=hint, remedy=("target", "memory")) from None
+    return counted, [i for i in range(len(binarization.features)) if i not in left_out[step]]
+
+
+def _rarest_first(outline: Table, binarization: Binarization) -> list[set[int]]:
+    """Ever more features to leave out, those with the fewest ones first; the last step leaves one."""
+    features = binarization.features
+    ones = [outline[feature.column].counts[binarization.place(feature)] for feature in features]
+    order = np.argsort(ones, kind="stable").tolist()
+    stride = -(-len(features) // _MOST_STEPS)
+    return [set(order[:n]) for n in [*range(0, len(features) - 1, stride), len(features) - 1]]
+
+
+def _merged_places(binarization: Binarization, left_out: Collection[int]) -> dict[str, NDArray[np.int32]]:
+    """Give features that are left out the place of their column that has none."""
+    merged = {name: np.arange(len(binarization.assignments[name].features) + 1) for name in binarization.columns}
+    for i in left_out:
+        feature = binarization.features[i]
+        merged[feature.column][binarization.place(feature)] = len(merged[feature.column]) - 1
+    return {name: own.astype(np.int32) for name, own in merged.items()}

@@ -17,7 +17,8 @@ from sfumato.mechanisms.base import Needs, name_of, needs_of
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.out_of_core.proposal import Proposal, propose_cells, propose_features, telling
+from sfumato.publishing.out_of_core.from_base import propose_counted
+from sfumato.publishing.out_of_core.proposal import Proposal, propose_features, telling
 from sfumato.publishing.out_of_core.sampled import propose_fitted, propose_sampled
 from sfumato.publishing.publish import Published, check_targets, staged_files
 from sfumato.publishing.reaudit import open_released, read_manifest
@@ -30,7 +31,7 @@ from sfumato.table.weighted import OutlinedTable
 
 Propose = Callable[[OutlinedTable, Any, Memory, Progress | None], Proposal]
 _WAYS: Mapping[Needs, Propose] = {
-    Needs.COUNTS: propose_cells,
+    Needs.COUNTS: propose_counted,
     Needs.COUNTS_OR_SAMPLE: propose_fitted,
     Needs.SAMPLE: propose_sampled,
     Needs.FEATURE_COUNTS: propose_features,

@@ -68,11 +68,23 @@ def test_codes_are_nested_and_without_gaps(drawn):
     rows, cells = drawn
     found = fitted(Hierarchy.from_rows(rows), cells, Kind.NUMERIC)
 
-    assert found.level_maps[0].tolist() == list(range(len(found.labels[0])))
-    for labels, codes, level_map in zip(found.labels, found.level_codes, found.level_maps, strict=True):
+    for labels, codes in zip(found.labels, found.level_codes, strict=True):
         assert len(set(labels)) == len(labels)
         assert sorted(set(codes.tolist())) == list(range(len(labels)))
-        assert np.array_equal(level_map[found.level_codes[0]], codes)
+    for base in range(found.n_levels):
+        level_maps = found.level_maps_from(base)
+        assert level_maps[0].tolist() == list(range(len(found.labels[base])))
+        for codes, level_map in zip(found.level_codes[base:], level_maps, strict=True):
+            assert np.array_equal(level_map[found.level_codes[base]], codes)
+
+
+@given(hierarchies_with_cells())
+def test_values_with_one_label_are_merged_into_the_first_of_them(drawn):
+    rows, cells = drawn
+    found = fitted(Hierarchy.from_rows(rows), cells, Kind.NUMERIC)
+
+    for level, codes in enumerate(found.level_codes.tolist()):
+        assert found.merged_at(level).tolist() == [codes.index(label) for label in codes]
 
 
 def test_labels_that_do_not_occur_still_count_in_shares():

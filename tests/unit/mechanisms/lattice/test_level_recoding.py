@@ -12,7 +12,7 @@ from sfumato.mechanisms import time_limit
 from sfumato.mechanisms.hierarchies.builders import calendar_levels, intervals_at
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy, covered
 from sfumato.mechanisms.lattice import recoder as global_recoding
-from sfumato.mechanisms.lattice.levels import LevelRecoding, counts_of_values
+from sfumato.mechanisms.lattice.levels import LevelRecoding, counts_of_values, released_rows_of_values
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.schema import Column, Kind, Schema
@@ -30,7 +30,7 @@ def labels(hierarchy, described, trained, new, level):
     table = table_of(trained, described)
     fitted = covered(hierarchy, table["x"], "x", described.kind)
     rows = np.zeros(len(trained), dtype=np.intp)
-    shown = counts_of_values(hierarchy, fitted, table["x"], rows == 0)
+    shown = counts_of_values(hierarchy, fitted, released_rows_of_values(table["x"], rows == 0))
     recoding = LevelRecoding((described,), (hierarchy,), (fitted,), np.array([[level]]), rows, 0.0, (shown,))
     return recoding.generalized(table_of(new, described))["x"].cells().to_pylist()
 

@@ -167,13 +167,6 @@ def test_only_mechanisms_that_need_no_rows_can_do_it(source):
         propose(large, build_mechanism("mondrian", {}), MEMORY)
 
 
-def test_combinations_that_do_not_fit_are_refused_with_their_number(source):
-    """And with what can be done."""
-    large = described(open_large(source, memory=MEMORY.n_bytes))
-    with patch.object(Memory, "most_cells", lambda *_: 20), pytest.raises(InputError, match="more than 20 distinct"):
-        propose(large, GlobalRecoder(k=3), MEMORY)
-
-
 def test_a_quasi_identifier_with_too_many_values_is_refused(source):
     """Its hierarchy would be as long as the file."""
     with small_blocks():
