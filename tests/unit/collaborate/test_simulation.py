@@ -372,6 +372,19 @@ with start._leaving_when_alone(Path(sys.argv[1])):
         assert tmp_path.exists()
 
 
+@pytest.mark.slow
+def test_parties_import_nothing_from_the_working_folder(temporary, tmp_path_factory, monkeypatch):
+    work = tmp_path_factory.mktemp("work")
+    (work / "shutil.py").write_text("open('was-imported', 'w').close()")
+    monkeypatch.chdir(work)
+    with private_folder() as folder:
+        simulated_parties.write_orders(folder, [])
+        with PartyProcesses(folder) as processes:
+            processes.run(None)
+
+    assert [file.name for file in work.iterdir()] == ["shutil.py"]
+
+
 # Stops the parties after their first round, so that the sign comes in the midst of the session on any machine.
 PROGRAM = """
 import os, signal
