@@ -14,7 +14,7 @@ import select
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -56,7 +56,13 @@ def _keep_socket_paths_short() -> None:
 @contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
     """Set the environment for processes that will be forked; it is as before when this is left."""
-    wanted = ONE_THREAD | _NO_THREADS_BEFORE_FORKING | _NOTHING_FROM_THE_WORKING_FOLDER
+    with environment(ONE_THREAD | _NO_THREADS_BEFORE_FORKING | _NOTHING_FROM_THE_WORKING_FOLDER):
+        yield
+
+
+@contextlib.contextmanager
+def environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for processes that will be started; they are as before when this is left."""
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:
@@ -67,6 +73,18 @@ def one_thread_each() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextlib.contextmanager
+def signals_heard(numbers: Iterable[int], handler: Any) -> Iterator[None]:
+    """Let a function hear signals until this is left; outside the main thread, where Python hears none, do nothing."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, handler) for number in numbers} if is_main else {}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
 
 
 @contextlib.contextmanager
