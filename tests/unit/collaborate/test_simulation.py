@@ -32,7 +32,7 @@ from sfumato.collaborate.simulate.simulation import (
 from sfumato.errors import CollaborationError, InvalidParameterError, OutputError, PrivacyNotAchievableError
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.read import ReadOptions
-from unit.collaborate.groups import small_table
+from unit.collaborate.groups import PYTHON_PATH, small_table
 from waiting import until
 
 TABLE_I = {  # utility and privacy of [PUFS], "?" a value; the paper's .6213 for age does not follow from the data
@@ -416,12 +416,11 @@ def living(group):
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda sign: sign.name)
 def test_an_interrupted_simulation_leaves_no_process_and_no_file(temporary, sign, hears_ctrl_c):
-    tests = os.fspath(os.path.join(os.path.dirname(__file__), "..", ".."))  # noqa: PTH118, PTH120
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": tests},
+        env=os.environ | {"PYTHONPATH": PYTHON_PATH},
         text=True,
     )
     assert process.stdout.readline() == "hello\n"
