@@ -173,7 +173,7 @@ def assess_other(loaded: Any, result: dict[str, Any]) -> Outcome:
     return Outcome(None, result["figures"])
 
 
-OURS = ("sfumato", "cryptography", "tno.mpc.communication")
+OURS = ("sfumato", "cryptography")
 BENCHMARK = Benchmark(
     title="Parties are processes with TLS 1.3 over loopback. Sums: the numbers of all parties added up seven times in "
     "one session, the first sum (which exchanges seeds) left out of the median; wall seconds include new interpreters, "

@@ -10,10 +10,11 @@ import multiprocessing
 import multiprocessing.forkserver
 import multiprocessing.util
 import os
+import select
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -55,7 +56,13 @@ def _keep_socket_paths_short() -> None:
 @contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
     """Set the environment for processes that will be forked; it is as before when this is left."""
-    wanted = ONE_THREAD | _NO_THREADS_BEFORE_FORKING | _NOTHING_FROM_THE_WORKING_FOLDER
+    with environment(ONE_THREAD | _NO_THREADS_BEFORE_FORKING | _NOTHING_FROM_THE_WORKING_FOLDER):
+        yield
+
+
+@contextlib.contextmanager
+def environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for processes that will be started; they are as before when this is left."""
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:
@@ -66,6 +73,18 @@ def one_thread_each() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextlib.contextmanager
+def signals_heard(numbers: Iterable[int], handler: Any) -> Iterator[None]:
+    """Let a function hear signals until this is left; outside the main thread, where Python hears none, do nothing."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, handler) for number in numbers} if is_main else {}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
 
 
 @contextlib.contextmanager
@@ -88,7 +107,9 @@ def stand_alone() -> None:
         os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _use_the_same_forkserver()
-    _let_the_system_end_this_with_its_parent()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        signal_when_closed(parent.sentinel)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.update(ONE_THREAD)
 
@@ -103,18 +124,28 @@ def _use_the_same_forkserver() -> None:
         server.ensure_running = lambda: None
 
 
-def _let_the_system_end_this_with_its_parent() -> None:
-    """Ask for a signal when the parent's end of the pipe closes; it needs no Python thread, which may have to wait."""
-    parent = multiprocessing.parent_process()
-    if parent is None or not hasattr(os, "O_ASYNC"):
+def signal_when_closed(pipe: int, handler: Callable[..., object] | signal.Handlers = signal.SIG_DFL) -> None:
+    """Ask for a signal when the other end of a pipe closes, or has closed: by default it ends this process.
+
+    It needs no Python thread, which may have to wait for native code.
+    """
+    if not hasattr(os, "O_ASYNC"):
         return
     import fcntl
 
     with contextlib.suppress(OSError):
-        flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
-        signal.signal(signal.SIGIO, signal.SIG_DFL)
-        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
+        signal.signal(signal.SIGIO, handler)
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+        if is_closed(pipe):
+            signal.raise_signal(signal.SIGIO)
+
+
+def is_closed(pipe: int) -> bool:
+    """Whether the other end of a pipe is closed, even if something is left to read."""
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def _end_with_parent() -> None:

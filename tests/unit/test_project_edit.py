@@ -163,7 +163,7 @@ def test_every_form_of_a_project_takes_every_change(form, tmp_path):
         compare={**before.compare, "weights": [0.5, 0.25, 0.25]},
     )
     assert comments(result) == comments(text)
-    assert ("\r" in result) == ("\r" in text)
+    assert (result.count("\r\n") == result.count("\n")) == ("\r" in text), "new lines end as the others do"
 
 
 def test_lines_that_nothing_changes_for_stay_to_the_letter():

@@ -340,8 +340,8 @@ class TestProcessesOfTasks:
         server = tmp_path / "server.py"
         server.write_text(SERVER)
         command = [sys.executable, str(server), str(tmp_path), "job_tasks.hogs_the_interpreter"]
-        root = str(Path(__file__).parents[2])
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": root}) as process:
+        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": path}) as process:
             pid = int(process.stdout.readline())
             until(lambda: is_busy(pid))
             assert not is_dead(pid)

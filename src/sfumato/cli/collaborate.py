@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_PACKAGES = ("cryptography", "mpyc", "tno")
+_PACKAGES = ("cryptography", "mpyc")
 
 PLANNING = (
     click.option(

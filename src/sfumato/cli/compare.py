@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -212,18 +211,11 @@ _PLAIN: Mapping[str, Any] = {"markup": False, "highlight": False, "emoji": False
 @contextlib.contextmanager
 def _endings_as_interruptions() -> Iterator[None]:
     """Take an order to end (by a scheduler, ``timeout`` or a closed terminal) as Ctrl-C: what is finished is shown."""
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():
-        names = []
-    before = {name: signal.getsignal(getattr(signal, name)) for name in names}
-    taken = {name: handler for name, handler in before.items() if handler is signal.SIG_DFL}
-    for name in taken:
-        signal.signal(getattr(signal, name), _interrupt)
-    try:
+    from sfumato.processes import signals_heard
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    with signals_heard([n for n in numbers if signal.getsignal(n) is signal.SIG_DFL], _interrupt):
         yield
-    finally:
-        for name, handler in taken.items():
-            signal.signal(getattr(signal, name), handler)
 
 
 def _interrupt(*_: object) -> None:

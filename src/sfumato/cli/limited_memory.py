@@ -26,15 +26,15 @@ def go_on_in_a_child() -> None:
     if limit < _LEAST:  # some libraries try for ever to get what they need to start
         _say(limit, f"at least {_LEAST // 2**20:,} MB are needed")
         os._exit(_NOT_ENOUGH)
-    if limit < _AMPLE:
-        from sfumato.processes import ONE_THREAD
+    from sfumato.processes import ONE_THREAD, signal_when_closed
 
+    if limit < _AMPLE:
         os.environ.update(ONE_THREAD)  # every further thread takes address space, used or not
     heard, told = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(told)
-        _end_when_closed(heard)
+        signal_when_closed(heard)
         return
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, frame: _pass_on(received, frame, child))
@@ -78,15 +78,3 @@ def _limit() -> int | None:
 def _pass_on(number: int, frame: FrameType | None, child: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, number)
-
-
-def _end_when_closed(heard: int) -> None:
-    """Ask for a signal when the parent is gone and its end of the pipe closes."""
-    if not hasattr(os, "O_ASYNC"):
-        return
-    import fcntl
-
-    with contextlib.suppress(OSError):
-        signal.signal(signal.SIGIO, signal.SIG_DFL)
-        fcntl.fcntl(heard, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(heard, fcntl.F_SETFL, fcntl.fcntl(heard, fcntl.F_GETFL) | os.O_ASYNC)

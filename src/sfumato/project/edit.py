@@ -18,21 +18,6 @@ from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.project.file import Project, parse_toml, project_bytes, project_of, toml_text
 from sfumato.schema import Column, Kind, Role, Schema
 
-# Give entries of a TOML text new values and leave the rest as its author wrote it: comments, order and spacing.
-#
-# Most entries stand on a line of their own (``"age" = { role = "other", kind = "numeric" } # why``). These lines are
-# changed one by one, so that thousands of other lines cost nothing. A text in another form (a table for each column,
-# values over several lines) is edited as a whole by tomlkit, which takes seconds for 25,000 entries. Whatever the way,
-# the result is parsed anew and must say exactly what was asked.
-
-
-_KEY = r"""[ \t]*(?P<key>[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')[ \t]*=[ \t]*"""
-_ENTRY = re.compile(_KEY)
-_WORD = r'[a-z]+[ \t]*=[ \t]*"[a-z-]*"[ \t]*'
-_WORDS = re.compile(rf"{_KEY}(?P<table>\{{[ \t]*(?:{_WORD}(?:,[ \t]*{_WORD})*)\}})[ \t]*(?:#.*)?")
-_NAMED_WORD = re.compile(r'([a-z]+)([ \t]*=[ \t]*)"([a-z-]*)"')
-_HEADER = re.compile(r"[ \t]*\[")
-
 
 @dataclass(frozen=True)
 class Assignment:
@@ -103,19 +88,18 @@ def edited_toml(text: str, content: Mapping[str, Any], assignments: Sequence[Ass
     >>> edited_toml(text, {"release": {"k": 5}}, [Assignment(("release",), "k", 10)])
     ('[release]\nk = 10  # as agreed\n', {'release': {'k': 10}})
     """
-    wanted = _assigned(content, assignments)
-    for edit in (_edited_by_lines, _edited_as_document):
-        try:
-            result = edit(text, assignments)
-            said = tomllib.loads(result)
-        except ImportError:
-            raise
-        except Exception:  # a form that this way of editing does not know; tomlkit raises many kinds
-            continue
-        if is_same_toml(said, wanted):
-            return result, said
-    problem = "the text cannot be edited"
-    raise NotEditableError(problem)
+    try:
+        result = _edited_text(text, assignments)
+        said = tomllib.loads(result)
+    except ImportError:
+        raise
+    except Exception as exc:  # a form that tomlkit cannot edit; it raises many kinds
+        problem = "the text cannot be edited"
+        raise NotEditableError(problem) from exc
+    if not is_same_toml(said, _assigned(content, assignments)):
+        problem = "editing would change other entries too"
+        raise NotEditableError(problem)
+    return result, said
 
 
 def is_same_toml(one: Any, other: Any) -> bool:
@@ -145,88 +129,48 @@ def _assigned(content: Mapping[str, Any], assignments: Sequence[Assignment]) -> 
     return result
 
 
-def _edited_by_lines(text: str, assignments: Sequence[Assignment]) -> str:
-    end = "\r\n" if "\r\n" in text else "\n"
-    lines = text.split(end)
+def _edited_text(text: str, assignments: Sequence[Assignment]) -> str:
+    import tomlkit
+
+    end = "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
+    last_end = "" if text.endswith("\n") else "\n"  # needed by entries that may follow
+    document = tomlkit.parse(text.replace(end, "\n") + last_end)
     for section in dict.fromkeys(one.section for one in assignments):
-        _edit_section(lines, section, {one.key: one for one in assignments if one.section == section})
-    return end.join(lines)
-
-
-def _edit_section(lines: list[str], section: tuple[str, ...], wanted: Mapping[str, Assignment]) -> None:
-    """Change the lines of one section in place."""
-    start = _first_line(lines, section)
-    stop = next((n for n in range(start, len(lines)) if _HEADER.match(lines[n])), len(lines))
-    places = {key: n for n in range(start, stop) if (key := _key_of(lines[n])) is not None}
-    gone = {key: one for key, one in wanted.items() if one.value is None}
-    for key in wanted.keys() & places.keys() - gone.keys():
-        lines[places[key]] = _edited_line(lines[places[key]], key, wanted[key].value)
-    new = [_new_line(one) for key, one in wanted.items() if key not in places]
-    after = max(places.values(), default=start - 1) + 1
-    lines[after:after] = new
-    for key in sorted(gone, key=lambda key: places[key], reverse=True):
-        was = lines[places[key]]
-        lines[places[key] : places[key] + 1] = [f"# {gone[key].comment}: {was.strip()}"] if gone[key].comment else []
-
-
-def _new_line(one: Assignment) -> str:
-    return f"{toml_key(one.key)} = {toml_value(one.value)}" + (f"  # {one.comment}" if one.comment else "")
-
-
-def _first_line(lines: list[str], section: tuple[str, ...]) -> int:
-    """Find the line after a section's header, which is added at the end if there is none."""
-    name = r"[ \t]*\.[ \t]*".join(map(re.escape, section))
-    header = re.compile(rf"[ \t]*\[[ \t]*{name}[ \t]*\][ \t]*(?:#.*)?")
-    found = next((n for n, line in enumerate(lines, start=1) if header.fullmatch(line)), None)
-    if found is not None:
-        return found
-    if lines[-1] == "":
-        lines.pop()
-    lines += ["", f"[{'.'.join(section)}]", ""]
-    return len(lines) - 1
-
-
-def _key_of(line: str) -> str | None:
-    entry = _ENTRY.match(line)
-    if entry is None:
-        return None
-    key = entry["key"]
-    if key.startswith('"') and "\\" in key:
-        return next(iter(tomllib.loads(f"{key} = 0")))
-    return key[1:-1] if key[0] in "\"'" else key
-
-
-def _edited_line(line: str, key: str, value: Any) -> str:
-    """Change an entry that stands on one line; what follows it on the line stays."""
-    words = _WORDS.fullmatch(line)
-    if words and isinstance(value, dict) and {name for name, *_ in _NAMED_WORD.findall(words["table"])} == value.keys():
-        table = _NAMED_WORD.sub(lambda word: f"{word[1]}{word[2]}{toml_value(value[word[1]])}", words["table"])
-        return line[: words.start("table")] + table + line[words.end("table") :]
-    import tomlkit
-
-    entry = tomlkit.parse(line)
-    _set(entry, key, value)
-    return tomlkit.dumps(entry)
-
-
-def _edited_as_document(text: str, assignments: Sequence[Assignment]) -> str:
-    import tomlkit
-
-    document = tomlkit.parse(text)
-    for one in assignments:
         table: MutableMapping[str, Any] = document
-        for part in one.section:
-            if part not in table:
-                table[part] = tomlkit.table()
-            table = table[part]
-        if one.value is None and one.comment:
-            was = toml_value(_plain(table[one.key]))
-            table.add(tomlkit.comment(f"{one.comment}: {toml_key(one.key)} = {was}"))  # type: ignore[attr-defined]
-        is_new = one.key not in table
-        _set(table, one.key, one.value)
-        if is_new and one.comment:
-            table.item(one.key).comment(one.comment)  # type: ignore[attr-defined]
-    return tomlkit.dumps(document)
+        for part in section:
+            table = table.setdefault(part, tomlkit.table())
+        _edit_section(table, [one for one in assignments if one.section == section])
+    return tomlkit.dumps(document).removesuffix(last_end).replace("\n", end)
+
+
+def _edit_section(table: MutableMapping[str, Any], wanted: Sequence[Assignment]) -> None:
+    """Change entries of a section; new ones follow those that are there, before the comments that end it."""
+    import tomlkit
+    from tomlkit.items import Table
+
+    body: list[Any] = table.value.body if isinstance(table, Table) else []
+    places = {key.key: n for n, (key, _) in enumerate(body) if key is not None}
+    after = max(places.values(), default=-1) + 1
+    body[after:], rest = [], body[after:]
+    if body and not any(isinstance(entry, Table) for _, entry in body):
+        table.value.parsing(True)  # type: ignore[attr-defined] # else each new entry is preceded by a look at all others
+    for one in sorted(wanted, key=lambda one: one.key not in table):  # new ones move others
+        if one.key not in table:
+            entry = tomlkit.value(toml_value(one.value))
+            if one.comment:
+                entry.comment(one.comment)
+                entry.trivia.comment_ws = "  "
+            table[one.key] = entry
+        elif one.value is None and one.comment:
+            key, entry = body[places[one.key]]
+            was = f"{key.as_string().strip()} = {toml_value(_plain(table.pop(one.key)))}"
+            words = f"{one.comment}: {was}{entry.trivia.comment_ws}{entry.trivia.comment}"
+            body[places[one.key]] = (None, tomlkit.comment(words))
+        else:
+            _set(table, one.key, one.value)
+    body += rest
+    if isinstance(table, Table):
+        table.value.parsing(False)
 
 
 def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:

@@ -30,6 +30,7 @@ from starlette.staticfiles import StaticFiles
 
 from sfumato.errors import InputError, InvalidParameterError, OutputError, SfumatoError, bug_in_words
 from sfumato.private_folders import PrivateFolder
+from sfumato.processes import signals_heard
 from sfumato.web.door import Connection, Door, accept
 from sfumato.web.jobs.jobs import TaskError
 from sfumato.web.page_words import FOLDER_PURPOSE
@@ -247,14 +248,8 @@ def _until_stopped() -> Iterator[Stop]:
     """Turn Ctrl-C, SIGTERM and a closed terminal into a quiet end; what is tidied up then is not interrupted."""
     stop = Stop()
     heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
-    before = {number: signal.signal(number, stop) for number in heeded}
-    try:
+    with contextlib.suppress(KeyboardInterrupt), signals_heard(heeded, stop):
         yield stop
-    except KeyboardInterrupt:
-        pass
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 # The page as an ASGI application: routes of all steps, static files, and errors in words.

@@ -590,11 +590,11 @@ def is_listened_on(port):
 
 
 def test_a_missing_extra_is_named_with_the_way_to_install_it(folder, capsys, monkeypatch):
-    monkeypatch.setattr(collaborate_options, "find_spec", lambda name: None if name == "tno" else object())
+    monkeypatch.setattr(collaborate_options, "find_spec", lambda name: None if name == "mpyc" else object())
 
     assert run(["collaborate", "simulate", "data.csv", "--target", "ill"]) == 2
     shown = capsys.readouterr().err
-    assert "lacks tno" in shown
+    assert "lacks mpyc" in shown
     assert "pip install 'sfumato[collaborate]'" in shown
     assert run(["collaborate", "simulate", "--help"]) == 0
 
@@ -613,7 +613,7 @@ def test_help_and_the_way_to_an_agreement_import_little():
     program = f"""
 import sys
 import sfumato.cli.collaborate
-assert not {{"numpy", "cryptography", "tno"}} & set(sys.modules)
+assert not {{"numpy", "cryptography"}} & set(sys.modules)
 import sfumato.collaborate.session.party, sfumato.collaborate.shared_schema, sfumato.table.io.read
 assert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)
 """

@@ -25,7 +25,8 @@ from sfumato.collaborate.transport.keys import make_keys
 from sfumato.table.io.write import write_table
 
 NAMES = ("ann", "bob", "cid")
-TESTS = Path(__file__).parents[2]
+PYTHON_PATH = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+"""Lets a program import what the tests do, from the same checkout."""
 PATIENCE = 60.0  # seconds; bounds a hang: where nobody is to be late nothing waits so long, on however busy a machine
 
 
@@ -162,7 +163,7 @@ class Nursery:
 
     def __init__(self):
         one_thread = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-        environment = os.environ | {"PYTHONPATH": str(TESTS), **one_thread}
+        environment = os.environ | {"PYTHONPATH": PYTHON_PATH, **one_thread}
         command = [sys.executable, "-W", "error", "-c", NURSERY]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment

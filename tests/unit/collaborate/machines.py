@@ -26,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from sfumato.collaborate.roster import Peer
 from sfumato.collaborate.transport.keys import make_keys
 from sfumato.collaborate.transport.tls import TlsChannel
-from unit.collaborate.groups import PATIENCE, TESTS, Group
+from unit.collaborate.groups import PATIENCE, PYTHON_PATH, Group
 from unit.collaborate.misbehaviour import stage_of
 
 PORT = 7443
@@ -57,7 +57,7 @@ def why_not():
         return "NO NETWORK NAMESPACES: only root can make them; parties on machines of their own are not tested"
     program = "from unit.collaborate.machines import enter_new_network; enter_new_network('10.77.0.1')"
     tried = subprocess.run(
-        [sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": str(TESTS)}, capture_output=True, check=False
+        [sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": PYTHON_PATH}, capture_output=True, check=False
     )
     if tried.returncode:
         return "NO NETWORK NAMESPACES or no /dev/net/tun here: parties on machines of their own are not tested"

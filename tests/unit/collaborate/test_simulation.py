@@ -32,7 +32,7 @@ from sfumato.collaborate.simulate.simulation import (
 from sfumato.errors import CollaborationError, InvalidParameterError, OutputError, PrivacyNotAchievableError
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.read import ReadOptions
-from unit.collaborate.groups import small_table
+from unit.collaborate.groups import PYTHON_PATH, small_table
 from waiting import until
 
 TABLE_I = {  # utility and privacy of [PUFS], "?" a value; the paper's .6213 for age does not follow from the data
@@ -372,6 +372,19 @@ with start._leaving_when_alone(Path(sys.argv[1])):
         assert tmp_path.exists()
 
 
+@pytest.mark.slow
+def test_parties_import_nothing_from_the_working_folder(temporary, tmp_path_factory, monkeypatch):
+    work = tmp_path_factory.mktemp("work")
+    (work / "shutil.py").write_text("open('was-imported', 'w').close()")
+    monkeypatch.chdir(work)
+    with private_folder() as folder:
+        simulated_parties.write_orders(folder, [])
+        with PartyProcesses(folder) as processes:
+            processes.run(None)
+
+    assert [file.name for file in work.iterdir()] == ["shutil.py"]
+
+
 # Stops the parties after their first round, so that the sign comes in the midst of the session on any machine.
 PROGRAM = """
 import os, signal
@@ -403,12 +416,11 @@ def living(group):
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda sign: sign.name)
 def test_an_interrupted_simulation_leaves_no_process_and_no_file(temporary, sign, hears_ctrl_c):
-    tests = os.fspath(os.path.join(os.path.dirname(__file__), "..", ".."))  # noqa: PTH118, PTH120
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": tests},
+        env=os.environ | {"PYTHONPATH": PYTHON_PATH},
         text=True,
     )
     assert process.stdout.readline() == "hello\n"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import resource
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -42,17 +40,13 @@ from sfumato.errors import (
     PrivacyNotAchievableError,
     SfumatoError,
 )
+from sfumato.processes import kill_group, one_thread_each
 from sfumato.table.coding import Table
 from sfumato.table.io.write import write_table
 
 # Processes, folders and ports of a simulation, and how all of them go away again.
 
 
-_ONE_THREAD = {  # libraries must not have threads of their own when the program forks
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",
-}
 _PORTS = range(20_000, 32_768)  # below those that systems give to outgoing connections
 
 
@@ -98,13 +92,10 @@ class PartyProcesses:
     def __init__(self, folder: Path, watch: SessionWatch | None = None) -> None:
         self._watch = watch or SessionWatch()
         command = [sys.executable, "-m", simulated_start.__name__, str(folder)]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            env=os.environ | _ONE_THREAD,
-        )
+        with one_thread_each():  # libraries must not have threads of their own when the program forks
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            )
 
     def run(self, progress: RoundProgress | None) -> None:
         """Let the parties begin, and wait until all have ended."""
@@ -134,8 +125,7 @@ class PartyProcesses:
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         if self._process.poll() != 0:  # else all of them have ended
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            kill_group(self._process.pid)
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with suppress(BrokenPipeError):

@@ -7,7 +7,6 @@ simulation may go away meanwhile; then the folder, which holds private keys, is 
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import signal
 import sys
@@ -15,6 +14,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
+
+from sfumato.processes import is_closed, signal_when_closed
 
 FOLDER_PREFIX = "sfumato-simulation-"
 INPUT = 0
@@ -42,30 +43,17 @@ def leave_nothing(folder: Path, children: Collection[int]) -> NoReturn:
 @contextmanager
 def _leaving_when_alone(folder: Path) -> Iterator[None]:
     """Have the system tell when something happens to the input, and leave if it was closed."""
-    if not hasattr(os, "O_ASYNC"):
-        yield
-        return
     import fcntl
 
     def look(*_: object) -> None:
-        if _is_closed(INPUT):
+        if is_closed(INPUT):
             leave_nothing(folder, ())
 
     flags = fcntl.fcntl(INPUT, fcntl.F_GETFL)
-    signal.signal(signal.SIGIO, look)
-    fcntl.fcntl(INPUT, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(INPUT, fcntl.F_SETFL, flags | os.O_ASYNC)
-    look()
+    signal_when_closed(INPUT, look)
     yield
     fcntl.fcntl(INPUT, fcntl.F_SETFL, flags)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
-
-
-def _is_closed(pipe: int) -> bool:
-    """Whether the other end of a pipe is closed, even if something is left to read."""
-    poll = select.poll()
-    poll.register(pipe, 0)
-    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 if __name__ == "__main__":

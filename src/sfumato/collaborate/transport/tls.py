@@ -8,6 +8,7 @@ import logging
 import ssl
 import threading
 from asyncio import StreamReader, StreamWriter
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
@@ -25,19 +26,17 @@ from sfumato.collaborate.transport.door import (
     fingerprint_of_other_end,
     tls_contexts,
 )
-from sfumato.collaborate.transport.tno_pool import Communicator, NumberedBytes, Pool, number_of
 from sfumato.errors import CollaborationError, InvalidParameterError
 
-# Packets between parties over mutual TLS: what TNO's pool sends through and receives from.
+# Packets between parties over mutual TLS.
 #
-# Takes the place of TNO's ``HttpCommunicator``, which reads a body of any size into memory, knows a peer by its
-# certificate's issuer and serial number, and does not tell that a peer has gone. Here every party keeps one connection
-# to every other, on which it only sends. A peer is known by the SHA-256 of its whole certificate, which the authority
-# must have signed as well; one connection per party is admitted. A packet is eight bytes of length and its content;
-# the length is checked before the content is read.
+# Every party keeps one connection to every other, on which it only sends. A peer is known by the SHA-256 of its whole
+# certificate, which the authority must have signed as well; one connection per party is admitted. A packet is eight
+# bytes of length, eight of the message's number, and the message; the length, which counts the number too, is checked
+# before the rest is read.
 
 
-_LENGTH_BYTES = 8
+_LENGTH_BYTES = _NUMBER_BYTES = 8
 _ADMITTED, _REFUSED = b"+", b"-"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _MOST_ATTEMPTS = 12  # some seconds; a peer without room cuts connections off, and so does one of another authority
@@ -55,9 +54,11 @@ class Incoming:
     sender: str
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
+    unread: deque[bytes] = field(default_factory=deque)
+    has_news: asyncio.Event = field(default_factory=asyncio.Event)
     was_read: asyncio.Event = field(default_factory=asyncio.Event)
-    is_held: asyncio.Event = field(default_factory=asyncio.Event)
     is_raised: asyncio.Event = field(default_factory=asyncio.Event)
+    is_held: bool = False
     held_bytes: int = 0
     problem: str = ""
     blames: str = ""
@@ -68,10 +69,11 @@ class Incoming:
         """Read nothing more while a packet is larger than is expected in this stage."""
         while n_bytes > expected():
             self.held_bytes = n_bytes
-            self.is_held.set()
+            self.is_held = True
+            self.has_news.set()
             self.is_raised.clear()
             await self.is_raised.wait()
-        self.is_held.clear()
+        self.is_held = False
 
     async def wait_for_room(self, n_bytes: int, limit: int) -> None:
         """Wait until a packet fits beside those that are not read yet, and count it."""
@@ -80,13 +82,24 @@ class Incoming:
             await self.was_read.wait()
         self.unread_bytes += n_bytes + _COST_OF_A_MESSAGE
 
+    def keep(self, body: bytes) -> None:
+        """Keep a message until it is read."""
+        self.unread.append(body)
+        self.has_news.set()
+
+    def read(self) -> bytes:
+        """Return the first message that is not read yet, and make room."""
+        body = self.unread.popleft()
+        self.mark_read(_NUMBER_BYTES + len(body))
+        return body
+
     def mark_read(self, n_bytes: int) -> None:
         """Make room."""
         self.unread_bytes -= n_bytes + _COST_OF_A_MESSAGE
         self.was_read.set()
 
 
-class TlsCommunicator(Communicator[Peer]):
+class TlsCommunicator:
     """Connections to and from all peers of a roster.
 
     Parameters
@@ -116,8 +129,8 @@ class TlsCommunicator(Communicator[Peer]):
         max_packet_bytes: int,
         on_connected: Callable[[str], None] | None = None,
     ) -> None:
-        super().__init__()
         self._me = roster.me
+        self._peers = roster.peers
         self._parties = roster.names
         self._name_of = {digest: name for name, digest in roster.fingerprints.items() if name != roster.me.name}
         self._digest_of = {name: digest for digest, name in self._name_of.items()}
@@ -130,16 +143,17 @@ class TlsCommunicator(Communicator[Peer]):
         self._door = Door(self._server_context, len(roster.peers), self._answer)
         self._visits: set[asyncio.Task[None]] = set()
         self._outgoing: dict[str, tuple[StreamReader, StreamWriter]] = {}
+        self._has_met_all = asyncio.Event()
         self.incoming = {peer.name: Incoming(peer.name) for peer in roster.peers}
 
-    async def _initialize(self) -> None:
+    async def initialize(self) -> None:
         """Listen until all are there, and connect with every peer both ways."""
         try:
             await self._door.open(self._listen_host, self._me.port)
         except OSError as exc:
             problem = f"cannot listen on port {self._me.port} of '{self._listen_host}' ({exc.strerror})"
             raise CollaborationError(problem, party=self._me.name, stage=CONNECT_STAGE) from None
-        meetings = {name: asyncio.create_task(self._meet(peer)) for name, peer in self._connections.items()}
+        meetings = {peer.name: asyncio.create_task(self._meet(peer)) for peer in self._peers}
         watches = [asyncio.create_task(self._watch(incoming)) for incoming in self.incoming.values()]
         try:
             await self._until_all_met(meetings, watches)
@@ -150,6 +164,7 @@ class TlsCommunicator(Communicator[Peer]):
         finally:
             await _ended([*meetings.values(), *watches])
         self._door.close()
+        self._has_met_all.set()
 
     async def _linger(self, meetings: dict[str, asyncio.Task[None]], culprit: str) -> None:
         """Stay a while for those who come a little later: they shall see our certificate, and learn the reason."""
@@ -275,6 +290,7 @@ class TlsCommunicator(Communicator[Peer]):
                 await self._listen(incoming, reader)
             finally:
                 incoming.gone.set()
+                incoming.has_news.set()
         except OSError:
             pass  # the other end has gone, which is all there is to know
 
@@ -295,18 +311,13 @@ class TlsCommunicator(Communicator[Peer]):
                     return
                 await incoming.wait_until_expected(length, lambda: self._expected_bytes)
                 await incoming.wait_for_room(length, self._max_packet_bytes)
-                packet = await _read_exactly(reader, length)
+                number = int.from_bytes(await reader.readexactly(min(_NUMBER_BYTES, length)))
+                if length < _NUMBER_BYTES or number != n_packets:
+                    incoming.problem = "sent something that is not its next message"
+                    return
+                incoming.keep(await _read_exactly(reader, length - _NUMBER_BYTES))
             except (asyncio.IncompleteReadError, OSError):
                 return
-            try:
-                in_order = number_of(packet) == n_packets
-            except ValueError:
-                in_order = False
-            if not in_order:
-                incoming.problem = "sent something that is not its next message"
-                return
-            await self.receive_handler(incoming.sender, packet)
-            del packet  # or it would be kept until the next one has come
             n_packets += 1
 
     def expect_at_most(self, n_bytes: int | None) -> None:
@@ -315,22 +326,20 @@ class TlsCommunicator(Communicator[Peer]):
         for incoming in self.incoming.values():
             incoming.is_raised.set()
             if incoming.held_bytes <= self._expected_bytes:
-                incoming.is_held.clear()
+                incoming.is_held = False
 
-    def mark_read(self, sender: str, n_bytes: int) -> None:
-        """Make room for further packets of a sender."""
-        self.incoming[sender].mark_read(n_bytes)
-
-    async def _send(self, recipient: Peer, packet: bytes) -> None:
-        """Send a packet; a connection on which this fails is not used again."""
-        reader, writer = self._outgoing[recipient.name]
+    async def send(self, to: str, number: int, body: bytes) -> None:
+        """Send a message and its number once all have met; a connection on which this fails is not used again."""
+        await self._has_met_all.wait()
+        reader, writer = self._outgoing[to]
         if reader.at_eof() or writer.is_closing():
             problem = "the connection is closed"
             raise ConnectionError(problem)
-        rest = memoryview(packet)
+        rest = memoryview(body)
         try:
             async with asyncio.timeout(self._send_timeout):
-                writer.write(len(packet).to_bytes(_LENGTH_BYTES))
+                length = _NUMBER_BYTES + len(body)
+                writer.write(length.to_bytes(_LENGTH_BYTES) + number.to_bytes(_NUMBER_BYTES))
                 while rest:
                     writer.write(rest[:PIECE_BYTES])
                     rest = rest[PIECE_BYTES:]
@@ -344,7 +353,7 @@ class TlsCommunicator(Communicator[Peer]):
             problem = "the connection broke while a message was sent"
             raise ConnectionError(problem) from None
 
-    async def _shutdown(self) -> None:
+    async def shutdown(self) -> None:
         """Deliver what was sent, close everything and end all tasks: the event loop is the communicator's own."""
         self._door.close()
         await _ended(self._visits)
@@ -387,7 +396,7 @@ async def _some_turns() -> None:
 
 MAX_BODY_BYTES = 256 * 2**20
 
-_PACKING_BYTES = 8
+_CLOSED_HERE = "this channel was closed meanwhile"
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
@@ -450,16 +459,11 @@ class TlsChannel:
             listen_host=listen_host or roster.me.host,
             start_timeout=start_timeout,
             send_timeout=send_timeout,
-            max_packet_bytes=max_body_bytes + _PACKING_BYTES,
+            max_packet_bytes=max_body_bytes + _NUMBER_BYTES,
             on_connected=on_connected,
         )
-        self._pool = Pool(roster.me.name, self._communicator, NumberedBytes(), timeout=None)
-        for peer in roster.peers:
-            self._pool.add_client(peer.name, peer)
         self._n_sent = dict.fromkeys(self._communicator.incoming, 0)
-        self._n_received = dict.fromkeys(self._communicator.incoming, 0)
         self._sending = {name: asyncio.Lock() for name in self._communicator.incoming}
-        self._awaited: dict[str, asyncio.Task[bytes]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._running = threading.Event()
@@ -481,7 +485,7 @@ class TlsChannel:
         self._thread.start()
         self._running.wait()
         try:
-            self._do(self._pool.initialize())
+            self._do(self._communicator.initialize())
         except BaseException:
             self.close()
             raise
@@ -512,7 +516,7 @@ class TlsChannel:
 
     def expect_at_most(self, n_bytes: int | None) -> None:
         """Read no message of more bytes from now on, until more are expected; None leaves ``max_body_bytes``."""
-        packed = None if n_bytes is None else n_bytes + _PACKING_BYTES
+        packed = None if n_bytes is None else n_bytes + _NUMBER_BYTES
         if self._loop is None:
             self._communicator.expect_at_most(packed)
         else:
@@ -554,16 +558,16 @@ class TlsChannel:
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except CancelledError:
-            problem = "this channel was closed meanwhile"
-            raise ConnectionError(problem) from None
+            raise ConnectionError(_CLOSED_HERE) from None
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._say_in_one_line)
         self._running.set()
         await self._stop.wait()
-        self._pool.buffer.empty()
-        await self._pool.shutdown()
+        for incoming in self._communicator.incoming.values():
+            incoming.has_news.set()  # that no more will come
+        await self._communicator.shutdown()
 
     def _say_in_one_line(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Say what went wrong in the network's thread, without a traceback for everything that a stranger sends."""
@@ -574,30 +578,25 @@ class TlsChannel:
         async with self._sending[to]:
             number = self._n_sent[to]
             self._n_sent[to] += 1
-            await self._pool.send(to, body, str(number))
+            await self._communicator.send(to, number, body)
 
     async def _receive(self, sender: str, timeout: float) -> bytes:
         incoming = self._communicator.incoming[sender]
-        task = self._awaited.pop(sender, None)
-        if task is None:
-            number = self._n_received[sender]
-            self._n_received[sender] += 1
-            task = asyncio.create_task(self._pool.recv(sender, str(number)))
-        ends = [asyncio.create_task(event.wait()) for event in (incoming.gone, incoming.is_held)]
-        await asyncio.wait({task, *ends}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        for end in ends:
-            end.cancel()
-        if not task.done():
-            self._awaited[sender] = task
-            if incoming.gone.is_set():
-                if incoming.blames:
-                    raise GaveUpError(incoming.problem, because_of=incoming.blames)
-                raise ConnectionError(incoming.problem)
-            if incoming.is_held.is_set():
-                problem = f"a message of {incoming.held_bytes - _PACKING_BYTES:,} bytes is not expected now"
-                raise UnexpectedSizeError(problem)
-            problem = f"no message within {timeout:g} s"
-            raise TimeoutError(problem)
-        body = task.result()
-        self._communicator.mark_read(sender, len(body) + _PACKING_BYTES)
-        return body
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while not (incoming.unread or incoming.gone.is_set() or incoming.is_held or self._stop.is_set()):
+                    incoming.has_news.clear()
+                    await incoming.has_news.wait()
+        if incoming.unread:
+            return incoming.read()
+        if self._stop.is_set():
+            raise ConnectionError(_CLOSED_HERE)
+        if incoming.gone.is_set():
+            if incoming.blames:
+                raise GaveUpError(incoming.problem, because_of=incoming.blames)
+            raise ConnectionError(incoming.problem)
+        if incoming.is_held:
+            problem = f"a message of {incoming.held_bytes - _NUMBER_BYTES:,} bytes is not expected now"
+            raise UnexpectedSizeError(problem)
+        problem = f"no message within {timeout:g} s"
+        raise TimeoutError(problem)

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sfumato.errors import ClusterError
 from sfumato.private_folders import PrivateFolder
+from sfumato.processes import environment, signals_heard
 from sfumato.rows.spark.errors import explained, watching
 from sfumato.rows.spark.master import Master
 
@@ -78,7 +79,8 @@ def spark_session(
     with contextlib.ExitStack() as at_the_end:
         folder = PrivateFolder("spark")
         at_the_end.callback(folder.remove)
-        at_the_end.enter_context(_same_interrupt_handler())
+        # Spark replaces the handler of Ctrl-C by one that outlives its session
+        at_the_end.enter_context(signals_heard([signal.SIGINT], signal.getsignal(signal.SIGINT)))
         at_the_end.enter_context(_quiet_gateway())
         gateway = at_the_end.enter_context(_java(place, memory))
         session = _started(place, gateway, memory, folder.path, settings or {})
@@ -200,14 +202,9 @@ def _no_java(log: IO[bytes]) -> ClusterError:
 @contextlib.contextmanager
 def _environment(place: Master) -> Iterator[None]:
     """Keep the driver of a cluster on loopback there too; Spark would take the address of the host's name."""
-    before = os.environ.get("SPARK_LOCAL_IP")
-    if place.is_on_loopback and before is None:
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    try:
+    is_free = place.is_on_loopback and "SPARK_LOCAL_IP" not in os.environ
+    with environment({"SPARK_LOCAL_IP": "127.0.0.1"} if is_free else {}):
         yield
-    finally:
-        if before is None:
-            os.environ.pop("SPARK_LOCAL_IP", None)
 
 
 @contextlib.contextmanager
@@ -243,19 +240,6 @@ def _not_accepted(master: str) -> ClusterError:
         f"is it the master's port, not that of its page, and does the cluster run Spark {__version__} as this driver?"
     )
     return ClusterError("something answers there, but does not accept a Spark application", master=master, hint=hint)
-
-
-@contextlib.contextmanager
-def _same_interrupt_handler() -> Iterator[None]:
-    """Undo that Spark replaces the handler of Ctrl-C by one that outlives its session."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

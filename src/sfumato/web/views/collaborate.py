@@ -17,7 +17,7 @@ from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_re
 from sfumato.web.sessions import known_of
 from sfumato.web.state import Page
 
-_PACKAGES = ("cryptography", "mpyc", "tno")
+_PACKAGES = ("cryptography", "mpyc")
 _INSTALL = "pip install 'sfumato[collaborate]'"
 _PURPOSE, _STATE_KEY = "collaborate", "collaborate_forms"
 
