@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from sfumato.table.weighted import CountedTable
 
 _FEWEST_PENDING = 1 << 20
 _LARGEST_KEY = 2**62
+_ROWS_AT_A_TIME = 1 << 16
 
 Codes = NDArray[np.int32]
 Keys = NDArray[np.int64]
@@ -149,10 +150,10 @@ class _Packing:
             self._radices[-1].append(radix)
             span *= radix
 
-    def packed(self, columns: Sequence[Codes]) -> list[Keys]:
+    def packed(self, columns: Iterable[Codes], n_rows: int) -> list[Keys]:
         rest, found = iter(columns), []
         for radices in self._radices:
-            key = np.zeros(len(columns[0]), dtype=np.int64)
+            key = np.zeros(n_rows, dtype=np.int64)
             for radix in radices:
                 key *= radix
                 key += next(rest)
@@ -182,15 +183,16 @@ class _Cells:
         self.step = 0
 
     def take(self, block: Block) -> None:
-        self._waiting.append(_added_up(self._keys([np.asarray(block[name]) for name in self._columns]), None))
+        columns = [np.asarray(block[name]) for name in self._columns]
+        self._waiting.append(_added_up(self._keys(columns, len(columns[0])), None))
         self._n_waiting += len(self._waiting[-1][1])
         if self._n_waiting > max(self._n_known // 2, _FEWEST_PENDING):
             self._add_up()
 
-    def _keys(self, columns: Sequence[Codes]) -> list[Keys]:
+    def _keys(self, columns: Sequence[Codes], n_rows: int) -> list[Keys]:
         merging = self._steps[self.step]
         named = zip(self._columns, columns, strict=True)
-        return self._packing.packed([merging[name][codes] if name in merging else codes for name, codes in named])
+        return self._packing.packed((merging[n][codes] if n in merging else codes for n, codes in named), n_rows)
 
     def _add_up(self) -> None:
         keys = [np.concatenate(parts) for parts in zip(*(own for own, _ in self._waiting), strict=True)]
@@ -225,8 +227,14 @@ class _Cells:
         return higher
 
     def _at_step(self, found: Counted) -> Counted:
+        """Merge the values of distinct rows, some rows at a time: all columns of all of them can be much."""
         keys, counts = found
-        return _added_up(self._keys(self._packing.unpacked(keys)), counts)
+        parts: list[list[Keys]] = [[] for _ in keys]
+        for first in range(0, len(counts), _ROWS_AT_A_TIME):
+            columns = self._packing.unpacked([key[first : first + _ROWS_AT_A_TIME] for key in keys])
+            for part, key in zip(parts, self._keys(columns, len(columns[0])), strict=True):
+                part.append(key)
+        return _added_up([np.concatenate(part) for part in parts], counts)
 
     def finished(self, large: LargeTable, described: Sequence[str]) -> CountedTable:
         self._add_up()

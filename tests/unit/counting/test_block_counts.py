@@ -93,6 +93,7 @@ def test_values_are_merged_as_little_as_fits(rows, steps, most, is_sorted, large
         patch.object(parquet, "BLOCK_ROWS", 7),
         patch.object(blocks, "_FEWEST_PENDING", 3),
         patch.object(blocks, "_LARGEST_KEY", largest_key),
+        patch.object(blocks, "_ROWS_AT_A_TIME", 4),
     ):
         path = written(rows, folder)
         large = open_large(path, memory=10**9)
