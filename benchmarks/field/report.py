@@ -267,6 +267,9 @@ def regret(results: Results) -> str:
         both = mean(mean_score(dict(result), f"auc, {form}", JUDGES) for form in (FORM, UNTOUCHED))
         by_point[result["table"], result["k"], result["seed"]][result["contender"]] = both
     listed = [c.name for c in CANDIDATES]
+    for found in by_point.values():
+        if AUTO in found:
+            found.setdefault(LEAD, found[AUTO])  # auto is this candidate (decision 27), and is measured once
     lines = [
         "## Regret\n",
         "AUC (mean of both ways of testing) of the best candidate of the fixed list on these folds, less that of ours; "
