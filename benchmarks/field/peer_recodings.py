@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks.contest import ROOT
 from benchmarks.field.tables import FieldTable
+from benchmarks.run import peers_python
 from sfumato.mechanisms.axes import Axis, axes_of, cell_of_values
 from sfumato.mechanisms.hierarchies.automatic import hierarchy_for
 from sfumato.mechanisms.recoder import Cover, Recoding
@@ -25,12 +26,11 @@ from sfumato.schema import Column, Kind, Role
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import write_value
 
-PYTHON = ROOT / "benchmarks" / ".venv" / "bin" / "python"
 MOST_SECONDS = 300
 
 
 class PeerFailedError(RuntimeError):
-    """A peer gave no release: it is not installed, failed, or took too long."""
+    """A peer gave no release: it failed, or took too long."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,6 @@ class PeerRecoder:
         return ValueRecoding(table, names, answer["values"])
 
     def _answer(self, table: Table, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, list[list[str]]]]:
-        if not PYTHON.exists():
-            problem = f"{PYTHON} is absent: run python -m benchmarks.run mondrian once, which makes it"
-            raise PeerFailedError(problem)
         numeric = [name for name in names if table.schema[name].kind is Kind.NUMERIC]
         hierarchies = {name: self._hierarchy(table, name) for name in names} if self.peer == "anjana" else {}
         asked = {"k": self.k, "columns": list(names), "numeric": numeric, "hierarchies": hierarchies}
@@ -71,7 +68,7 @@ class PeerRecoder:
                 written = [*names, table.schema.target or ""]
                 csv.writer(file).writerow(written)
                 csv.writer(file).writerows(zip(*(_texts(table, name) for name in written), strict=True))
-            command = [str(PYTHON), "-m", "benchmarks.field.peers", self.peer, str(folder)]
+            command = [str(peers_python()), "-m", "benchmarks.field.peers", self.peer, str(folder)]
             try:
                 subprocess.run(command, check=True, capture_output=True, timeout=MOST_SECONDS, cwd=ROOT, text=True)
             except subprocess.TimeoutExpired:
@@ -216,10 +213,8 @@ def _with_texts(table: Table, cells: Mapping[str, pa.Array]) -> Table:
 
 def peer_versions() -> str:
     """Versions of the peers, for FIELD.md."""
-    if not PYTHON.exists():
-        return "none installed"
     names = ("anonypyx", "anjana", "ai-privacy-toolkit")
     asked = f"import importlib.metadata as m\nfor n in {names!r}: print(n, m.version(n))"
-    found = subprocess.run([str(PYTHON), "-c", asked], check=False, capture_output=True, text=True)
+    found = subprocess.run([str(peers_python()), "-c", asked], check=False, capture_output=True, text=True)
     print(found.stderr, file=sys.stderr, end="")
     return ", ".join(found.stdout.splitlines())

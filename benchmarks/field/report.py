@@ -267,6 +267,9 @@ def regret(results: Results) -> str:
         both = mean(mean_score(dict(result), f"auc, {form}", JUDGES) for form in (FORM, UNTOUCHED))
         by_point[result["table"], result["k"], result["seed"]][result["contender"]] = both
     listed = [c.name for c in CANDIDATES]
+    for found in by_point.values():
+        if AUTO in found:
+            found.setdefault(LEAD, found[AUTO])  # auto is this candidate (decision 27), and is measured once
     lines = [
         "## Regret\n",
         "AUC (mean of both ways of testing) of the best candidate of the fixed list on these folds, less that of ours; "
@@ -362,10 +365,11 @@ def published_section(results: Results) -> str:
         "leaky protocol. "
         "Their classifiers differ in size from ours, and their Adult and cahousing have all rows, ours 10,000; so "
         "compare within a few tenths of a percent at best.\n",
-        "| data | classifier | k | published, leaky | by | ours, honest | ours, leaky | honest ahead |",
-        "| --- " * 8 + "|",
+        "| data | classifier | k | published, leaky | by | ours, honest | ours, leaky | original, honest "
+        "| honest ahead |",
+        "| --- " * 9 + "|",
     ]
-    n_cells = n_ahead = 0
+    n_cells = n_ahead = n_above_original = n_within = 0
     for table, short, k in product(("adult", "cahousing", "cmc", "mgm"), PUBLISHED_NAMES, LEVELS):
         ours, name = lead(cells, table), PUBLISHED_NAMES[short]
         form, untouched = (accuracies(results, table, ours, k, name, HONEST, f) for f in (FORM, UNTOUCHED))
@@ -373,16 +377,32 @@ def published_section(results: Results) -> str:
             continue
         figure, method = best[table, short, k]
         leaky = accuracies(results, table, ours, k, name, LEAKY, FORM)
+        before = accuracies(results, table, ORIGINAL, 1, name, HONEST, FORM)
         n_cells += 1
         n_ahead += form > figure
+        if form <= figure:
+            n_above_original += before is not None and figure > before
+            n_within += figure - form <= 2 * split_error(figure, table)
         lines.append(
             f"| {table} | {SHOWN[short]} | {k} | {figure:.1f} | {method} | {form:.1f} / {untouched:.1f} | "
-            f"{'' if leaky is None else f'{leaky:.1f}'} | {'yes' if form > figure else 'no'} |"
+            f"{'' if leaky is None else f'{leaky:.1f}'} | {'' if before is None else f'{before:.1f}'} | "
+            f"{'yes' if form > figure else 'no'} |"
         )
+    n_behind = n_cells - n_ahead
     lines.append(
-        f"\nHonest figures in the release's form ahead of the best published (leaky) one: {n_ahead} of {n_cells}.\n"
+        f"\nHonest figures in the release's form ahead of the best published (leaky) one: {n_ahead} of {n_cells}. "
+        f"Of the {n_behind} others {n_above_original} published ones are above what the same classifier reaches on the "
+        "untouched original in honest folds: each is the best of some thirty methods, picked on the split that it is "
+        f"reported on, and the release had seen the test rows' labels. {n_within} are within two standard errors of "
+        "that one split (30 % of the rows: 249 of mgm, 442 of cmc).\n"
     )
     return "\n".join(lines)
+
+
+def split_error(percent: float, table: str) -> float:
+    """Give the standard error of an accuracy in percent on the open benchmark's one test split, 30 % of the rows."""
+    n_rows = {"mgm": 830, "cmc": 1_473, "adult": 30_162, "cahousing": 20_640}[table]
+    return (percent * (100 - percent) / (0.3 * n_rows)) ** 0.5
 
 
 ARX_FIGURES = (
