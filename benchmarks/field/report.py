@@ -146,7 +146,8 @@ def what_was_run(results: Results) -> str:
         "limited to 10 s. `auto` is `mondrian, score` by decision 27: where both were measured they have the same "
         "figures. Points of the original and of ai-privacy-toolkit were measured before draws from cells were "
         "introduced: their cells are single values, from which there is nothing to draw (six of them measured again "
-        "gave the same scores).\n"
+        "gave the same scores). Of a column without order the 64 most frequent values were learned from; it is 32 "
+        "since.\n"
     )
 
 
