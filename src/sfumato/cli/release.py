@@ -123,7 +123,7 @@ def command(
     if home is not None:
         release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json)
         return
-    if data:
+    if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
         check_data_there(data)
     from sfumato.cli.summary import show_guesses, show_lines, show_release, show_verdict, show_warnings
     from sfumato.project.file import DEFAULT_MECHANISM

@@ -94,7 +94,7 @@ def utility_kept(
 def _too_wide(levels: int) -> str:
     return (
         f"training classifiers would take long: the columns have {levels:,} different values in all, more than "
-        f"{MOST_LEVELS:,}; 'sfumato compare' trains them all the same"
+        f"{MOST_LEVELS:,}; a comparison trains them all the same"
     )
 
 
