@@ -52,7 +52,7 @@ class Order:
 @click.option("--classifiers", metavar="A,B,…", help="Classifiers that measure utility.")
 @click.option("--folds", type=int, default=3, show_default=True, help="Folds of the cross-validation.")
 @click.option("--max-rows", type=int, default=20_000, show_default=True, help="Rows that utility is measured on.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds, samples and attacks.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds and samples.")
 @click.option("--run-folder", default="sfumato-compare", show_default=True, help="Folder of finished points.")
 @click.option("--fresh", is_flag=True, help="Measure every point again, whatever the run folder holds.")
 @click.option("--workers", type=int, help="Processes at once. Default: number of cores.")

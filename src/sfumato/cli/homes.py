@@ -48,6 +48,18 @@ class Order:
     project: Project | None = None
 
 
+@dataclass(frozen=True)
+class AskedAudit:
+    """Which release is audited, and what is given of its original: a file with its roles, or a project."""
+
+    path: str
+    manifest_path: Path
+    original: str | None
+    project: Project | None
+    options: ReadOptions
+    roles: dict[str, Role]
+
+
 class Rows(ABC):
     """What a home can do while it is open."""
 
@@ -78,15 +90,7 @@ class Home(ABC):
         """Refuse an order that would be refused in the end; gives where the release is to stand."""
 
     @abstractmethod
-    def check_audit(
-        self,
-        path: str,
-        manifest_path: Path,
-        original: str | None,
-        project: Project | None,
-        options: ReadOptions,
-        roles: dict[str, Role],
-    ) -> None:
+    def check_audit(self, asked: AskedAudit) -> None:
         """Refuse an audit that would be refused in the end."""
 
     @abstractmethod
@@ -129,15 +133,7 @@ class InBlocks(Home):
 
         return None if dry_run else checked_output(order.output, Source(order.path, ""), force=force)
 
-    def check_audit(
-        self,
-        path: str,
-        manifest_path: Path,
-        original: str | None,
-        project: Project | None,
-        options: ReadOptions,
-        roles: dict[str, Role],
-    ) -> None:
+    def check_audit(self, asked: AskedAudit) -> None:
         """Refuse nothing: reading begins at once, and says what is wrong."""
 
     def check_table(self, path: str, options: ReadOptions, roles: dict[str, Role]) -> None:
@@ -211,32 +207,25 @@ class OnCluster(Home):
         check_folder_targets(order.output, manifest_path_for(order.output), [Path(order.path)], force=force)
         return order.output
 
-    def check_audit(
-        self,
-        path: str,
-        manifest_path: Path,
-        original: str | None,
-        project: Project | None,
-        options: ReadOptions,
-        roles: dict[str, Role],
-    ) -> None:
+    def check_audit(self, asked: AskedAudit) -> None:
         """Refuse files of other formats, and files that the cluster would refuse, before Java is started."""
         from sfumato.publishing.reaudit import read_manifest
         from sfumato.rows.spark.table import check_cluster_file
         from sfumato.table.io.parquet import StoredParquet
 
-        _refuse_other_formats(path, replace(options, format=None))
+        original, project, options = asked.original, asked.project, asked.options
+        _refuse_other_formats(asked.path, replace(options, format=None))
         if project is not None:
             _refuse_other_formats(str(project.data_path), project.options)
         if original is not None:
             _refuse_other_formats(original, options)
-        read_manifest(manifest_path)
-        _say_if_few(check_cluster_file(path)[0])
+        read_manifest(asked.manifest_path)
+        _say_if_few(check_cluster_file(asked.path)[0])
         if project is not None:
             _, names = check_cluster_file(project.data_path, project.options)
             project.check_data(names, lambda: StoredParquet.of(project.data_path).sha256)
         if original is not None:
-            check_cluster_file(original, replace(options, complete_rows_only=False), named=roles)
+            check_cluster_file(original, replace(options, complete_rows_only=False), named=asked.roles)
 
     def check_table(self, path: str, options: ReadOptions, roles: dict[str, Role]) -> None:
         """Refuse a file of another format, or one that the cluster would refuse, before Java is started."""
@@ -421,7 +410,7 @@ def verify_away(
     from sfumato.publishing.reaudit import original_options
 
     described = load_project(project) if project else None
-    home.check_audit(path, manifest_path, original, described, options, roles)
+    home.check_audit(AskedAudit(path, manifest_path, original, described, options, roles))
     with home.opened("auditing") as (rows, _):
         beside = None if described is None else opened_project(rows, described)
         if original is not None:

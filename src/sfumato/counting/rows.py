@@ -51,7 +51,7 @@ def count_rows(
 
     if told is not None:
         told(0)
-    return count_on_cluster(rows, names, beside=beside, most_cells=most_cells)  # type: ignore[arg-type]
+    return count_on_cluster(rows, names, beside=beside, most_cells=most_cells)  # type: ignore[arg-type] # the only other home
 
 
 def taken_with_pairs(
@@ -79,7 +79,7 @@ def taken_with_pairs(
 
         if told is not None:
             told(0)
-        add_pairs_on_cluster(rows, pairs, second)  # type: ignore[arg-type]
+        add_pairs_on_cluster(rows, pairs, second)  # type: ignore[arg-type] # the only other home
         return rows.taken(names, places, told=told)
 
     def add(block: Block) -> None:

@@ -108,14 +108,14 @@ class Release:
 class Needs(StrEnum):
     """What a mechanism must be given of the rows to find a release.
 
-    A mechanism that does with less than all rows can release tables that are larger than memory; what it must offer
-    for that is in the protocol named here.
+    A mechanism that does with less than all rows can release tables that are larger than memory or on a cluster; what
+    it must offer for that is in the protocol named here.
     """
 
     ALL_ROWS = "all rows"
     """The whole table in memory."""
     COUNTS = "counts"
-    """Distinct rows with counts (``publishing.out_of_core.proposal.CellMechanism``). Enough on a cluster too.
+    """Distinct rows with counts (``publishing.out_of_core.proposal.CellMechanism``).
 
     Where they are too many, those of merged values, if the mechanism offers that
     (``publishing.out_of_core.from_base.MergingMechanism``)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,8 +89,9 @@ def release_large(
     (True, 2)
     """
     if library_of(native_frame(source)) == "pyspark":
-        cluster = importlib.import_module("sfumato.publishing.spark")  # a later layer, which is loaded on demand
-        made: Published = cluster.release_frame(
+        from sfumato.publishing.spark import release_frame  # Spark is there only where somebody has a cluster
+
+        return release_frame(
             native_frame(source),
             mechanism,
             path,
@@ -102,7 +102,6 @@ def release_large(
             force=force,
             progress=progress,
         )
-        return made
     allowed, target = Memory.of(memory), Path(path)
     check_able(mechanism)
     check_format(writable_format_of(target), BLOCK_FORMATS)
