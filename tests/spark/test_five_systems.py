@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from sfumato.audit.levels import breach as audited_breach
+from sfumato.audit.profile import risk_profile
 from sfumato.audit.spark import figures_on_cluster
 from sfumato.collaborate.session.joining import in_shared_roles
 from sfumato.collaborate.session.party import LargeRows, ProjectionReleaser, SessionRecord, propose_projection
@@ -18,7 +19,7 @@ from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.out_of_core import sampled
 from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
 from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.spark import audit_cluster_file
+from sfumato.publishing.spark import audit_cluster_file, cluster_profile
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.rows.spark.table import open_cluster
@@ -157,6 +158,13 @@ def test_a_collaborating_party_counts_and_releases_what_it_does_in_memory(spark,
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
     assert stated(found.manifest_path) == stated(expected.manifest_path)
     assert found.audit.levels == expected.audit.levels
+
+
+def test_the_risk_profile_of_a_table_on_a_cluster_is_that_in_memory(spark, stays):
+    folder, schema = stays
+    rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema)
+
+    assert cluster_profile(rows, MEMORY) == risk_profile(read_table(folder, schema=schema))
 
 
 @pytest.mark.parametrize("seed", range(3))
