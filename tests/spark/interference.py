@@ -37,12 +37,14 @@ def in_the_middle(session, act):
 
 @contextlib.contextmanager
 def slow_writing(milliseconds=50):
-    """Make writing a release that has a column ``illness`` slow, so many milliseconds a row."""
+    """Make writing a release slow, so many milliseconds a row."""
     rows = publishing.frame_of
 
     def slow(proposal):
-        sleep = f"java_method('java.lang.Thread', 'sleep', bigint({milliseconds} + 0 * coalesce(length(illness), 0)))"
-        return rows(proposal).where(f"{sleep} IS NULL OR illness IS NULL OR illness <> ''")
+        frame = rows(proposal)
+        cell = f"CAST(`{frame.columns[0]}` AS STRING)"
+        sleep = f"java_method('java.lang.Thread', 'sleep', bigint({milliseconds} + 0 * coalesce(length({cell}), 0)))"
+        return frame.where(f"{sleep} IS NULL OR {cell} IS NULL OR {cell} <> ''")
 
     with patch.object(publishing, "frame_of", slow):
         yield

@@ -14,7 +14,7 @@ from sfumato.collaborate.session.joining import in_shared_roles
 from sfumato.collaborate.session.party import LargeRows, ProjectionReleaser, SessionRecord, propose_projection
 from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.datasets.admissions import admissions
-from sfumato.errors import InputError
+from sfumato.errors import ClusterError, InputError
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.out_of_core import sampled
 from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
@@ -22,10 +22,12 @@ from sfumato.publishing.publish import make_release, publish
 from sfumato.publishing.spark import audit_cluster_file, cluster_profile
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
+from sfumato.rows.spark import errors as spark_errors
 from sfumato.rows.spark.table import open_cluster
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
+from spark.interference import in_the_middle, slow_writing
 
 MEMORY = Memory.of("300MB")
 RECORD = SessionRecord("s-1/0", "totals by seeds", dict.fromkeys(("ann", "bob", "cid"), "00" * 32))
@@ -41,6 +43,7 @@ SYSTEMS = {
     "local": ("local-recoding", {"k": 5}),
 }
 """The fifth, collaboration, needs the counts of each party: see below."""
+EACH = ["containment, greedy", "breach", "tree, uniform", "gain", "collaborating party"]
 
 
 @pytest.fixture
@@ -73,6 +76,11 @@ def stated(path):
     return entries
 
 
+def checked(published):
+    """Names of the checks that were made."""
+    return {check.name for check in published.audit.checks}
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_cluster_releases_what_is_released_in_memory(spark, stays, tmp_path, system):
     """The same manifest, the same rows as a bag, and the same levels; the audit out of core confirms it too."""
@@ -90,6 +98,7 @@ def test_a_cluster_releases_what_is_released_in_memory(spark, stays, tmp_path, s
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
     assert stated(found.manifest_path) == stated(expected.manifest_path)
     assert found.audit.levels == expected.audit.levels
+    assert checked(found) == checked(expected)
     assert audit_cluster_file(spark, found.table_path, found.manifest_path, MEMORY, original=rows).passed
     assert audit_large_file(found.table_path, found.manifest_path, MEMORY).passed
 
@@ -140,14 +149,19 @@ def test_a_frame_without_a_fixed_order_gives_no_sample(spark, stays):
         propose(rows, build_mechanism("breach-aware", {}), MEMORY)
 
 
-def test_a_collaborating_party_counts_and_releases_what_it_does_in_memory(spark, stays, tmp_path):
-    """What it gives into the sums, and the release when features and cut points are agreed on."""
-    folder, schema = stays
+def party(folder, schema):
+    """Give the description that parties share, a party's table, and the releaser of the features agreed on."""
     roles = {"patient_id": Role.IDENTIFIER, "discharge_diagnosis": Role.SENSITIVE}
     plain = read_table(folder, schema=schema)
     shared = SharedSchema.of_table(plain.keep([n for n in NAMES if n not in roles]), {"age": (30.0, 50.0)})
     table = in_shared_roles(plain, shared, roles)
-    releaser = ProjectionReleaser(shared, ["smoker", "insurance"], 1e-6, RECORD)
+    return shared, table, ProjectionReleaser(shared, ["smoker", "insurance"], 1e-6, RECORD)
+
+
+def test_a_collaborating_party_counts_and_releases_what_it_does_in_memory(spark, stays, tmp_path):
+    """What it gives into the sums, and the release when features and cut points are agreed on."""
+    folder, schema = stays
+    shared, table, releaser = party(folder, schema)
     expected = publish(make_release(table, releaser), tmp_path / "expected.parquet", original=table)
 
     opened = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=table.schema)
@@ -158,6 +172,53 @@ def test_a_collaborating_party_counts_and_releases_what_it_does_in_memory(spark,
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
     assert stated(found.manifest_path) == stated(expected.manifest_path)
     assert found.audit.levels == expected.audit.levels
+
+
+def proposed(spark, folder, schema, system):
+    """Find out in memory and on the cluster what a system releases."""
+    if system == "collaborating party":
+        shared, table, releaser = party(folder, schema)
+        rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=table.schema)
+        return make_release(table, releaser), table, propose_projection(LargeRows.of(rows, shared, MEMORY), releaser)
+    name, parameters = SYSTEMS[system]
+    table = read_table(folder, schema=schema)
+    rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema)
+    release = make_release(table, build_mechanism(name, parameters))
+    return release, table, propose(rows, build_mechanism(name, parameters), MEMORY)
+
+
+@pytest.mark.deadly(1)
+@pytest.mark.parametrize("system", EACH)
+def test_a_release_is_the_same_though_a_worker_is_killed(spark, cluster, stays, tmp_path, system):
+    release, table, proposal = proposed(spark, *stays, system)
+    expected = publish(release, tmp_path / "expected.parquet", original=table)
+    with slow_writing(10), in_the_middle(spark, cluster.kill_worker) as killed:
+        found = publish_large(proposal, tmp_path / "found.parquet", MEMORY)
+
+    assert killed.is_set()
+    assert len(cluster.workers) == 1
+    assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
+    assert stated(found.manifest_path) == stated(expected.manifest_path)
+    assert found.audit.levels == expected.audit.levels
+
+
+@pytest.mark.deadly(3)
+@pytest.mark.parametrize("system", EACH)
+def test_a_release_whose_master_is_killed_leaves_nothing(spark, cluster, stays, tmp_path, monkeypatch, system):
+    monkeypatch.setattr(spark_errors, "MASTER_SECONDS", 1.0)
+    monkeypatch.setattr(spark_errors, "_PAUSE_SECONDS", 0.2)
+    proposal, folder = proposed(spark, *stays, system)[2], tmp_path / "releases"
+    folder.mkdir()
+    with (
+        slow_writing(30),
+        in_the_middle(spark, cluster.kill_master) as killed,
+        pytest.raises(ClusterError, match="the Spark master was lost") as caught,
+    ):
+        publish_large(proposal, folder / "found.parquet", MEMORY)
+
+    assert killed.is_set()
+    assert caught.value.exit_code == 7
+    assert not list(folder.iterdir())
 
 
 def test_the_risk_profile_of_a_table_on_a_cluster_is_that_in_memory(spark, stays):

@@ -169,10 +169,11 @@ class _Blocks(Rows):
         )
 
     def profile(self, table: OutlinedTable) -> dict[str, Any]:
-        from sfumato.audit.out_of_core import large_risk_profile
+        from sfumato.audit.not_in_memory import profile_rows
+        from sfumato.audit.out_of_core import BlockReader
         from sfumato.publishing.out_of_core.proposal import as_large
 
-        return large_risk_profile(as_large(table), memory=self.memory.n_bytes, told=self._told)
+        return profile_rows(BlockReader(self.memory.n_bytes, self._told), as_large(table))
 
     def _told(self, n_read: int) -> None:
         self.progress(n_read, 0, f"{n_read:,} rows read")

@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, exchange, explained_writing
 from sfumato.audit.checks import AuditReport
+from sfumato.audit.not_in_memory import audit_rows, profile_rows
 from sfumato.audit.reading.columns import Declared
-from sfumato.audit.spark import audit_cluster, cluster_risk_profile
+from sfumato.audit.spark import ClusterReader
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
 from sfumato.manifest import Manifest
 from sfumato.progress import Progress
@@ -409,10 +410,10 @@ def audit_cluster_file(
     manifest, entries = read_manifest(Path(manifest_path))
     released = _open_released(session, path, manifest, memory)
     with watching(session), exact_settings(session):
-        return audit_cluster(
+        return audit_rows(
+            _reader(released, memory),
             released,
             entries,
-            most_cells=memory.most_cells(len(released.schema)),
             original=original,
             released_sha256=_sha256(released),
             file=path,
@@ -424,7 +425,11 @@ def audit_cluster_file(
 def cluster_profile(table: ClusterTable, memory: Memory) -> dict[str, Any]:
     """Describe how far rows on a cluster can be told apart, as :func:`sfumato.audit.profile.risk_profile` does."""
     with watching(table.session), exact_settings(table.session):
-        return cluster_risk_profile(table, memory.most_cells(len(table.schema)))
+        return profile_rows(_reader(table, memory), table)
+
+
+def _reader(table: ClusterTable, memory: Memory) -> ClusterReader:
+    return ClusterReader(memory.most_cells(len(table.schema)))
 
 
 def inputs_of(original: ClusterTable) -> list[Path]:
@@ -447,10 +452,10 @@ def _audited(
     released: ClusterTable, manifest: Manifest, folder: Path, memory: Memory, original: ClusterTable
 ) -> AuditReport:
     with watching(original.session), exact_settings(original.session):
-        return audit_cluster(
+        return audit_rows(
+            _reader(released, memory),
             released,
             manifest.to_dict(),
-            most_cells=memory.most_cells(len(released.schema)),
             original=original,
             released_sha256=manifest.output["sha256"],
             file=folder,

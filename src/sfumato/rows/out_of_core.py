@@ -259,6 +259,9 @@ class LargeTable(OutlinedTable):
                 parts[name].append(cells.take(pa.array(places)) if isinstance(cells, pa.Array) else cells[places])
         return {name: self.coded(name, parts[name]) for name in names}
 
+    def ensure_alone(self) -> None:
+        """Refuse nothing: one file is alone."""
+
     def ensure_unchanged(self) -> None:
         """Refuse a file whose bytes, or a frame whose content, are others than when it was opened."""
         self._refuse_if_changed()

@@ -201,6 +201,10 @@ class OutlinedTable(ABC):
         return CodedColumn(codes, values).take(np.arange(len(codes)), kind)
 
     @abstractmethod
+    def ensure_alone(self) -> None:
+        """Refuse a folder that holds more than the files that were read."""
+
+    @abstractmethod
     def ensure_unchanged(self) -> None:
         """Refuse a table that is another one than when it was opened, as far as that can be known."""
 
@@ -229,7 +233,3 @@ class RowsOnCluster(OutlinedTable):
     @abstractmethod
     def rows(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Any:
         """Frame of columns ``c0``, ``c1``, …: what an array has for the codes of the cells, or the cells themselves."""
-
-    @abstractmethod
-    def ensure_alone(self) -> None:
-        """Refuse a folder in which more stands than the files that were read."""

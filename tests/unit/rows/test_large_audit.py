@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manifest_texts import text_of
+from sfumato.audit.not_in_memory import audit_rows, profile_rows
 from sfumato.audit.original.cell_rules import CellRule
 from sfumato.audit.original.fidelity import are_in_order
-from sfumato.audit.out_of_core import audit_large, large_risk_profile, meaning_numbers
+from sfumato.audit.out_of_core import BlockReader, meaning_numbers
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.reading.block_counting import counted_rows
 from sfumato.audit.reading.columns import Columns, group_rows, joint_counts
@@ -99,7 +100,7 @@ def both_reports(source, output, manifest_path, memory=PLENTY):
     after, after_large = read_released(output, manifest), open_released(output, manifest, memory)
     hashes = {"released_sha256": after.source.sha256, "original_sha256": before.source.sha256}
     in_memory = audit_release(after, entries, original=before, check_roles=True, **hashes)
-    out_of_core = audit_large(after_large, entries, memory=PLENTY, original=large, check_roles=True, **hashes)
+    out_of_core = audit_rows(BlockReader(PLENTY), after_large, entries, original=large, check_roles=True, **hashes)
     return in_memory, out_of_core
 
 
@@ -216,7 +217,7 @@ def test_what_counts_cannot_show_is_refused(files, changes):
     rewrite(output, released_cells(output), manifest_path, **changes)
     manifest, entries = read_manifest(manifest_path)
 
-    report = audit_large(open_released(output, manifest, PLENTY), entries, memory=PLENTY)
+    report = audit_rows(BlockReader(PLENTY), open_released(output, manifest, PLENTY), entries)
 
     assert not report.passed
     assert "NOT CHECKED out of core" in report.failures[0]
@@ -236,7 +237,7 @@ def test_containment_of_columns_that_are_not_zero_or_one_is_refused(files, chang
     rewrite(output, released_cells(output), manifest_path, **changes)
     manifest, entries = read_manifest(manifest_path)
 
-    report = audit_large(open_released(output, manifest, PLENTY), entries, memory=PLENTY)
+    report = audit_rows(BlockReader(PLENTY), open_released(output, manifest, PLENTY), entries)
 
     assert not report.passed
     assert any("holds something other than 0 and 1" in failure for failure in report.failures), report.failures
@@ -249,7 +250,7 @@ def test_the_profile_of_a_file_is_that_of_the_table(tmp_path):
     roles = ROLES | {"dose": Role.TARGET}
     expected = risk_profile(table.with_schema(table.schema.with_roles(roles)))
 
-    assert large_risk_profile(large.with_schema(large.schema.with_roles(roles)), memory=PLENTY) == expected
+    assert profile_rows(BlockReader(PLENTY), large.with_schema(large.schema.with_roles(roles))) == expected
 
 
 def test_counts_are_those_of_the_rows(tmp_path):
@@ -342,7 +343,7 @@ def test_a_long_column_cannot_be_counted_with_others(tmp_path):
     pyarrow.parquet.write_table(original_cells(), tmp_path / "a.parquet")
     large = open_large(tmp_path / "a.parquet", memory=LITTLE)
     with pytest.raises(SchemaError, match="'dose': has too many distinct values"):
-        large_risk_profile(large.with_schema(large.schema.with_roles({"dose": Role.TARGET})), memory=PLENTY)
+        profile_rows(BlockReader(PLENTY), large.with_schema(large.schema.with_roles({"dose": Role.TARGET})))
 
 
 def test_counts_that_fit_nowhere_are_refused(tmp_path):
@@ -390,7 +391,7 @@ def test_a_file_that_is_swapped_after_it_was_counted_is_refused(files):
         output.write_bytes(content + b"\n" if len(n_told) > 3 else content)
 
     with pytest.raises(InputError):
-        audit_large(released, entries, memory=PLENTY, original=original, told=swap)
+        audit_rows(BlockReader(PLENTY, swap), released, entries, original=original)
 
 
 def test_a_table_without_quasi_identifiers_is_refused_in_words(tmp_path):

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from oracles import containment_level
-from sfumato.audit.out_of_core import audit_large, large_risk_profile
+from sfumato.audit.not_in_memory import audit_rows, profile_rows
+from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.verify import audit_release
 from sfumato.errors import AuditFailedError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
@@ -326,7 +327,7 @@ def both_reports(source, output, manifest_path):
     hashes = {"released_sha256": after.source.sha256, "original_sha256": before.source.sha256}
     return (
         audit_release(after, entries, original=before, check_roles=True, **hashes),
-        audit_large(after_large, entries, memory=MEMORY.n_bytes, original=large, check_roles=True, **hashes),
+        audit_rows(BlockReader(MEMORY.n_bytes), after_large, entries, original=large, check_roles=True, **hashes),
     )
 
 
@@ -455,4 +456,4 @@ def test_the_profile_of_a_file_of_zeros_and_ones_has_its_containment(tmp_path):
     large = described(open_large(tmp_path / "a.parquet", memory=MEMORY.n_bytes), roles)
 
     assert expected["containment"] is not None
-    assert large_risk_profile(large, memory=MEMORY.n_bytes) == expected
+    assert profile_rows(BlockReader(MEMORY.n_bytes), large) == expected

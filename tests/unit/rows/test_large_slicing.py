@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import oracles
 from example_counts import part_of_the_examples
-from sfumato.audit.out_of_core import audit_large
+from sfumato.audit.not_in_memory import audit_rows
+from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.block_counting import least_different_values
 from sfumato.errors import InputError, SchemaError
 from sfumato.manifest import manifest_digest
@@ -160,7 +161,7 @@ def audited_with(published, stated):
     entries["evidence"]["risk"]["least_different_sensitive_values"] = stated
     entries["digest"] = manifest_digest(entries)
     released = open_released(published.table_path, manifest, MEMORY.n_bytes)
-    return audit_large(released, entries, memory=MEMORY.n_bytes)
+    return audit_rows(BlockReader(MEMORY.n_bytes), released, entries)
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.audit.checks import AuditReport
-from sfumato.audit.out_of_core import audit_large
+from sfumato.audit.not_in_memory import audit_rows
+from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.columns import Declared
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import Manifest
@@ -117,15 +118,14 @@ def staged_large(
         told = telling(progress, int(manifest.output["rows"]), "rows audited")
         released = open_released(written, manifest, memory.n_bytes, told=told)
         outlines.append(released.outline)
-        return audit_large(
+        return audit_rows(
+            BlockReader(memory.n_bytes, told),
             released,
             manifest.to_dict(),
-            memory=memory.n_bytes,
             original=original,
             released_sha256=digest,
             file=written,
             check_roles=True,
-            told=told,
         )
 
     with staged_files(proposal.release, path, original.source, write, audit, force=force) as appear:
@@ -169,16 +169,15 @@ def audit_large_file(
     manifest, entries = read_manifest(Path(manifest_path))
     told = telling(progress, _stated_rows(manifest), "rows audited")
     released = open_released(path, manifest, memory.n_bytes, told=told)
-    return audit_large(
+    return audit_rows(
+        BlockReader(memory.n_bytes, told),
         released,
         entries,
-        memory=memory.n_bytes,
         original=original,
         released_sha256=released.source.sha256,
         file=path,
         original_sha256=original.source.sha256 if original is not None else None,
         check_roles=check_roles,
-        told=told,
     )
 
 

@@ -1,0 +1,366 @@
+"""The audit of tables whose rows are not in memory: the same checks, on counts of distinct rows and on a row reader.
+
+Everything that counts can show is judged here, by :func:`sfumato.audit.verify.audit_release` on distinct rows. What
+needs the rows themselves is asked of a :class:`RowReader`, of which each home of rows has one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import pyarrow as pa
+
+from sfumato.audit.bytes.files import check_file
+from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
+from sfumato.audit.claims import Claims, Promise, is_number, read_claims
+from sfumato.audit.evidence import MEASURED, check_risk
+from sfumato.audit.kinds import JUDGED, Around
+from sfumato.audit.levels import entropy
+from sfumato.audit.levels.breach import check_large_breach, measure_large, sample_words
+from sfumato.audit.levels.entropy import check_gain_promise
+from sfumato.audit.original.cell_rules import CellRule, cell_rules
+from sfumato.audit.original.fidelity import check_description, check_rows
+from sfumato.audit.original.release_vs_original import PENALTY, Beside
+from sfumato.audit.profile import risk_profile
+from sfumato.audit.reading.columns import Columns, Declared
+from sfumato.audit.reading.spelling import NAME as SPELLING
+from sfumato.audit.reading.spelling import SPELLED, check_spelling
+from sfumato.audit.reading.values import GENERALIZED, is_text
+from sfumato.audit.verify import (
+    audit_release,
+    check_audited,
+    has_all_roles,
+    open_questions,
+    types_of,
+    values_of,
+    without_open_questions,
+)
+from sfumato.errors import InputError, InvalidParameterError, SchemaError
+from sfumato.guarantees import BreachBound, Containment, PrivacyGain
+from sfumato.rows.out_of_core import Told
+from sfumato.schema import Kind, Role
+from sfumato.table.coding import Table
+from sfumato.table.weighted import CountedTable, OpenColumn, OutlinedTable
+
+AnyRows = TypeVar("AnyRows", bound=OutlinedTable)
+
+LEAST_DIFFERENT = "least_different_sensitive_values"
+"""Risk whose combinations, of all quasi-identifiers with a sensitive column, can be many more than the others."""
+PATTERNS = (Containment.kind, "containment_level")
+"""What is judged by the patterns of 0/1 columns."""
+COMPARED = (BreachBound.kind, PrivacyGain.kind)
+"""Guarantees that compare a release with its original."""
+_NOT_COUNTED_RISKS = ("smallest_bucket", "largest_share_of_a_sensitive_value")
+
+
+class TooManyRowsError(Exception):
+    """There are more distinct rows than can be held; the text says how many are too many."""
+
+
+class RowReader(ABC, Generic[AnyRows]):
+    """What the audit asks of rows that are not in memory; each home of rows answers in its own way."""
+
+    where: ClassVar[str]
+    """Where the rows are, in the words of the checks."""
+    keeps_order: ClassVar[bool]
+    """Whether rows are compared in their order, which otherwise is an exception."""
+
+    @property
+    def told(self) -> Told | None:
+        """What hears how many rows were read."""
+        return None
+
+    @abstractmethod
+    def counted(self, table: AnyRows, names: Sequence[str]) -> CountedTable:
+        """Count the distinct rows of some columns.
+
+        Raises
+        ------
+        TooManyRowsError, SchemaError, InputError
+            If they do not fit, a column has too many values, or the rows cannot be read.
+        """
+
+    @abstractmethod
+    def least_different_values(self, table: AnyRows, over: Sequence[str], name: str) -> int:
+        """Smallest number of different values of a column in a class of rows."""
+
+    @abstractmethod
+    def telling(self, original: AnyRows, names: Sequence[str], sensitive: str) -> list[str]:
+        """Columns among some that equal or determine another one in all rows."""
+
+    @abstractmethod
+    def long_cells(self, table: AnyRows, name: str) -> Iterator[pa.Array] | None:
+        """Cells of a column with too many values to be listed, in parts; ``None``: they cannot be read here."""
+
+    @abstractmethod
+    def check_cells(
+        self, released: AnyRows, counted: CountedTable, original: AnyRows, rules: Sequence[CellRule], claims: Claims
+    ) -> Iterator[Check | Unchecked]:
+        """Whether the cells of the release follow from the original's by these rules."""
+
+
+def audit_rows(
+    reader: RowReader[AnyRows],
+    released: AnyRows,
+    manifest: Mapping[str, Any],
+    *,
+    original: AnyRows | None = None,
+    released_sha256: str | None = None,
+    original_sha256: str | None = None,
+    file: str | Path | None = None,
+    check_roles: Declared = False,
+) -> AuditReport:
+    """Check a release against its manifest and its original as :func:`audit_release` does, with no table in memory.
+
+    What cannot be judged where the rows are is an exception; where that is a promise, or how the release came about, a
+    check named after that place fails.
+
+    Raises
+    ------
+    InputError
+        If a file changed while it was being read, or a released folder holds more than its part files.
+    """
+    released.ensure_alone()
+    claims = read_claims(manifest)
+    beyond = list(_beyond_counts(claims))
+    if beyond:
+        return _refused(reader, listed(beyond))
+    names = [name for name in _judged_together(claims) if name in released.outline.columns]
+    apart = released.schema.names(Role.SENSITIVE) if LEAST_DIFFERENT in claims.stated_risk else ()
+    too_many = [name for name in dict.fromkeys([*names, *apart]) if released.is_open(name)]
+    if too_many:
+        return _refused(reader, f"columns with too many distinct values, {listed(too_many)}")
+    try:
+        counted = reader.counted(released, names)
+    except TooManyRowsError as exc:
+        return _refused(reader, f"{exc} of {listed(names)} do not fit in the memory given")
+    found = audit_release(
+        counted, manifest, released_sha256=released_sha256, original_sha256=original_sha256, check_audited_values=True
+    )
+    if not set(apart) <= set(names):
+        found = _with_least_different(found, claims, reader, released)
+    more: list[Check | Unchecked] = [*_check_open_kinds(released.outline, claims)]
+    if file is not None:
+        more.extend(check_file(file, claims, released_sha256))
+        more.extend(_check_spelling(reader, released, original, claims))
+    if original is not None:
+        before = Columns(original.outline)
+        found = _judged_beside(
+            without_open_questions(found), claims, reader, released, original, has_all_roles(before, check_roles)
+        )
+        more.extend(_check_beside(reader, released, counted, original, claims, check_roles))
+        more.extend(_check_penalty(released, original, claims))
+        more.extend(_not_checked(reader, released, original, claims))
+        more.extend(open_questions(claims, before, check_roles))
+    for table in (released, original):
+        if table is not None:
+            table.ensure_unchanged()
+    return AuditReport.of([*found.checks, *found.unchecked, *more], found.levels)
+
+
+def profile_rows(reader: RowReader[AnyRows], table: AnyRows) -> dict[str, Any]:
+    """Describe how far the rows of a table that is not in memory can be told apart, as :func:`risk_profile` does.
+
+    Raises
+    ------
+    SchemaError
+        If a column has too many distinct values.
+    InputError
+        If there are more distinct rows than fit.
+    """
+    names = table.schema.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+    for name in names:
+        if table.is_open(name):
+            problem = "has too many distinct values to be counted with other columns"
+            hint = "give it the role other or identifier, or more memory"
+            raise SchemaError(problem, column=name, hint=hint, remedy=("memory",))
+    try:
+        return risk_profile(reader.counted(table, names))
+    except TooManyRowsError as exc:
+        problem = f"there are {exc}, which do not fit in the memory given"
+        raise InputError(problem, path=table.place, hint="give more memory", remedy=("memory",)) from None
+
+
+def is_long(table: OutlinedTable, name: str) -> bool:
+    """Whether a table has a column with too many values to be listed."""
+    return name in table.schema and table.is_open(name)
+
+
+# What can be judged by counts of distinct rows, and by which columns.
+
+
+def _beyond_counts(claims: Claims) -> Iterator[str]:
+    """Name what cannot be judged."""
+    kinds = [promise.guarantee.kind for promise in claims.promises]
+    yield from (kind for kind in kinds if kind not in (*PATTERNS, *COMPARED) and not _is_counted(kind))
+    yield from (name for name in _NOT_COUNTED_RISKS if name in claims.stated_risk)
+    if claims.perturbation is not None:
+        yield f"rows that are {claims.perturbation.kind}"
+    if claims.drops_incomplete_rows:
+        yield "incomplete rows that were left out"
+
+
+def _is_counted(kind: str) -> bool:
+    """Whether counts of distinct rows can show a guarantee, whoever counted."""
+    return kind in JUDGED and JUDGED[kind].by_counts
+
+
+def _judged_together(claims: Claims) -> list[str]:
+    """Columns whose combinations the checks speak of."""
+    counted = [promise for promise in claims.promises if promise.guarantee.kind not in COMPARED]
+    names = [*claims.names(Role.QUASI_IDENTIFIER)] if counted or MEASURED.keys() & claims.stated_risk.keys() else []
+    for promise in counted:
+        names += [*promise.columns, *getattr(promise.guarantee, "protected", ())]
+        sensitive = getattr(promise.guarantee, "sensitive", None)
+        names += [sensitive] if sensitive is not None and _is_counted(promise.guarantee.kind) else []
+    return list(dict.fromkeys(names))
+
+
+def _refused(reader: RowReader[AnyRows], said: str) -> AuditReport:
+    return AuditReport((Check(reader.where, False, f"NOT CHECKED {reader.where}: {said}"),))
+
+
+def _check_open_kinds(released: Table, claims: Claims) -> Iterator[Check]:
+    """Whether columns with too many values to be listed hold numbers where they are stated to."""
+    stated = {column.name: column.kind for column in claims.columns}
+    found = {n: c.kind for n, c in released.columns.items() if isinstance(c, OpenColumn)}
+    wrong = [n for n, kind in found.items() if stated.get(n) is Kind.NUMERIC and kind is not Kind.NUMERIC]
+    if found:
+        said = f"hold something else than numbers: {listed(wrong)}" if wrong else "hold what they are stated to"
+        yield Check("kinds of long columns", not wrong, f"columns with too many distinct values to be listed {said}")
+
+
+def _with_least_different(
+    found: AuditReport, claims: Claims, reader: RowReader[AnyRows], released: AnyRows
+) -> AuditReport:
+    """Measure how different sensitive values are over all quasi-identifiers, which were not counted with those."""
+    stated = claims.stated_risk[LEAST_DIFFERENT]
+    if not is_number(stated):
+        return found
+    over, sensitive = (released.schema.names(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE))
+    least = min(reader.least_different_values(released, over, name) for name in sensitive)
+    return _with_anew(found, [check_risk(LEAST_DIFFERENT, stated, least)], found.levels)
+
+
+def _with_anew(
+    found: AuditReport, checks: Sequence[Check | Unchecked], levels: Sequence[float | str | None]
+) -> AuditReport:
+    """Put checks in the place of those with the same names."""
+    anew = {check.name for check in checks if isinstance(check, Check)}
+    kept = [check for check in found.checks if check.name not in anew]
+    return AuditReport.of([*kept, *found.unchecked, *checks], levels)
+
+
+def _check_spelling(
+    reader: RowReader[AnyRows], released: AnyRows, original: AnyRows | None, claims: Claims
+) -> Iterator[Check | Unchecked]:
+    """Whether values have one spelling each: listed values, and the cells of columns whose values are not listed."""
+    columns = Columns(released.outline)
+    values: dict[str, Iterable[pa.Array]] = {**values_of(columns)}
+    long = [name for name in claims.names() if is_long(released, name)]
+    cells = {name: reader.long_cells(released, name) for name in long}
+    values |= {name: own for name, own in cells.items() if own is not None}
+    yield from check_spelling(values, claims, None if original is None else types_of(Columns(original.outline)))
+    spelled = {column.name for column in claims.columns if column.kind in SPELLED}
+    unread = [name for name, own in cells.items() if own is None and name in spelled]
+    texts = [name for name in unread if is_text(columns.type_of(name))]
+    if texts:
+        message = f"whether numbers or dates in {listed(texts)}, which has very many values, have one spelling each"
+        yield Unchecked(SPELLING, message, "audit it in blocks on one machine, with a limit of memory")
+
+
+# What compares a release with its original.
+
+
+def _judged_beside(
+    found: AuditReport,
+    claims: Claims,
+    reader: RowReader[AnyRows],
+    released: AnyRows,
+    original: AnyRows,
+    has_roles: bool,
+) -> AuditReport:
+    """Put what the two tables together show in the place of what the release alone shows of such promises."""
+    if not any(promise.guarantee.kind in COMPARED for promise in claims.promises):
+        return found
+
+    def telling(names: Sequence[str], sensitive: str) -> list[str]:
+        return reader.telling(original, names, sensitive)
+
+    beside = Beside(Columns(released.outline), Columns(original.outline), claims)
+    checks: list[Check | Unchecked] = [*check_large_breach(claims, original, has_roles, telling)]
+    around = Around(claims, beside.original, beside, has_roles)
+    gains = [promise.guarantee for promise in claims.promises if isinstance(promise.guarantee, PrivacyGain)]
+    checks += [check for gain in gains for check in check_gain_promise(gain, around)]
+    levels = []
+    for promise, level in zip(claims.promises, found.levels, strict=True):
+        own = list(_check_level(promise, original, beside, reader.told)) if promise.guarantee.kind in COMPARED else []
+        checks += own
+        levels.append(own[0].found if own else level)
+    return _with_anew(found, checks, levels)
+
+
+def _check_level(promise: Promise, original: OutlinedTable, beside: Beside, told: Told | None) -> Iterator[Check]:
+    guarantee = promise.guarantee
+    name = f"{guarantee.kind}: level"
+    try:
+        if isinstance(guarantee, BreachBound):
+            promised, found = guarantee.max_breach_increase, measure_large(guarantee, original, told)
+        elif isinstance(guarantee, PrivacyGain):
+            promised, found = guarantee.min_privacy_gain, entropy.measure(guarantee, beside)
+        else:
+            raise AssertionError
+    except (SchemaError, InvalidParameterError) as exc:
+        yield Check(name, False, f"{guarantee.kind} cannot be measured: {exc}")
+        return
+    passed = guarantee.is_met_by(found)
+    said = f"{'holds' if passed else 'does not hold'}: promised {promised:g}, found {found:.6g}"
+    sampled = sample_words(guarantee, original.n_rows)
+    said += f", estimated on the audit's own {sampled}" if sampled else ""
+    yield Check(name, passed, f"{guarantee.kind} {said}", promised, found)
+    yield check_audited(promise, found)
+
+
+def _check_beside(
+    reader: RowReader[AnyRows],
+    released: AnyRows,
+    counted: CountedTable,
+    original: AnyRows,
+    claims: Claims,
+    check_roles: Declared,
+) -> Iterator[Check | Unchecked]:
+    before, after = Columns(original.outline), Columns(released.outline)
+    yield from check_description(before, claims, check_roles)
+    rows = check_rows(after, before, claims, 0)
+    yield rows
+    if not rows.passed:
+        yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
+        return
+    yield from reader.check_cells(released, counted, original, list(cell_rules(after, before, claims)), claims)
+
+
+def _check_penalty(released: OutlinedTable, original: OutlinedTable, claims: Claims) -> Iterator[Check]:
+    if not _long_generalized(released, original, claims):
+        yield from Beside(Columns(released.outline), Columns(original.outline), claims).check_stated_penalty()
+
+
+def _long_generalized(released: OutlinedTable, original: OutlinedTable, claims: Claims) -> bool:
+    """Whether values of a column that the certainty penalty speaks of are not listed."""
+    names = [recoding.name for recoding in claims.recodings.values() if recoding.rule == GENERALIZED]
+    return any(is_long(table, name) for table in (released, original) for name in names)
+
+
+def _not_checked(
+    reader: RowReader[AnyRows], released: AnyRows, original: AnyRows, claims: Claims
+) -> Iterator[Unchecked]:
+    """Name what the audit in memory checks and this one does not."""
+    if not reader.keeps_order:
+        yield Unchecked("row-order", "the order of the rows, which a cluster does not keep", IN_MEMORY)
+    long = [n for n in claims.names() if is_long(released, n) or is_long(original, n)]
+    if long:
+        yield Unchecked("spelling", f"whether one value has two spellings in {listed(long)}", IN_MEMORY)
+    if PENALTY in claims.stated_utility and _long_generalized(released, original, claims):
+        yield Unchecked("figures", "the stated certainty penalty", IN_MEMORY)
