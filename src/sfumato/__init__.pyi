@@ -16,6 +16,7 @@ from sfumato.guarantees import GlobalAnonymity as GlobalAnonymity
 from sfumato.guarantees import KAnonymity as KAnonymity
 from sfumato.guarantees import KKAnonymity as KKAnonymity
 from sfumato.guarantees import LDiversity as LDiversity
+from sfumato.guarantees import PersonAnonymity as PersonAnonymity
 from sfumato.guarantees import PrivacyGain as PrivacyGain
 from sfumato.guarantees import TCloseness as TCloseness
 from sfumato.learning.c45.estimators import C45Classifier as C45Classifier
@@ -55,5 +56,6 @@ from sfumato.table.binary import BinaryTable as BinaryTable
 from sfumato.table.coding import Table as Table
 from sfumato.table.io.read import ReadOptions as ReadOptions
 from sfumato.table.io.read import read_table as read_table
+from sfumato.table.persons import one_row_per_person as one_row_per_person
 
 __version__: str

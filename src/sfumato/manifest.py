@@ -8,7 +8,7 @@ import math
 import platform
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -247,15 +247,16 @@ def draft_manifest(
     recoded = (*recodings, *computed)
     used = {column.name for column in after} | {recoding["column"] for recoding in recoded}
     companions = original if isinstance(original, Table) else original.companions
-    source = companions.source
+    source, kept = companions.source, companions.person_rows
     return Manifest(
         input={
             "name": Path(source.name).name if source else "<memory>",
             "sha256": source.sha256 if source else None,
             "format": source.format if source else "memory",
-            "rows": original.n_rows + companions.n_incomplete_dropped,
+            "rows": original.n_rows + companions.n_incomplete_dropped + (kept.n_dropped if kept else 0),
             "columns": len(_outline(original)),
-        },
+        }
+        | ({"one_row_per_person": asdict(kept)} if kept else {}),
         output=_unwritten(released),
         mechanism={"name": mechanism, "parameters": dict(parameters), "seed": seed},
         missing={

@@ -241,7 +241,10 @@ _PACKAGES = (
     "opendp",
 )
 
-_INPUT = record({"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": COUNT, "columns": COUNT})
+_INPUT = record(
+    {"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": COUNT, "columns": COUNT},
+    {"one_row_per_person": record({"column": TEXT, "rule": word("first", "last", "random"), "n_dropped": COUNT})},
+)
 
 _SCHEMA: Form = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -24,6 +24,8 @@ class Role(StrEnum):
 
     IDENTIFIER = "identifier"
     """Names a person by itself; never released."""
+    PERSON = "person"
+    """Says which rows are about the same person; never released, at most one column. Guarantees then count persons."""
     QUASI_IDENTIFIER = "quasi-identifier"
     """May be known to an attacker and, with others, single a person out."""
     SENSITIVE = "sensitive"
@@ -32,6 +34,10 @@ class Role(StrEnum):
     """The class that recipients predict; at most one column."""
     OTHER = "other"
     """Released as it is and covered by no guarantee."""
+
+
+WITHHELD = (Role.IDENTIFIER, Role.PERSON)
+"""Roles of columns that are never released."""
 
 
 class Kind(StrEnum):
@@ -92,6 +98,11 @@ class Schema:
             listed = ", ".join(f"'{name}'" for name in targets)
             problem = f"{len(targets)} columns have the role target ({listed})"
             raise SchemaError(problem, hint="keep one; give the others the role other or sensitive")
+        persons = [c.name for c in by_name.values() if c.role is Role.PERSON]
+        if len(persons) > 1:
+            listed = ", ".join(f"'{name}'" for name in persons)
+            problem = f"{len(persons)} columns have the role person ({listed})"
+            raise SchemaError(problem, hint="keep the one that tells persons apart; make the others identifiers")
         return cls(by_name, missing)
 
     def __iter__(self) -> Iterator[Column]:
@@ -118,6 +129,11 @@ class Schema:
         """Name of the target column, if there is one."""
         return next(iter(self.names(Role.TARGET)), None)
 
+    @property
+    def person(self) -> str | None:
+        """Name of the column that tells persons apart, if there is one."""
+        return next(iter(self.names(Role.PERSON)), None)
+
     def missing_tokens(self, name: str) -> tuple[str, ...]:
         """Texts that mean "missing" in a column."""
         own = self[name].missing
@@ -134,7 +150,7 @@ class Schema:
         if self.names(Role.QUASI_IDENTIFIER):
             return
         problem, hint = f"the table has no quasi-identifier {purpose}", "give a column the role quasi-identifier"
-        identifiers = self.names(Role.IDENTIFIER)
+        identifiers = self.names(*WITHHELD)
         if identifiers:
             shown = ", ".join(f"'{on_one_line(name)}'" for name in identifiers[:_NAMES_SHOWN])
             more = f" and {len(identifiers) - _NAMES_SHOWN:,} more" if len(identifiers) > _NAMES_SHOWN else ""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.attack.candidates import Candidates, GridCandidates, MatchedColumn, candidates_in_buckets, candidates_of
 from sfumato.audit.claims import FLIPPED, SYNTHETIC, ClaimedPerturbation, ClaimedRecoding, read_claims
+from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.reading.cells import Containing, contained, unchanged
 from sfumato.audit.reading.columns import Classes, Columns, group_rows
 from sfumato.audit.reading.labels import contained_in_labels
@@ -53,8 +54,7 @@ class Correspondence:
         claims = read_claims(manifest.to_dict()) if manifest is not None else None
         self.recodings: Mapping[str, ClaimedRecoding] = claims.recodings if claims else {}
         self._perturbation: ClaimedPerturbation | None = claims.perturbation if claims else None
-        drops = claims is not None and claims.drops_incomplete_rows
-        self.rows: Ids = np.flatnonzero(~self.original.incomplete_rows()) if drops else np.arange(self.original.n_rows)
+        self.rows: Ids = offered_rows(self.original, claims).rows if claims else np.arange(self.original.n_rows)
 
     @property
     def is_synthetic(self) -> bool:

@@ -90,6 +90,18 @@ class ClaimedPerturbation:
         return frozenset(name for names in self.slices for name in names) | {self.bucket}
 
 
+PERSON_RULES = ("first", "last", "random")
+
+
+@dataclass(frozen=True)
+class ClaimedPersons:
+    """Which row of each person was kept, by which column persons are told apart, and how many rows were left out."""
+
+    column: str
+    rule: str
+    n_dropped: int
+
+
 @dataclass(frozen=True)
 class Claims:
     """A manifest as typed data; ``version`` 1 was written before every key and byte was accounted for."""
@@ -107,6 +119,7 @@ class Claims:
     parameters: Mapping[str, Any]
     missing_tokens: tuple[str, ...]
     missing_by_column: Mapping[str, tuple[str, ...]]
+    persons: ClaimedPersons | None
     drops_incomplete_rows: bool
     n_incomplete_dropped: int
     dropped_columns: tuple[str, ...]
@@ -121,9 +134,9 @@ class Claims:
     seed: Any = None
     perturbation: ClaimedPerturbation | None = None
 
-    def names(self, role: Role | None = None) -> tuple[str, ...]:
-        """Names of the released columns with a role (all columns when none is given)."""
-        return tuple(c.name for c in self.columns if role is None or c.role is role)
+    def names(self, *roles: Role) -> tuple[str, ...]:
+        """Names of the released columns with one of these roles (all columns when none is given)."""
+        return tuple(c.name for c in self.columns if not roles or c.role in roles)
 
 
 def read_claims(manifest: Mapping[str, Any]) -> Claims:
@@ -166,6 +179,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         parameters=mechanism.entry("parameters").data,
         missing_tokens=missing.texts("tokens"),
         missing_by_column=missing.texts_by_name("columns") if "columns" in missing.data else {},
+        persons=_persons(source) if source else None,
         drops_incomplete_rows=says_rows and missing.one_of("rows", ("kept", "dropped")) == "dropped",
         n_incomplete_dropped=missing.count("n_dropped") if says_rows else 0,
         dropped_columns=top.texts("dropped_columns"),
@@ -179,6 +193,13 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
     )
+
+
+def _persons(source: _Entry) -> ClaimedPersons | None:
+    if "one_row_per_person" not in source.data:
+        return None
+    entry = source.entry("one_row_per_person")
+    return ClaimedPersons(entry.text("column"), entry.one_of("rule", PERSON_RULES), entry.count("n_dropped"))
 
 
 def is_synthetic(manifest: Mapping[str, Any]) -> bool:

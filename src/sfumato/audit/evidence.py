@@ -25,7 +25,7 @@ from sfumato.audit.reading.columns import AnyTable, Columns, group_rows, joint_c
 from sfumato.audit.reading.values import numbers_in
 from sfumato.errors import ManifestError, SchemaError
 from sfumato.guarantees import ROUNDING, BucketDiversity
-from sfumato.schema import Kind, Role
+from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.binary import BinaryTable
 
 
@@ -206,7 +206,7 @@ def check_samples(claims: Claims) -> Iterator[Check]:
 def _n_rows(claims: Claims) -> int:
     """Rows that a mechanism was given; where nothing is said of the original, the release has as many."""
     n_before = claims.output_rows if claims.input_rows is None else claims.input_rows
-    return n_before - claims.n_incomplete_dropped
+    return n_before - claims.n_incomplete_dropped - (claims.persons.n_dropped if claims.persons else 0)
 
 
 def _is_count(value: object, least: int, most: int) -> bool:
@@ -330,7 +330,7 @@ def check_shape(released: AnyTable, columns: Columns, claims: Claims) -> Iterato
         "rows", passed, f"{claims.output_rows:,} rows are stated, {rows:,} were found{reason}", claims.output_rows, rows
     )
     yield _check_names(isinstance(released, BinaryTable), columns, claims)
-    identifiers = claims.names(Role.IDENTIFIER)
+    identifiers = claims.names(*WITHHELD)
     said = f"identifiers are released: {listed(identifiers)}" if identifiers else "no released column is an identifier"
     yield Check("roles", not identifiers, said)
     yield _check_kinds(columns, claims)

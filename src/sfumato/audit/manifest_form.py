@@ -200,12 +200,13 @@ _EVIDENCE = {
     "calibration?": {"asked_epsilon": "number", "proven_epsilon": "number", "warning": "text"},
 }
 
+_PERSON_ROWS = {"column": "text", "rule": frozenset({"first", "last", "random"}), "n_dropped": "count"}
 _FILE = {"name": "text?", "sha256": "hash?", "format": "word", "rows": "count"}
 _COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], "missing?": ["text"]}
 _PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
 _MANIFEST = {
     "sfumato_manifest": "version",
-    "input": ("null", {**_FILE, "columns": "count"}),
+    "input": ("null", {**_FILE, "columns": "count", "one_row_per_person?": _PERSON_ROWS}),
     "output": {**_FILE, "columns": [_COLUMN]},
     "mechanism": {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
     "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},

@@ -125,7 +125,7 @@ def audit_rows(
     """
     released.ensure_alone()
     claims = read_claims(manifest)
-    beyond = list(_beyond_counts(claims))
+    beyond = list(beyond_counts(claims))
     if beyond:
         return _refused(reader, listed(beyond))
     names = [name for name in _judged_together(claims) if name in released.outline.columns]
@@ -192,8 +192,8 @@ def is_long(table: OutlinedTable, name: str) -> bool:
 # What can be judged by counts of distinct rows, and by which columns.
 
 
-def _beyond_counts(claims: Claims) -> Iterator[str]:
-    """Name what cannot be judged."""
+def beyond_counts(claims: Claims) -> Iterator[str]:
+    """Name what counts of distinct rows cannot show."""
     kinds = [promise.guarantee.kind for promise in claims.promises]
     yield from (kind for kind in kinds if kind not in (*PATTERNS, *COMPARED) and not _is_counted(kind))
     yield from (name for name in _NOT_COUNTED_RISKS if name in claims.stated_risk)
@@ -201,6 +201,8 @@ def _beyond_counts(claims: Claims) -> Iterator[str]:
         yield f"rows that are {claims.perturbation.kind}"
     if claims.drops_incomplete_rows:
         yield "incomplete rows that were left out"
+    if claims.persons is not None:
+        yield "one row of each person, the others being left out"
 
 
 def _is_counted(kind: str) -> bool:
@@ -334,7 +336,7 @@ def _check_beside(
 ) -> Iterator[Check | Unchecked]:
     before, after = Columns(original.outline), Columns(released.outline)
     yield from check_description(before, claims, check_roles)
-    rows = check_rows(after, before, claims, 0)
+    rows = check_rows(after, before, claims)
     yield rows
     if not rows.passed:
         yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")

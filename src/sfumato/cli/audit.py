@@ -123,8 +123,9 @@ def _check_there(table: str, manifest_path: str | None, original: str | None, pr
 
 def _profile(path: str, options: ReadOptions, roles: dict[str, Role], as_json: bool) -> None:
     from sfumato.audit.profile import risk_profile
-    from sfumato.cli.summary import show_guesses, show_profile
+    from sfumato.cli.summary import show_guesses, show_profile, show_repeating
     from sfumato.table.io.read import read_table
+    from sfumato.table.persons import identifiers_of
 
     seen = read_table(path, options=replace(options, mixed_as_text=True))
     table, guesses = apply_roles(seen, roles, quasi_identifiers_as_given=True)
@@ -133,6 +134,7 @@ def _profile(path: str, options: ReadOptions, roles: dict[str, Role], as_json: b
         click.echo(json.dumps(profile, indent=2))
         return
     show_guesses(guesses)
+    show_repeating(identifiers_of(table))
     show_profile(profile)
 
 
@@ -159,7 +161,11 @@ def _verified(
     options: ReadOptions,
     roles: dict[str, Role],
 ) -> AuditReport:
+    from sfumato.cli.summary import show_repeating
     from sfumato.publishing.reaudit import audit_published
+    from sfumato.table.persons import identifiers_of
 
     described = _described_original(manifest_path, original, project, options, roles)
+    if described is not None:
+        show_repeating(identifiers_of(described))
     return audit_published(path, manifest_path, original=described, check_roles=True if project else roles.keys())

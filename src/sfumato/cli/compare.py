@@ -6,13 +6,20 @@ import contextlib
 import json
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import apply_roles, check_data_there, given_roles, read_options, reading_options, role_options
+from sfumato.cli.options import (
+    check_data_there,
+    given_roles,
+    read_options,
+    read_with_roles,
+    reading_options,
+    role_options,
+)
 from sfumato.errors import on_one_line
 from sfumato.schema import PROJECT_NAME
 
@@ -96,13 +103,15 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
     if data:
         check_data_there(data)
-    from sfumato.cli.summary import show_guesses
+    from sfumato.cli.summary import show_guesses, show_repeating
     from sfumato.evaluation.requested_guarantees import AskedGuarantee
+    from sfumato.table.persons import identifiers_of
 
     asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]
     _check_outputs(settings)
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     show_guesses(order.guesses)
+    show_repeating(identifiers_of(order.table))
     grid = _grid(order, asked, settings)
     if dry_run:
         show_grid(grid, as_json=as_json)
@@ -118,10 +127,8 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
 
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
-    from sfumato.table.io.read import read_table
-
     options, roles = read_options(settings), given_roles(settings)
-    table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
+    table, guesses = read_with_roles(data, options, roles)
     return Order(table, guesses=tuple(guesses))
 
 

@@ -14,6 +14,7 @@ from sfumato.errors import on_one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sfumato.project.describe import Described
     from sfumato.schema import Column, Role
 
 
@@ -57,6 +58,7 @@ def command(data: str | None, output: str, force: bool, update: bool, **settings
         described = describe_to_project(data, output, options=options, roles=roles, force=force)
     counted = Counter(guess.column.role for guess in described.guesses)
     _say_rows(described.table.n_rows, counted)
+    _say_repeating(described)
     if output != "-":
         click.echo(f"wrote {Path(output)}: check the roles, then run 'sfumato release'", err=True)
     _say_lacking((guess.column for guess in described.guesses), output)
@@ -86,6 +88,18 @@ def _update(data: str | None, output: str, settings: dict[str, Any]) -> None:
     click.echo(f"updated {Path(output)}: the roles of the other columns are as they were", err=True)
     if updated.project.default_role is None:
         _say_lacking(listed, output)
+
+
+def _say_repeating(described: Described) -> None:
+    from sfumato.cli.summary import show_repeating
+    from sfumato.schema import Role
+    from sfumato.table.persons import IdentifierCounts
+
+    roles = {guess.column.role for guess in described.guesses}
+    n_rows = described.table.n_rows
+    identifiers = [guess for guess in described.guesses if guess.column.role is Role.IDENTIFIER]
+    counted = [IdentifierCounts(g.column.name, g.n_distinct, n_rows - g.n_missing) for g in identifiers]
+    show_repeating([] if Role.PERSON in roles else counted)
 
 
 def _say_rows(n_rows: int, counted: Counter[Role]) -> None:

@@ -41,6 +41,11 @@ _READING = (
     click.option(
         "--drop-incomplete", is_flag=True, help="Leave out rows with missing values (default: a value of its own)."
     ),
+    click.option(
+        "--one-row-per-person",
+        type=click.Choice(["first", "last", "random"]),
+        help="Keep one row of each person, whom the column with the role person tells apart.",
+    ),
 )
 
 _ROLES = (
@@ -48,6 +53,9 @@ _ROLES = (
     click.option("--quasi-identifiers", multiple=True, metavar="A,B,…", help="Columns an attacker may know."),
     click.option("--sensitive", multiple=True, metavar="A,B,…", help="Columns an attacker wants to learn."),
     click.option("--identifiers", multiple=True, metavar="A,B,…", help="Columns that name a person; never released."),
+    click.option(
+        "--person", help="Column that says which rows are about one person; never released. Persons are then counted."
+    ),
     click.option("--other", multiple=True, metavar="A,B,…", help="Columns released as they are."),
 )
 
@@ -110,6 +118,7 @@ def read_options(settings: dict[str, Any]) -> ReadOptions:
         skip_rows=settings.pop("skip_rows"),
         missing=tuple(settings.pop("missing")) or DEFAULT_MISSING_TOKENS,
         complete_rows_only=settings.pop("drop_incomplete"),
+        one_row_per_person=settings.pop("one_row_per_person"),
     )
 
 
@@ -118,9 +127,10 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     from sfumato.errors import InvalidParameterError
     from sfumato.schema import Role
 
-    target = settings.pop("target")
+    target, person = settings.pop("target"), settings.pop("person")
     lists = {
         Role.TARGET: (target,) if target else (),
+        Role.PERSON: (person,) if person else (),
         Role.QUASI_IDENTIFIER: settings.pop("quasi_identifiers"),
         Role.SENSITIVE: settings.pop("sensitive"),
         Role.IDENTIFIER: settings.pop("identifiers"),
@@ -128,7 +138,7 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     }
     roles: dict[str, Role] = {}
     for role, texts in lists.items():
-        names = texts if role is Role.TARGET else [name for text in texts for name in _listed(text)]
+        names = texts if role in (Role.TARGET, Role.PERSON) else [name for text in texts for name in _listed(text)]
         for name in (name.strip() for name in names):
             if roles.get(name, role) is not role:
                 raise InvalidParameterError(f"the role of '{name}'", "got two", allowed="given once")
@@ -139,6 +149,16 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
 def _listed(text: str) -> list[str]:
     """Split names at commas; a name that holds one is put in double quotes."""
     return next(csv.reader([text], skipinitialspace=True), [])
+
+
+def read_with_roles(data: str, options: ReadOptions, roles: dict[str, Role]) -> tuple[AnyTable, list[ColumnGuess]]:
+    """Read a table, give its columns the named and else guessed roles, and keep one row of each person if asked to."""
+    from sfumato.table.io.read import read_table
+    from sfumato.table.persons import one_row_per_person
+
+    table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
+    rule = options.one_row_per_person
+    return (table if rule is None else one_row_per_person(table, rule)), guesses
 
 
 def apply_roles(

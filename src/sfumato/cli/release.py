@@ -11,11 +11,11 @@ import click
 
 from sfumato.cli.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
 from sfumato.cli.options import (
-    apply_roles,
     check_data_there,
     given_roles,
     progress_bar,
     read_options,
+    read_with_roles,
     reading_options,
     role_options,
 )
@@ -125,9 +125,17 @@ def command(
         return
     if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
         check_data_there(data)
-    from sfumato.cli.summary import show_guesses, show_lines, show_release, show_verdict, show_warnings
+    from sfumato.cli.summary import (
+        show_guesses,
+        show_lines,
+        show_release,
+        show_repeating,
+        show_verdict,
+        show_warnings,
+    )
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import publish
+    from sfumato.table.persons import identifiers_of
 
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     target = None if dry_run else checked_output(order.output, order.source, force=force)
@@ -135,6 +143,9 @@ def command(
     with bar:
         release, original = order.make(target is not None, progress)
     show_guesses(order.guesses)
+    if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
+        show_repeating(identifiers_of(original))
+        _say_left_out(original)
     if target is not None:
         published = publish(release, target, original=original, force=force)
         release = published.release
@@ -157,6 +168,14 @@ def command(
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
     show_warnings(short.warnings())
+
+
+def _say_left_out(original: AnyTable) -> None:
+    """Say how many rows were left out because each person was to have one."""
+    kept = getattr(original, "companions", original).person_rows
+    if kept is not None:
+        said = f"kept the {kept.rule} row of each of {original.n_rows:,} persons"
+        click.echo(f"note: {said}; {kept.n_dropped:,} further rows were left out", err=True)
 
 
 def _note_no_target(mechanism: Mechanism, original: AnyTable) -> None:
@@ -186,7 +205,6 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import make_release, propose_release
-    from sfumato.table.io.read import read_table
 
     options, roles = read_options(settings), given_roles(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
@@ -194,7 +212,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     if mechanism_info(name).is_differentially_private:
         table = described_publicly(data, options, roles)
     else:
-        table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
+        table, guesses = read_with_roles(data, options, roles)
     mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
     output = Path(settings["output"]) if settings["output"] else None
 

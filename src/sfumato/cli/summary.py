@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from sfumato.report.not_covered import not_promised
 if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
     from sfumato.mechanisms.base import Release
+    from sfumato.table.persons import IdentifierCounts
     from sfumato.table.roles import ColumnGuess
 
 GUESSES_SHOWN = 40
@@ -31,6 +32,14 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
         return
     for guess in guesses:
         click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
+
+
+def show_repeating(identifiers: Iterable[IdentifierCounts]) -> None:
+    """Say of identifiers that repeat that rows are counted, not people."""
+    from sfumato.table.persons import repeating_identifiers
+
+    for one in repeating_identifiers(identifiers):
+        click.echo(on_one_line(f"note: {one.in_words()} (--person)"), err=True)
 
 
 def show_lines(headed: Mapping[str, str]) -> None:

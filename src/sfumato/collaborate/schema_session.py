@@ -27,7 +27,7 @@ from sfumato.collaborate.shared_schema import MOST_VALUES, SharedSchema, own_val
 from sfumato.collaborate.transport.channel import PRIME, SumOfParties, Words
 from sfumato.collaborate.transport.messages import size_limit_of_counts
 from sfumato.errors import CollaborationError, InvalidParameterError, SchemaError
-from sfumato.schema import Kind, Role
+from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.coding import Table
 
 # The union of what the parties hold, without who or how many of them hold a value.
@@ -257,7 +257,7 @@ _ROWS_A_VALUE = 10
 _MOST_BYTES_OF_NAMES = 2**20
 _KEEP_BACK = "give it the role identifier, which keeps it back, or cut its numbers into bands"
 _STAGE = "columns"
-_OUTSIDE = (Role.IDENTIFIER, Role.SENSITIVE, Role.OTHER)
+_OUTSIDE = (*WITHHELD, Role.SENSITIVE, Role.OTHER)
 _TWO = 2
 
 

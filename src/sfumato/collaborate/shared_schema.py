@@ -18,7 +18,7 @@ from sfumato.atomic import write_atomically
 from sfumato.collaborate.transport.channel import Words
 from sfumato.counting.contingency import contingencies
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
-from sfumato.schema import Kind, Role
+from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
 
@@ -341,7 +341,7 @@ def read_shared_schema_and_digest(path: str | Path) -> tuple[SharedSchema, str]:
 
 
 def _roles(given: Any, path: str | Path) -> dict[str, Role]:
-    known = {str(role): role for role in (Role.IDENTIFIER, Role.SENSITIVE, Role.OTHER)}
+    known = {str(role): role for role in (*WITHHELD, Role.SENSITIVE, Role.OTHER)}
     if not isinstance(given, dict) or not all(isinstance(role, str) and role in known for role in given.values()):
         _refuse(path, f"roles are not columns with one of {', '.join(known)}")
     return {name: known[role] for name, role in given.items()}

@@ -49,6 +49,7 @@ from sfumato.progress import Progress
 from sfumato.schema import COMPARISON_NAME, RUN_FOLDER, Column
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
+from sfumato.table.persons import person_codes
 
 # Run folder: one JSON file for every finished point, so that a comparison that was ended goes on where it was.
 
@@ -508,7 +509,7 @@ def _check(
     if target.n_distinct < 2:
         problem = "the target has one class only, so that there is nothing to predict"
         raise SchemaError(problem, hint="choose another target column, or more rows")
-    stratified_folds(target.codes, measuring.n_folds, measuring.seed)
+    stratified_folds(target.codes, measuring.n_folds, measuring.seed, person_codes(table))
     if not grid.points:
         reasons = "; ".join(f"{name}: {why}" for name, why in grid.left_out.items())
         raise InvalidParameterError("the grid", "got no point", allowed="of one or more points", hint=reasons)

@@ -26,6 +26,7 @@ from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechani
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
+from sfumato.table.persons import person_codes
 
 # Points of a comparison: which mechanisms with which parameters are tried on a table, and which are left out.
 
@@ -196,8 +197,12 @@ def _proposed(
     """Give by mechanism the proposals that promise what is asked for; all of those that are named."""
     proposed: Proposals = {}
     left_out: dict[str, str] = {}
+    repeats = person_codes(table) is not None
     for name, info in registered_mechanisms().items():
         try:
+            if repeats and not info.build.counts_persons:
+                problem = "it counts rows, and some persons have several"
+                raise SchemaError(problem)
             settings = info.compared(table) if info.compared is not None else ({},)
             raised = _raised(info, settings, asked)
             wanted = raised if name in named else _wanted(info, raised, asked, also)

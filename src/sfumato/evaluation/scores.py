@@ -36,6 +36,7 @@ from sfumato.mechanisms.base import Mechanism
 from sfumato.progress import Progress
 from sfumato.schema import Column
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.persons import person_codes
 
 # What a classifier says about held-out rows, and how right it is: by fold, by class, and over all thresholds.
 
@@ -332,7 +333,7 @@ def evaluate(
     if target.n_distinct < 2:
         problem = "the target has one class only, so that there is nothing to predict"
         raise SchemaError(problem, hint="choose another target column, or more rows")
-    folds = stratified_folds(target.codes, n_folds, seed)
+    folds = stratified_folds(target.codes, n_folds, seed, person_codes(used))
     parts = _honest_folds if fitted_on == "training fold" else _folds_of_release
     found: dict[str, list[HeldOutFold]] = {name: [] for name in names}
     for number, part in enumerate(parts(used, mechanism, target, folds, seed)):

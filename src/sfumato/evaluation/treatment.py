@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from sfumato.audit.claims import ClaimedRecoding
 from sfumato.audit.reading.values import evaluate as evaluate_rule
@@ -26,9 +26,10 @@ from sfumato.evaluation.encoding import values_as_cells
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.tree.targets import MOST_CLASSES
-from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.persons import PersonCodes
 
 # Which rows are trained and tested on: the same folds for every mechanism and classifier.
 
@@ -56,16 +57,26 @@ def class_column(table: AnyTable) -> CodedColumn:
     return beside[name]
 
 
-def stratified_folds(target: Codes, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
-    """Rows to train and to test on, fold by fold; every class as evenly spread as its number of rows allows."""
+def stratified_folds(
+    target: Codes, n_folds: int, seed: int, persons: PersonCodes | None = None
+) -> list[tuple[Rows, Rows]]:
+    """Rows to train and to test on, fold by fold; every class as evenly spread as its number of rows allows.
+
+    Where ``persons`` says whose the rows are, all rows of a person are in one fold: nobody is tested on a person whom
+    the classifier has seen.
+    """
     most = int(np.bincount(target, minlength=1).max())
     if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or not 2 <= n_folds <= most:
         allowed = f"a whole number of at least 2 and at most {most:,} (rows of the most frequent class)"
         raise InvalidParameterError("n_folds", f"got {n_folds!r}", allowed=allowed)
-    folds = StratifiedKFold(int(n_folds), shuffle=True, random_state=seed)
+    kind = StratifiedKFold if persons is None else StratifiedGroupKFold
+    if persons is not None and len(np.unique(persons)) < n_folds:
+        allowed = "at most the number of persons"
+        raise InvalidParameterError("n_folds", f"got {n_folds}", allowed=allowed)
+    folds = kind(int(n_folds), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds, or that are many
-        return list(folds.split(np.zeros(len(target)), target))
+        return list(folds.split(np.zeros(len(target)), target, persons))
 
 
 def rows_of(table: AnyTable, rows: Rows) -> AnyTable:
@@ -77,7 +88,7 @@ def rows_of(table: AnyTable, rows: Rows) -> AnyTable:
     return replace(table, matrix=matrix, companions=table.companions.take(rows))
 
 
-NOT_LEARNED_FROM = (Role.IDENTIFIER, Role.TARGET)
+NOT_LEARNED_FROM = (*WITHHELD, Role.TARGET)
 
 
 class Recoded(Protocol):

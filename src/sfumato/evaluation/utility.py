@@ -19,6 +19,7 @@ from sfumato.learning.c45.estimators import C45Classifier
 from sfumato.progress import Progress
 from sfumato.schema import Column
 from sfumato.table.coding import Table
+from sfumato.table.persons import person_codes
 
 
 class Classifier(Protocol):
@@ -117,7 +118,7 @@ def cross_validated_utility(
     target = class_column(table).codes
     features = learned_from(table.schema)
     folds = []
-    for number, (train_rows, test_rows) in enumerate(stratified_folds(target, n_folds, seed)):
+    for number, (train_rows, test_rows) in enumerate(stratified_folds(target, n_folds, seed, person_codes(table))):
         if progress:
             progress(number, n_folds, "fold")
         part = _recoded(table.take(train_rows), table.take(test_rows), recoder, features)

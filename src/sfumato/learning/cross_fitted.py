@@ -68,6 +68,7 @@ def class_scores(
     classes: Codes,
     *,
     weights: NDArray[np.integer] | None = None,
+    persons: Codes | None = None,
     seed: int = 0,
 ) -> Numbers:
     r"""Score every row by how likely each class of a target is, without having seen the row's own class.
@@ -84,6 +85,9 @@ def class_scores(
         Class of each entry, from 0.
     weights : ndarray of int or None
         Rows that each entry stands for; ``None``: one each. The scores are those of the rows, entry by entry.
+    persons : ndarray of int or None
+        Person of each entry, where some have several rows: all rows of a person are then in one fold, so that no model
+        is asked about a person whom it has seen.
     seed : int
         Of the folds and of the rows that are trained on.
 
@@ -105,7 +109,7 @@ def class_scores(
     n_classes = int(learned.max(initial=MISSING)) + 1
     if n_classes < 2:
         return np.zeros((len(classes), 1))
-    scores = np.clip(_held_out(rows, learned, learned, _class_answers, seed), -LARGEST_SCORE, LARGEST_SCORE)
+    scores = np.clip(_held_out(rows, learned, learned, _class_answers, seed, persons), -LARGEST_SCORE, LARGEST_SCORE)
     return rows.mean_of_equal_rows(scores[:, 1:] if n_classes == 2 else scores)
 
 
@@ -114,6 +118,7 @@ def quantity_scores(
     numbers: Numbers,
     *,
     weights: NDArray[np.integer] | None = None,
+    persons: Codes | None = None,
     seed: int = 0,
 ) -> Numbers:
     """Score every row by the number that is expected of it, without having seen the row's own number.
@@ -133,7 +138,8 @@ def quantity_scores(
     target = _standardized(numbers[rows.entry])
     if len(target) < 2 * FEWEST_ROWS or not target.any():
         return np.zeros((len(numbers), 1))
-    scores = _held_out(rows, target, np.zeros(len(target), dtype=np.intp), _quantity_answers, seed)
+    strata = np.zeros(len(target), dtype=np.intp)
+    scores = _held_out(rows, target, strata, _quantity_answers, seed, persons)
     return rows.mean_of_equal_rows(np.clip(scores, target.min(), target.max()))
 
 
@@ -204,16 +210,22 @@ Answers = Callable[["_Features", NDArray[Any], Places, Places], Numbers]
 """Trains on the target of some rows, and gives the scores of others."""
 
 
-def _held_out(rows: _Rows, target: NDArray[Any], strata: Codes, answers: Answers, seed: int) -> Numbers:
+def _held_out(
+    rows: _Rows, target: NDArray[Any], strata: Codes, answers: Answers, seed: int, persons: Codes | None
+) -> Numbers:
     """Scores of all rows by models that were not trained on them; rows with the stratum -1 train none."""
     rng = np.random.default_rng(seed)
     folds = _folds(strata, rng)
+    if persons is not None:
+        _, first, of_row = np.unique(persons[rows.entry], return_index=True, return_inverse=True)
+        folds = folds[first][of_row]
     scores = np.zeros((len(rows), int(strata.max()) + 1))
     for fold in range(N_FOLDS):
         trained = rng.permutation(np.flatnonzero((folds != fold) & (strata != MISSING)))[:MOST_TRAINING_ROWS]
         asked = np.flatnonzero(folds == fold)
         features = _Features.of(rows, trained, target[trained])
-        if features.columns:
+        has_strata = int(strata.max()) == 0 or len(np.unique(target[trained])) > 1  # persons may take a class along
+        if features.columns and has_strata:
             with warnings.catch_warnings(), one_thread():
                 warnings.simplefilter("ignore")  # that a linear model would like more steps, for instance
                 scores[asked] = answers(features, target, trained, asked)
@@ -239,7 +251,9 @@ def _class_answers(features: _Features, target: NDArray[Any], trained: Places, a
     boosted.fit(features.boosted(trained), target[trained])
     linear = LogisticRegression(max_iter=200)
     linear.fit(features.linear(trained), target[trained])
-    likely = boosted.predict_proba(features.boosted(asked)), linear.predict_proba(features.linear(asked))
+    likely = np.zeros((2, len(asked), int(target.max()) + 1))  # a class that was not trained on stays impossible
+    likely[0][:, boosted.classes_] = boosted.predict_proba(features.boosted(asked))
+    likely[1][:, linear.classes_] = linear.predict_proba(features.linear(asked))
     return np.asarray(sum(_centred_log_odds(each) for each in likely) / len(likely))
 
 

@@ -215,6 +215,8 @@ class Mechanism(ABC):
         As the command line and manifests have it.
     needs : Needs
         What it must be given of the rows.
+    counts_persons : bool
+        Whether its promises count persons where a column tells them apart and some have several rows.
     is_differentially_private : bool
         Whether it promises differential privacy: what it is given must be read and described without a look at the
         rows.
@@ -224,6 +226,7 @@ class Mechanism(ABC):
 
     mechanism_name: ClassVar[str]
     needs: ClassVar[Needs] = Needs.ALL_ROWS
+    counts_persons: ClassVar[bool] = False
     is_differentially_private: ClassVar[bool] = False
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {}
 

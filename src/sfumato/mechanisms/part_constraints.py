@@ -33,7 +33,7 @@ from sfumato.guarantees import (
     check_diversity,
 )
 from sfumato.measures.diversity import distinct_diversity, entropy_diversity, recursive_diversity
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table
 
 Counts = NDArray[np.int64]
@@ -319,7 +319,7 @@ class SensitivePromises:
         return "l-diversity" if self.t is None else "t-closeness" if self.l is None else "l-diversity and t-closeness"
 
     def _of_column(self, name: str, table: Table) -> list[LDiversity | TCloseness]:
-        if table.schema[name].role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
+        if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
             problem = f"'{name}' is a {table.schema[name].role}"
             raise InvalidParameterError("sensitive", problem, allowed="a column that is released as it is")
         columns = table.schema.names(Role.QUASI_IDENTIFIER)

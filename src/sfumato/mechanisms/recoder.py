@@ -27,7 +27,7 @@ from sfumato.measures.loss import (
 from sfumato.mechanisms.axes import Axis, align, axes_of
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
-from sfumato.schema import Column, Kind, Role
+from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import ANY, write_range, write_set
 from sfumato.table.weighted import CountedTable, WeightedColumn
@@ -301,7 +301,7 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
         table = self._checked(table)
         recoding = self.recode(table, progress=progress)
         recoded = recoding.recoded(table)
-        released = recoded.keep(c.name for c in table.schema if c.role is not Role.IDENTIFIER)
+        released = recoded.keep(c.name for c in table.schema if c.role not in WITHHELD)
         utility = {
             "global_certainty_penalty": recoding.certainty_penalty,
             "n_classes_of_cells": len(recoding.rows_alike),

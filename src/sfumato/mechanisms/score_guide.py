@@ -13,6 +13,7 @@ from sfumato.learning.cross_fitted import class_scores, quantity_scores
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.tree.targets import CriterionChoice, Targets
 from sfumato.table.coding import Table
+from sfumato.table.persons import person_codes
 from sfumato.table.weighted import CountedTable
 
 Numbers = NDArray[np.float64]
@@ -82,9 +83,10 @@ class ScoreGuide:
 def _scores(targets: Targets, name: str, table: Table, axes: Sequence[Axis]) -> Numbers:
     columns, weights = [axis.as_tree_column() for axis in axes], axes[0].weights
     codes = table[name].codes
+    persons = None if isinstance(table, CountedTable) else person_codes(table)
     if targets.is_quantity(name):
-        return quantity_scores(columns, table[name].numbers()[codes], weights=weights)
-    return class_scores(columns, codes, weights=weights)
+        return quantity_scores(columns, table[name].numbers()[codes], weights=weights, persons=persons)
+    return class_scores(columns, codes, weights=weights, persons=persons)
 
 
 def _main_direction(scores: Numbers, weights: NDArray[np.int64] | None) -> Numbers:

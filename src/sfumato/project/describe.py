@@ -280,6 +280,8 @@ def _option_lines(options: ReadOptions) -> list[str]:
     if options.skip_rows:
         lines.append(f"skip_rows = {options.skip_rows}")
     tokens = ", ".join(toml_text(token) for token in options.missing)
+    if options.one_row_per_person is not None:
+        lines.append(f'one_row_per_person = "{options.one_row_per_person}"')
     rows = "drop" if options.complete_rows_only else "keep"
     return [
         *lines,

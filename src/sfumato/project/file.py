@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, get_args
 
 from sfumato.errors import DataChangedError, InputError, SchemaError
 from sfumato.manifest import AnyTable
@@ -23,6 +23,7 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
 from sfumato.table.io.read import ReadOptions, check_covers, read_table
+from sfumato.table.persons import PersonRule
 
 DEFAULT_MECHANISM = "auto"
 """What a project that names no mechanism is released with."""
@@ -50,6 +51,7 @@ _DATA_KEYS = {
     "header": bool,
     "missing": list,
     "missing_rows": str,
+    "one_row_per_person": str,
     "default_role": str,
 }
 _COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list}
@@ -267,7 +269,16 @@ def _read_options(path: Path, data: Mapping[str, Any]) -> ReadOptions:
         skip_rows=_skipped(path, data.get("skip_rows", 0)),
         missing=tuple(data.get("missing", DEFAULT_MISSING_TOKENS)),
         complete_rows_only=rows == "drop",
+        one_row_per_person=_person_rule(path, data.get("one_row_per_person")),
     )
+
+
+def _person_rule(path: Path, rule: str | None) -> PersonRule | None:
+    for known in get_args(PersonRule):
+        if rule in (None, known):
+            return None if rule is None else known
+    problem = f"'one_row_per_person' in [data] must be one of {', '.join(get_args(PersonRule))}"
+    raise InputError(problem, path=path)
 
 
 def _skipped(path: Path, n_rows: int) -> int:

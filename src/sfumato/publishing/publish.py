@@ -11,9 +11,10 @@ from typing import Any, BinaryIO
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
 from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
-from sfumato.errors import InvalidParameterError, OutputError
+from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.manifest import AnyTable, Manifest, with_audited
-from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.base import Mechanism, Release, name_of
+from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.reaudit import read_released
@@ -22,6 +23,7 @@ from sfumato.table.coding import Source, Table
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.io.write import write_table
+from sfumato.table.persons import person_codes
 from sfumato.table.roles import redescribed
 
 
@@ -66,7 +68,35 @@ def propose_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress
     """
     if not isinstance(table, Table | BinaryTable):
         raise _no_table("table", table)
+    check_counts_persons(table, mechanism)
     return mechanism.release(table, progress=progress)
+
+
+def check_counts_persons(table: AnyTable, mechanism: Mechanism) -> None:
+    """Refuse a mechanism that counts rows where a column tells persons apart and some have several rows.
+
+    Raises
+    ------
+    InvalidParameterError
+        Five rows of one person would pass for five people.
+    SchemaError
+        For differential privacy, which is about one row: whether a person has several is not looked at.
+    """
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    if getattr(mechanism, "is_differentially_private", False):
+        if plain.schema.person is not None:
+            problem = f"tells persons apart, and {name_of(mechanism)} bounds what one row can change"
+            hint = "keep one row of each person in the table, and give the column the role identifier"
+            raise SchemaError(problem, column=plain.schema.person, hint=hint)
+        return
+    chooses = getattr(mechanism, "for_table", None)
+    if person_codes(table) is None or getattr(chooses(table) if chooses else mechanism, "counts_persons", False):
+        return
+    able = [name for name, info in registered_mechanisms().items() if info.build.counts_persons]
+    problem = f"some persons ('{plain.schema.person}') have several rows, and {name_of(mechanism)} counts rows"
+    hint = "name one of these, or keep one row of each person"
+    allowed, remedy = f"one that counts persons ({', '.join(able)})", ("mechanism", "one_row_per_person")
+    raise InvalidParameterError("the mechanism", problem, allowed=allowed, hint=hint, remedy=remedy)
 
 
 def publish(

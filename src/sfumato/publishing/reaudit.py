@@ -170,4 +170,4 @@ def read_original(path: str | Path, options: ReadOptions) -> AnyTable:
 
 def original_options(options: ReadOptions) -> ReadOptions:
     """Give the options by which an original is read to be compared: all its rows, mixed cells as text."""
-    return replace(options, complete_rows_only=False, mixed_as_text=True)
+    return replace(options, complete_rows_only=False, one_row_per_person=None, mixed_as_text=True)

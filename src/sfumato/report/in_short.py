@@ -19,7 +19,8 @@ from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
 from sfumato.report.guarantee_texts import NO_ORIGINAL, NOT_MEASURED, QUICK, share_in_words
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD, Role
+from sfumato.table.persons import may_repeat
 
 MOST_NAMED = 12
 MOST_LOST = 1 / 3
@@ -112,6 +113,8 @@ class InShort:
     is_compared : bool
         Whether the original was given. Otherwise the columns are those of the release, and one with the same cell in
         every row may have been so before.
+    counts_rows : bool
+        Whether people may have several rows, so that figures are about rows.
     """
 
     promises: tuple[str, ...]
@@ -123,6 +126,7 @@ class InShort:
     unique: float
     is_about_ones: bool = False
     is_compared: bool = True
+    counts_rows: bool = False
 
     def headed(self) -> dict[str, str]:
         """Give the five sentences by their headings."""
@@ -141,9 +145,8 @@ class InShort:
         return lines_of(self.headed())
 
     def _reidentified(self, share: float) -> str:
-        return (
-            f"{share_in_words(share)} of people, by an attacker who knows all their quasi-identifiers (marketer attack)"
-        )
+        of_whom = f"{share_in_words(share)} of {'rows' if self.counts_rows else 'people'}"
+        return f"{of_whom}, by an attacker who knows all their quasi-identifiers (marketer attack)"
 
     def _lost(self) -> str:
         if not self.lost_columns:
@@ -246,6 +249,7 @@ def in_short(
         float(np.count_nonzero(group_rows(shown, (*quasi, *beside)).sizes == 1) / max(shown.n_rows, 1)),
         Containment.kind in {entry["kind"] for entry in release.manifest.guarantees},
         original is not None,
+        original is not None and may_repeat(original),
     )
 
 
@@ -268,7 +272,7 @@ def _columns(release: Release, shown: Columns, original: AnyTable | None) -> tup
     told = list(made)
     if original is not None:
         before = Columns(original)
-        apart = (Role.TARGET, Role.IDENTIFIER)
+        apart = (Role.TARGET, *WITHHELD)
         told = [name for name in before.names if before.describe(name).role not in apart and _varies(before, name)]
     lost = [name for name in told if not any(_varies(shown, one) for one in made.get(name, ()))]
     return len(told), tuple(lost)

@@ -27,6 +27,7 @@ _FLAG_OF_ROLE = {
     Role.QUASI_IDENTIFIER: "--quasi-identifiers",
     Role.SENSITIVE: "--sensitive",
     Role.IDENTIFIER: "--identifiers",
+    Role.PERSON: "--person",
     Role.OTHER: "--other",
 }
 

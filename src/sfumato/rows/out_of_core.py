@@ -415,6 +415,10 @@ def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
 
 
 def _refuse_dropping(options: ReadOptions) -> None:
+    if options.one_row_per_person is not None:
+        problem, hint = "got it", "read the table into memory"
+        allowed = "left out where a table is not held in memory"
+        raise InvalidParameterError("one_row_per_person", problem, allowed=allowed, hint=hint, remedy=("memory",))
     if options.complete_rows_only:
         hint = "leave incomplete rows out of the file beforehand, or hold it in memory: set no limit"
         allowed, problem = "left out for a table that is read in blocks", "got it"

@@ -177,6 +177,15 @@ def _merge_equal_neighbours(ordered: pa.Array) -> tuple[Codes, NDArray[np.intp]]
     return (np.cumsum(starts) - 1).astype(np.int32), np.flatnonzero(starts)
 
 
+@dataclass(frozen=True)
+class PersonRows:
+    """Which row of each person was kept at the door, by which column, and how many rows were left out."""
+
+    column: str
+    rule: str
+    n_dropped: int
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Table:
     """Coded columns with their schema.
@@ -193,6 +202,8 @@ class Table:
         Rows left out at the door because a value was missing.
     only_complete_rows : bool
         Whether such rows were to be left out, also where there was none.
+    person_rows : PersonRows or None
+        Which rows were kept where each person was to have one; ``None``: all.
     """
 
     schema: Schema
@@ -201,6 +212,7 @@ class Table:
     source: Source | None = None
     n_incomplete_dropped: int = 0
     only_complete_rows: bool = False
+    person_rows: PersonRows | None = None
 
     def __post_init__(self) -> None:
         if tuple(self.columns) != self.schema.names():

@@ -53,6 +53,13 @@ IDENTIFIER_NAMES = _words(
 )
 """Names people, whatever else the column's name says."""
 
+PERSON_NAMES = _words(
+    "(?:patient|person|customer|client|employee|student|subject|respondent|participant|member|user|citizen|donor) ?"
+    "(?:id|nbr|number|num|no|nr|key|code), mrn, medical record(?: number| no)?, nhs(?: number| no)?, ssn, "
+    "social security(?: number| no)?, household(?: id| number| no)?"
+)
+"""Numbers one person (or household) each, so that rows with equal values are about the same one."""
+
 KEY_NAMES = _words("id, identifier, key, nbr, pid, uid")
 """May be a person's key or a code of something else: how many values it has decides."""
 
@@ -146,7 +153,8 @@ class _Seen:
 def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role] | None = None) -> list[ColumnGuess]:
     """Guess a role for every column, in table order.
 
-    The rules, first match wins: what ``overrides`` says; a name of an identifier; a value unique in 95 % of the rows
+    The rules, first match wins: what ``overrides`` says; a name of an identifier (the first that numbers people and
+    repeats tells persons apart); a value unique in 95 % of the rows
     that is not a decimal measurement; the name of a target with 2 to 20 values (one column at most: the plainest name,
     then two values before more, then the rightmost); the name of something sensitive; the name of something others
     know; one value only; and else quasi-identifier. When no target was found, a last column with two values and no
@@ -179,6 +187,8 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
     guesses = {s.column.name: _override(s, known) or _identifier(s) for s in seen}
     open_to_target = [s for s in seen if guesses[s.column.name] is None]
     target = None if Role.TARGET in known.values() else _target(open_to_target)
+    if Role.PERSON not in known.values():
+        guesses |= _person([(s, guess) for s in seen if (guess := guesses[s.column.name]) and not guess.is_given])
     rest = [
         guesses[s.column.name] or (target if target and target.column.name == s.column.name else _other(s))
         for s in seen
@@ -269,6 +279,18 @@ def _identifier(seen: _Seen) -> ColumnGuess | None:
     if n_unique < UNIQUE_FRACTION * n_rows or _is_measurement(seen):
         return None
     return seen.guess(Role.IDENTIFIER, f"unique in {100 * n_unique / n_rows:.1f} % of rows")
+
+
+def _person(identifiers: list[tuple[_Seen, ColumnGuess]]) -> dict[str, ColumnGuess]:
+    """Take the first identifier that is named as a number of people and repeats as what tells them apart.
+
+    Names of people repeat by chance, so a column named as one tells nobody apart.
+    """
+    for seen, _ in identifiers:
+        if PERSON_NAMES.search(seen.words) and seen.n_distinct < seen.n_present:
+            said = f"{seen.n_distinct:,} persons in {seen.n_present:,} rows"
+            return {seen.column.name: seen.guess(Role.PERSON, f"numbers people and repeats, {said}")}
+    return {}
 
 
 def _is_measurement(seen: _Seen) -> bool:

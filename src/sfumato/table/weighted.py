@@ -120,6 +120,7 @@ class CountedTable(Table):
             outline.source,
             outline.n_incomplete_dropped,
             outline.only_complete_rows,
+            outline.person_rows,
             counts,
             tuple(names),
         )

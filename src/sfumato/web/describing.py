@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD, Role
 from sfumato.web.inputs import DATA, PROJECT_FILE, changed_since, stamp_of
 from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
 from sfumato.web.state import Page
@@ -88,8 +88,7 @@ class Described:
     @cached_property
     def released_identifiers(self) -> Sequence[ColumnNow]:
         """Columns that look like identifiers and have another role, so that mechanisms may release them."""
-        identifier = Role.IDENTIFIER
-        return [c for c in self.columns if c.guessed_role == identifier and c.role != identifier]
+        return [c for c in self.columns if c.guessed_role in WITHHELD and c.role not in WITHHELD]
 
 
 _Stamp = tuple[str, str, str | None]

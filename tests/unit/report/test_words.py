@@ -9,6 +9,7 @@ from sfumato.report.guarantee_texts import guarantee_in_words, share_in_words
 
 AGE = ["age"]
 SAMPLES = {
+    "k-persons": {"k": 5, "person": "patient"},
     "k-anonymity": {"k": 5},
     "kk-anonymity": {"k": 5},
     "global-anonymity": {"k": 5},

@@ -73,9 +73,11 @@ def test_names_are_split_into_words(name: str, words: str) -> None:
     ],
 )
 def test_identifying_names_are_identifiers(name: str) -> None:
+    """One that numbers people and repeats tells them apart; it is never released either."""
     cells = [f"v{i % 30}" for i in range(N)]
+    numbers_people = name in ("SSN", "mrn", "patient_nbr", "customerId")
 
-    assert guess_of(name, cells).column.role is Role.IDENTIFIER
+    assert guess_of(name, cells).column.role is (Role.PERSON if numbers_people else Role.IDENTIFIER)
 
 
 @pytest.mark.parametrize("name", ["paid", "valid", "drug_name", "idea", "zip", "admission_type_id"])

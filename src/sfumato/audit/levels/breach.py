@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import Around, Judging, judge
+from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.block_counting import spilling_connection
 from sfumato.audit.reading.columns import Columns
@@ -198,9 +199,7 @@ def _check_given_away(guarantee: BreachBound, claims: Claims, original: Columns,
 
 
 def _tellers(claims: Claims, original: Columns, names: Sequence[str], sensitive: str) -> list[str]:
-    rows = np.arange(original.n_rows)
-    if claims.drops_incomplete_rows:
-        rows = np.flatnonzero(~original.incomplete_rows())
+    rows = offered_rows(original, claims).rows
     wanted = original.coded(sensitive).codes[rows]
     return [name for name in names if tells(original.coded(name).codes[rows], wanted)]
 

@@ -12,10 +12,11 @@ from sfumato.audit.checks import Check, Unchecked, listed
 from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, Claims
 from sfumato.audit.levels.buckets import check_buckets
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
+from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, matching_ids
-from sfumato.schema import Kind, Role
+from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.binary import Feature
 
 # Whether released rows are rows of the original in its order, with some left out; both may come in blocks.
@@ -115,15 +116,13 @@ def check_fidelity(
     has read is not read again.
     """
     yield from check_description(original, claims, check_roles)
-    incomplete = (
-        original.incomplete_rows() if claims.drops_incomplete_rows else np.zeros(original.n_rows, dtype=np.bool_)
-    )
-    rows = check_rows(released, original, claims, int(incomplete.sum()))
+    offered = offered_rows(original, claims)
+    rows = check_rows(released, original, claims, offered)
     yield rows
     if not rows.passed:
         yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
         return
-    kept = np.flatnonzero(~incomplete)
+    kept = offered.rows
     perturbation = claims.perturbation.kind if claims.perturbation else None
     if perturbation == SYNTHETIC:
         yield from _check_synthetic(released, original, claims, kept)
@@ -145,7 +144,7 @@ def check_description(original: Columns, claims: Claims, check_roles: Declared) 
     declared = original.declared(check_roles)
     if claims.input_rows is not None:
         yield _check_input(original, claims)
-    identifiers = frozenset(original.with_role(Role.IDENTIFIER))  # which no column is by default
+    identifiers = frozenset(original.with_role(*WITHHELD))  # which no column is by default
     if declared or identifiers:
         yield _check_identifiers(claims, identifiers)
     yield _check_accounted(original, claims)
@@ -156,7 +155,8 @@ def check_description(original: Columns, claims: Claims, check_roles: Declared) 
 
 
 def _check_input(original: Columns, claims: Claims) -> Check:
-    rows, columns = original.n_rows + original.n_incomplete_dropped, len(original.sources)
+    n_dropped = original.n_incomplete_dropped + original.n_person_rows_dropped
+    rows, columns = original.n_rows + n_dropped, len(original.sources)
     passed = (rows, columns) == (claims.input_rows, claims.input_columns)
     message = (
         f"the original has {rows:,} rows and {columns:,} columns, "
@@ -237,16 +237,25 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
         yield Unchecked("order", said, "describe the original in a project")
 
 
-def check_rows(released: Columns, original: Columns, claims: Claims, n_incomplete: int) -> Check:
-    """Whether the numbers of rows fit."""
+def check_rows(released: Columns, original: Columns, claims: Claims, offered: OfferedRows | None = None) -> Check:
+    """Whether the numbers of rows fit; without ``offered``, none was left out before the mechanism."""
+    n_incomplete, n_same = (offered.n_incomplete, offered.n_of_same_persons) if offered else (0, 0)
     n_dropped = n_incomplete + original.n_incomplete_dropped
-    expected = original.n_rows - n_incomplete - claims.suppressed_rows
+    n_same_dropped = n_same + original.n_person_rows_dropped
+    n_same_stated = claims.persons.n_dropped if claims.persons else 0
+    expected = original.n_rows - n_incomplete - n_same - claims.suppressed_rows
     problems = []
     if n_dropped != claims.n_incomplete_dropped:
         problems.append(f"{claims.n_incomplete_dropped:,} incomplete rows are stated as dropped, not {n_dropped:,}")
+    if claims.persons is not None and claims.persons.column not in original:
+        problems.append("the column by which persons are told apart is not in the original")
+    if n_same_dropped != n_same_stated:
+        said = f"{n_same_stated:,} rows are stated as left out because their person has another"
+        problems.append(f"{said}, not {n_same_dropped:,}")
     if expected != released.n_rows:
         problems.append(
-            f"{original.n_rows:,} rows less {n_incomplete:,} incomplete and {claims.suppressed_rows:,} suppressed ones "
+            f"{original.n_rows:,} rows less {n_incomplete + n_same:,} left out beforehand and "
+            f"{claims.suppressed_rows:,} suppressed ones "
             f"leave {expected:,}, released are {released.n_rows:,}"
         )
     said = (

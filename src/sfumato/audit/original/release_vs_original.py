@@ -14,6 +14,7 @@ from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims, is_number
 from sfumato.audit.kinds import CROWD, Judging, judge
 from sfumato.audit.levels.consistency import Consistency, consistency
+from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.read_once import GeneralizedColumns
@@ -116,15 +117,14 @@ class Beside:
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
-        """Rows of the original that may be released: all, or those in which nothing is missing."""
-        if not self.claims.drops_incomplete_rows:
-            return np.arange(self.original.n_rows)
-        return np.flatnonzero(~self.original.incomplete_rows())
+        """Rows of the original that may be released: all but those left out beforehand."""
+        return offered_rows(self.original, self.claims).rows
 
     @property
     def n_rows(self) -> int:
         """How many rows of the original may be released."""
-        return len(self.rows) if self.claims.drops_incomplete_rows else self.original.n_rows
+        are_left_out = self.claims.drops_incomplete_rows or self.claims.persons is not None
+        return len(self.rows) if are_left_out else self.original.n_rows
 
     @cached_property
     def generalized(self) -> dict[str, Column]:

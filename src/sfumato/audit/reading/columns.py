@@ -49,9 +49,9 @@ class Columns:
     def __contains__(self, name: object) -> bool:
         return name in self._position or name in self._coded.columns
 
-    def with_role(self, role: Role) -> tuple[str, ...]:
-        """Names of the columns with a role, in table order."""
-        return tuple(name for name in self.names if self.describe(name).role is role)
+    def with_role(self, *roles: Role) -> tuple[str, ...]:
+        """Names of the columns with one of these roles, in table order."""
+        return tuple(name for name in self.names if self.describe(name).role in roles)
 
     @property
     def missing_tokens(self) -> tuple[str, ...]:
@@ -162,6 +162,11 @@ class Columns:
     def n_incomplete_dropped(self) -> int:
         """Rows that were left out when the table was read, because a value was missing."""
         return self._coded.n_incomplete_dropped
+
+    @property
+    def n_person_rows_dropped(self) -> int:
+        """Rows that were left out when the table was read, because a person has another one."""
+        return self._coded.person_rows.n_dropped if self._coded.person_rows else 0
 
     def _require(self, name: str) -> None:
         if name not in self:

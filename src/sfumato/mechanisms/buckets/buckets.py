@@ -26,7 +26,7 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.mechanisms.base import Release
-from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, Table
 
 Ids = NDArray[np.int32]
@@ -94,7 +94,7 @@ def bucketed_release(
     for i, names in enumerate(slices):
         source = arrange(table, bucket_of_row, names, (seed, i))
         columns |= {name: replace(table[name], codes=table[name].codes[source]) for name in names}
-    kept = replace(table, columns=columns).keep(c.name for c in table.schema if c.role is not Role.IDENTIFIER)
+    kept = replace(table, columns=columns).keep(c.name for c in table.schema if c.role not in WITHHELD)
     described = Column(bucket, Role.OTHER, Kind.CATEGORICAL, missing=())
     released = replace(
         kept,
@@ -151,7 +151,7 @@ def checked_table(table: AnyTable, sensitive: str | None) -> tuple[Table, str]:
         hint = "give one column the role sensitive, and others the role identifier, which leaves them out"
         raise SchemaError(problem, hint=hint)
     (name,) = named
-    if table.schema[name].role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
+    if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
         problem = f"'{name}' is a {table.schema[name].role}"
         raise InvalidParameterError("sensitive", problem, allowed="a column that attackers do not know")
     return table, name

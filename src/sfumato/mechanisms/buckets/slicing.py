@@ -34,7 +34,7 @@ from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.mechanisms.part_constraints import Counts, Flags, Levels
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.progress import Progress
-from sfumato.schema import Kind, Role
+from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.coding import Table
 
 # Which columns belong together: their mean-square contingency, and k-medoids on it.
@@ -319,7 +319,7 @@ class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstre
             raise InvalidParameterError("n_beside_sensitive", f"got {n_beside!r}", allowed="a whole number from 0")
 
     def _slice(self, table: Table, name: str, progress: Progress | None) -> _Slicing:
-        names = [c.name for c in table.schema if c.role is not Role.IDENTIFIER and c.name != name]
+        names = [c.name for c in table.schema if c.role not in WITHHELD and c.name != name]
         contingency = mean_square_contingency(table, [*names, name])
         beside = self._beside(table, name, dict(zip(names, contingency[-1].tolist(), strict=False)))
         others = [i for i, column in enumerate(names) if column not in beside]

@@ -30,7 +30,7 @@ from sfumato.measures.containment import containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation, pairs_separated_by_each
 from sfumato.mechanisms.base import Mechanism, Needs, Release, declared_parameter
 from sfumato.progress import Progress
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD
 from sfumato.table.binarize import Binarization, BinarizePlan, binarize
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table
@@ -361,7 +361,7 @@ def group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64]
 def _without_identifiers(table: BinaryTable) -> BinaryTable:
     """Leave out columns beside the features that name people."""
     schema = table.companions.schema
-    kept = [c.name for c in schema if c.role is not Role.IDENTIFIER]
+    kept = [c.name for c in schema if c.role not in WITHHELD]
     return table if len(kept) == len(schema) else replace(table, companions=table.companions.keep(kept))
 
 

@@ -50,7 +50,7 @@ from sfumato.measures.diversity import (
     recursive_diversity_by_class,
 )
 from sfumato.mechanisms.lattice.lattice import ClassTable, Counts, bincount, sums_by_key
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table
 
 Flags = NDArray[np.bool_]
@@ -324,7 +324,7 @@ def _named(names: str | None, table: Table) -> list[str]:
     found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     for name in found:
         role = table.schema[name].role
-        if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
+        if role in (Role.QUASI_IDENTIFIER, *WITHHELD):
             hint = f"give '{name}' the role sensitive, or name another column"
             allowed = "a column that is released as it is"
             raise InvalidParameterError("sensitive", f"'{name}' is a {role}", allowed=allowed, hint=hint)

@@ -39,7 +39,7 @@ from sfumato.mechanisms.lattice.search import LatticeResult, search_lattice
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.mechanisms.time_limit import TimeLimit
 from sfumato.progress import Progress
-from sfumato.schema import Role, Schema
+from sfumato.schema import WITHHELD, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 from sfumato.table.io.read import read_table
@@ -342,7 +342,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
     def _release(self, table: AnyTable, progress: Progress | None, base: BaseLevels | None = None) -> Release:
         table = self.checked(table)
         recoding = self.recode(table, progress=progress, base=base)
-        kept = [c.name for c in table.schema if c.role is not Role.IDENTIFIER]
+        kept = [c.name for c in table.schema if c.role not in WITHHELD]
         released = recoding.recoded(table).keep(kept).take(recoding.is_released)
         utility, unsearched = self.utility(table, recoding, released), base.statement if base is not None else ""
         if unsearched:  # what the finest values tell is not known, and shares of less would flatter the release

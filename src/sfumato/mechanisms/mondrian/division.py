@@ -238,6 +238,7 @@ def mondrian_partition(
     is_allowed: Constraint | Sequence[Constraint] | None = None,
     sensitive: NDArray[np.int32] | None = None,
     within: Ids | None = None,
+    persons: Ids | None = None,
     progress: Progress | None = None,
 ) -> Partition:
     r"""Divide rows into groups of at least k by cuts along the axes, as deep as the groups allow.
@@ -280,6 +281,8 @@ def mondrian_partition(
     within : ndarray of int32 or None
         Part that each row is in to begin with, numbered from 0 without gaps, each of at least k rows or left as it is.
         The tree is then a forest: node i is the root of part i.
+    persons : ndarray of int32 or None
+        Person of each row, where some have several: a group then needs at least k different ones.
     progress : callable or None
         Told how many rows are in their groups.
 
@@ -316,11 +319,12 @@ def mondrian_partition(
     limits = _limits(is_allowed, sensitive)
     n_counted = n_rows if weights is None else int(weights.sum())
     _check_whole(n_counted, k, limits, weights)
+    _check_persons(persons, k)
     scales = Scales.of(axes, order_by)
     parts = SortedParts.of(scales.values(axes), within, weights)
     kept = None if statistics is None else np.asfortranarray(statistics)  # read one statistic at a time
     share = penalty_weight / (n_counted * len(axes))
-    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits)
+    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons)
     counted = np.ones((n_rows, 1)) if weights is None else weights[:, None].astype(np.float64)
     grown = _Growing(counted if kept is None else kept, parts.n_parts)
     while parts.n_parts:
@@ -342,6 +346,7 @@ class _Rule:
     criterion: Criterion | None
     penalty_share: float
     limits: Sequence[Limit]
+    persons: Ids | None = None
 
     def choose(self, parts: SortedParts) -> Choice:
         """Choose a cut for every part that has one."""
@@ -367,6 +372,9 @@ class _Rule:
         return by_width(parts, self.scales, self._allowed(parts, parts.cuts_in_the_middle(self.k)))
 
     def _allowed(self, parts: SortedParts, cuts: Cuts) -> Cuts:
+        if self.persons is not None:
+            left, right = parts.persons_of_sides(cuts, self.persons)
+            cuts = cuts.keep((left >= self.k) & (right >= self.k))
         for is_allowed, sensitive in self.limits:
             cuts = allowed_cuts(parts, cuts, is_allowed, sensitive)
         return cuts
@@ -447,6 +455,13 @@ def _limits(is_allowed: Constraint | Sequence[Constraint] | None, sensitive: NDA
         return []
     constraints = [is_allowed] if callable(is_allowed) else is_allowed
     return list(zip(constraints, np.atleast_2d(sensitive), strict=True))
+
+
+def _check_persons(persons: Ids | None, k: int) -> None:
+    n_persons = k if persons is None else len(np.unique(persons))
+    if n_persons < k:
+        problem = f"groups of at least {k:,} of {n_persons:,} persons"
+        raise PrivacyNotAchievableError(problem, best_level=n_persons)
 
 
 def _check_whole(n_rows: int, k: int, limits: Sequence[Limit], weights: NDArray[np.int64] | None) -> None:

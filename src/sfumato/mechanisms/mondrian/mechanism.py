@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, KAnonymity
+from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, KAnonymity, PersonAnonymity
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.mechanisms.mondrian.division import SplitRule, mondrian_partition
 from sfumato.mechanisms.part_constraints import SensitivePromises, constraint_on
@@ -17,13 +18,17 @@ from sfumato.mechanisms.tree.targets import Targets
 from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.coding import Table
+from sfumato.table.persons import person_codes
+
+_TWO = 2
 
 
 class Mondrian(Recoder):
     """Divide rows along their quasi-identifiers into groups of at least k, and release each group's ranges and sets.
 
     Mondrian of [LDR06]_ and its workload-aware form of [LDR08]_. All rows are kept, in their order; columns that are no
-    quasi-identifiers travel along unchanged.
+    quasi-identifiers travel along unchanged. Where a column tells persons apart (role person) and some have several
+    rows, every group has the rows of at least k persons.
 
     Parameters
     ----------
@@ -72,6 +77,7 @@ class Mondrian(Recoder):
     """
 
     mechanism_name: ClassVar[str] = "mondrian"
+    counts_persons: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
         "strict": ParameterSpec("keep rows with equal values together; false: relaxed Mondrian"),
@@ -121,12 +127,19 @@ class Mondrian(Recoder):
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promise k-anonymity and, where asked for, l-diversity and t-closeness."""
         promised = [own for of_column in self._promised.by_column(table) for own in of_column]
-        return [KAnonymity(int(self.k), table.schema.names(Role.QUASI_IDENTIFIER)), *promised]
+        names = table.schema.names(Role.QUASI_IDENTIFIER)
+        crowds: list[Guarantee] = [KAnonymity(int(self.k), names)]
+        if person_codes(table) is not None:
+            crowds.append(PersonAnonymity(int(self.k), names, table.schema.person or ""))
+        return [*crowds, *promised]
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Divide the rows and cover each group."""
         self._check_parameters()
         table = self._checked(table)
+        persons = person_codes(table)
+        if persons is not None:
+            self._check_counts_persons()
         axes = self._axes(table)
         limits = [limit for own in self._promised.by_column(table) if (limit := constraint_on(table, own)) is not None]
         criterion, statistics, along = None, None, None
@@ -147,9 +160,22 @@ class Mondrian(Recoder):
             penalty_weight=float(self.penalty_weight),
             is_allowed=[constraint for constraint, _ in limits] or None,
             sensitive=np.array([codes for _, codes in limits]) if limits else None,
+            persons=persons,
             progress=progress,
         )
         return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
+
+    def _check_counts_persons(self) -> None:
+        """Refuse what is not counted by persons.
+
+        Two values in a group of at least two persons are always those of two different persons, for else all its rows
+        would be of one person or hold one value. Three values can be those of two persons.
+        """
+        asks = {"l": self.l is not None and (self.l > _TWO or self.variant != "distinct"), "t": self.t is not None}
+        for name in (name for name, is_asked in asks.items() if is_asked):
+            problem = "got one, and some persons have several rows"
+            hint = "keep one row of each person in the table, or ask for distinct 2-diversity or k alone"
+            raise InvalidParameterError(name, problem, allowed="left out (l: 2 at most, distinct)", hint=hint)
 
     def _check_parameters(self) -> None:
         self.check_parameters("split", "variant", "criterion", "strict", "penalty_weight", "distance")

@@ -126,6 +126,26 @@ class SortedParts:
         n_left = (self._rows_up_to[cuts.axis, cuts.index - 1] - before).astype(np.int64)
         return n_left, self.n_rows[cuts.part] - n_left
 
+    def persons_of_sides(self, cuts: Cuts, persons: Ids) -> tuple[Counts, Counts]:
+        """Different persons among the rows left and right of cuts, given the person of each row.
+
+        Distinct persons do not add up over rows: left of a cut are as many as begin there, read from the left, and
+        right of it as many as begin read from the right.
+        """
+        left, right = np.zeros((2, len(cuts)), dtype=np.int64)
+        of_axis = np.searchsorted(cuts.axis, np.arange(len(self.rows) + 1))
+        n_persons = int(persons.max(initial=-1)) + 1
+        for axis in np.unique(cuts.axis).tolist():
+            taken = slice(of_axis[axis], of_axis[axis + 1])
+            along = self.part_of_place * n_persons + persons[self.rows[axis]]
+            begun = [np.zeros(len(along) + 1, dtype=np.int64) for _ in range(2)]
+            for sums, firsts in zip(begun, (_firsts(along), _firsts(along[::-1])[::-1]), strict=True):
+                np.cumsum(firsts, out=sums[1:])
+            part, index = cuts.part[taken], cuts.index[taken]
+            left[taken] = begun[0][index] - begun[0][self.starts[part]]
+            right[taken] = begun[1][self.starts[part + 1]] - begun[1][index]
+        return left, right
+
     def two_values_on_sides(self, cuts: Cuts, codes: Ids) -> tuple[Flags, Flags]:
         """Whether the rows left and right of cuts have different codes of a column.
 
@@ -191,6 +211,13 @@ class SortedParts:
             after[:, ~right_half] = before[~is_right].reshape(n_axes, -1)
             after[:, right_half] = before[is_right].reshape(n_axes, -1)
         return SortedParts(*divided, np.concatenate([[0], np.cumsum(sizes)]), self.weights)
+
+
+def _firsts(numbers: Indices) -> Flags:
+    """Whether a number stands at a place for the first time."""
+    firsts = np.zeros(len(numbers), dtype=np.bool_)
+    firsts[np.unique(numbers, return_index=True)[1]] = True
+    return firsts
 
 
 def _runs(begins: Indices, ends: Counts) -> Indices:

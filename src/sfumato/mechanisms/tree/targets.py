@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.learning.c45.criteria import Criterion, Entropy, PlainGain, Several, Variance
-from sfumato.schema import Kind, Role
+from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.weighted import CountedTable
 
@@ -99,7 +99,7 @@ def _target_names(table: Table, names: str | None) -> tuple[str, ...]:
             raise SchemaError(problem, hint=hint)
         targets = (table.schema.target,)
     for name in targets:
-        if table.schema[name].role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER):
+        if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
             problem = f"'{name}' is a {table.schema[name].role}"
             raise InvalidParameterError("targets", problem, allowed="columns that are released as they are")
     return targets

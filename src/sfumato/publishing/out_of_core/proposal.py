@@ -25,7 +25,7 @@ from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable, Told
-from sfumato.schema import Role, Schema
+from sfumato.schema import WITHHELD, Schema
 from sfumato.table.binarize import Binarization
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
@@ -99,7 +99,7 @@ def kept_rows(cells: NDArray[np.int32] | pa.Array, kept: NDArray[np.bool_]) -> N
 
 def names_but_identifiers(schema: Schema) -> list[str]:
     """Columns that do not name people."""
-    return [column.name for column in schema if column.role is not Role.IDENTIFIER]
+    return [column.name for column in schema if column.role not in WITHHELD]
 
 
 def with_measured_levels(release: Release) -> Release:

@@ -12,7 +12,7 @@ from sfumato.audit.checks import AuditReport
 from sfumato.audit.not_in_memory import audit_rows
 from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.columns import Declared
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Needs, name_of, needs_of
 from sfumato.mechanisms.registry import registered_mechanisms
@@ -75,7 +75,12 @@ def propose(
     PrivacyNotAchievableError
         If the mechanism cannot keep its promise.
     """
-    way = check_able(mechanism, OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER)
+    where = OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER
+    way = check_able(mechanism, where)
+    if original.schema.person is not None:
+        problem = f"tells persons apart, and {where} rows are counted"
+        hint = "read the table into memory; or keep one row of each person, and give the column the role identifier"
+        raise SchemaError(problem, column=original.schema.person, hint=hint)
     give_back()
     return way(original, mechanism, memory, progress)
 

@@ -353,6 +353,10 @@ def _check_options(options: ReadOptions) -> None:
     if options.format not in (None, "parquet"):
         hint = "convert the file to Parquet"
         raise InvalidParameterError("DATA read by a cluster", "got another format", allowed="Parquet", hint=hint)
+    if options.one_row_per_person is not None:
+        hint = "read the table into memory, without --engine"
+        allowed = "left out where rows are on a cluster"
+        raise InvalidParameterError("one_row_per_person", "got it", allowed=allowed, hint=hint)
     if options.complete_rows_only:
         hint = "leave incomplete rows out of the file beforehand"
         allowed = "left out for a table on a cluster"

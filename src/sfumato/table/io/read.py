@@ -24,6 +24,7 @@ from sfumato.table.io.frames import binary_from_sparse, native_frame, parse_fram
 from sfumato.table.io.libsvm import parse_libsvm
 from sfumato.table.io.parquet import StoredParquet, is_folder, parse_folder, parse_parquet
 from sfumato.table.io.text import Text, check_text
+from sfumato.table.persons import PersonRule, one_row_per_person
 
 __all__ = ["DEFAULT_OPTIONS", "ReadOptions", "format_of", "read_table"]
 
@@ -51,6 +52,8 @@ class ReadOptions:
         Texts that mean "missing", when no schema says.
     complete_rows_only : bool
         Leave out the rows in which a value is missing, and count them.
+    one_row_per_person : {"first", "last", "random"} or None
+        Keep one row of each person, whom the schema's column with the role person tells apart, and count the others.
     mixed_as_text : bool
         Take a column of a typed source (a workbook, Python objects) that mixes numbers, dates and text as text;
         otherwise it is refused unless the schema says that it is categorical.
@@ -64,6 +67,7 @@ class ReadOptions:
     skip_rows: int = 0
     missing: tuple[str, ...] = DEFAULT_MISSING_TOKENS
     complete_rows_only: bool = False
+    one_row_per_person: PersonRule | None = None
     mixed_as_text: bool = False
 
 
@@ -100,7 +104,10 @@ def read_table(
         table = _read_file(source, schema, options)
     else:
         table = _read_memory(source, schema, options)
-    return _complete(table) if options.complete_rows_only else table
+    table = _complete(table) if options.complete_rows_only else table
+    if options.one_row_per_person is None or schema is None:
+        return table
+    return one_row_per_person(table, options.one_row_per_person)
 
 
 def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.collaborate.session.transcript import Entry, Round, SessionWatch
 from sfumato.errors import CollaborationError, InputError, InvalidParameterError
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD, Role
 from sfumato.web.jobs.jobs import Tell
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _read(project: str | None, data: str | None) -> tuple[Table, ReadOptions]:
 
 def _roles_beyond(table: Table, shared: set[str], kept_back: Sequence[str], released: Sequence[str]) -> dict[str, Role]:
     """Roles of columns outside the shared schema: those that were named here, or else the project's own."""
-    own = {Role.IDENTIFIER, Role.SENSITIVE, Role.OTHER}
+    own = {*WITHHELD, Role.SENSITIVE, Role.OTHER}
     known = {column.name: column.role for column in table.schema if column.role in own and column.name not in shared}
     return known | dict.fromkeys(kept_back, Role.IDENTIFIER) | dict.fromkeys(released, Role.OTHER)
 

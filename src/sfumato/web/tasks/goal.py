@@ -19,7 +19,7 @@ from sfumato.mechanisms.registry import build_mechanism, find_mechanism, registe
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
 from sfumato.report.guarantee_texts import share_in_words
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD, Role
 from sfumato.table.binary import BinaryTable
 from sfumato.web.goal_guarantees import goal_guarantees, level_names
 from sfumato.web.page_words import error_in_page_words
@@ -119,7 +119,7 @@ def _possible_targets(table: AnyTable) -> list[dict[str, Any]] | None:
     found = [
         {"name": column.name, "n_distinct": plain[column.name].n_distinct}
         for column in plain.schema
-        if column.role is not Role.IDENTIFIER and plain[column.name].n_distinct > 1
+        if column.role not in WITHHELD and plain[column.name].n_distinct > 1
     ]
     return found if len(found) <= MOST_TARGETS else None
 

@@ -1,0 +1,151 @@
+"""Which rows are about the same person: a column with the role person tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.schema import Role
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import PersonRows, Table
+from sfumato.table.roles import PERSON_NAMES, split_name
+
+AnyTable = Table | BinaryTable
+PersonCodes = NDArray[np.int32]
+PersonRule = Literal["first", "last", "random"]
+RANDOM_SEED = 0
+"""By which a random row of each person is drawn: it depends on no cell, so that everybody may know it."""
+
+
+def person_codes(table: Table | BinaryTable) -> PersonCodes | None:
+    """Code of each row's person; ``None`` where no column tells persons apart, or each has one row.
+
+    All rows without a person (a missing value) count together as one person: nobody can say that they are several.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from sfumato.schema import Column, Schema
+    >>> visits = pa.table({"patient": ["a", "b", "a"], "age": [30, 40, 30]})
+    >>> described = Schema.of([Column("patient", Role.PERSON), Column("age")])
+    >>> person_codes(Table.from_arrow(visits, described)).tolist()
+    [0, 1, 0]
+    """
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    name = plain.schema.person
+    if name is None or int(plain[name].counts.max(initial=0)) <= 1:
+        return None
+    return plain[name].codes
+
+
+def one_row_per_person(table: AnyTable, rule: PersonRule) -> AnyTable:
+    """Keep one row of each person, in the order of the rows.
+
+    All rows without a person are left as those of one person: one of them is kept.
+
+    Parameters
+    ----------
+    rule : {"first", "last", "random"}
+        Which row of a person; ``random`` draws by a fixed seed, so that the same table gives the same rows.
+
+    Raises
+    ------
+    SchemaError
+        If no column has the role person.
+    InvalidParameterError
+        If there is no such rule.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from sfumato.schema import Column, Schema
+    >>> visits = pa.table({"patient": ["a", "b", "a"], "age": [30, 40, 31]})
+    >>> described = Schema.of([Column("patient", Role.PERSON), Column("age")])
+    >>> one_row_per_person(Table.from_arrow(visits, described), "last").to_arrow().column("age").to_pylist()
+    [40, 31]
+    """
+    if rule not in get_args(PersonRule):
+        raise InvalidParameterError("one_row_per_person", f"got {rule!r}", allowed=" or ".join(get_args(PersonRule)))
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    name = plain.schema.person
+    if name is None:
+        problem = "one row of each person is to be kept, and no column has the role person"
+        raise SchemaError(problem, hint="name the column that tells persons apart", remedy=("person",))
+    rows = np.sort(_one_each(plain[name].codes, rule))
+    kept = replace(plain.take(rows), person_rows=PersonRows(name, rule, plain.n_rows - len(rows)))
+    if not isinstance(table, BinaryTable):
+        return kept
+    matrix = sp.csc_matrix(sp.csr_matrix(table.matrix)[rows])
+    matrix.sort_indices()
+    return replace(table, matrix=matrix, companions=kept)
+
+
+def _one_each(persons: PersonCodes, rule: PersonRule) -> NDArray[np.intp]:
+    n_rows = len(persons)
+    order = np.arange(n_rows)
+    if rule == "last":
+        order = order[::-1]
+    elif rule == "random":
+        order = np.random.default_rng(RANDOM_SEED).permutation(n_rows)
+    return np.asarray(order[np.unique(persons[order], return_index=True)[1]])
+
+
+@dataclass(frozen=True)
+class IdentifierCounts:
+    """An identifier, how many different values it has, and in how many rows it is known."""
+
+    name: str
+    n_values: int
+    n_rows: int
+
+    @property
+    def repeats(self) -> bool:
+        """Whether several rows may be about one person."""
+        return 1 < self.n_values < self.n_rows
+
+    @property
+    def numbers_people(self) -> bool:
+        """Whether the column's name says that every person has a value of their own."""
+        return PERSON_NAMES.search(split_name(self.name)) is not None
+
+    def in_words(self) -> str:
+        """Say that rows are counted, and what to do if persons are meant."""
+        return (
+            f"'{self.name}' repeats: {self.n_values:,} values in {self.n_rows:,} rows. Guarantees count rows, "
+            "not people. If it tells people apart, give it the role person"
+        )
+
+
+def repeating_identifiers(identifiers: Iterable[IdentifierCounts]) -> list[IdentifierCounts]:
+    """Find identifiers of a table without a person column that repeat: several rows may be about one person.
+
+    None where a column that numbers people does not repeat: then everybody has one row, and names repeat by chance. Any
+    other is a question to the holder of the table and no finding.
+    """
+    every = list(identifiers)
+    if any(one.numbers_people and not one.repeats for one in every):
+        return []
+    return [one for one in every if one.repeats]
+
+
+def identifiers_of(table: Table | BinaryTable) -> list[IdentifierCounts]:
+    """Count the identifiers of a table; none where a column tells persons apart."""
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    if plain.schema.person is not None:
+        return []
+    columns = {name: plain[name] for name in plain.schema.names(Role.IDENTIFIER)}
+    return [
+        IdentifierCounts(name, column.n_distinct - column.values.null_count, plain.n_rows - column.n_missing)
+        for name, column in columns.items()
+    ]
+
+
+def may_repeat(table: Table | BinaryTable) -> bool:
+    """Whether a person may have several rows: known from a person column, or not known because identifiers repeat."""
+    return person_codes(table) is not None or bool(repeating_identifiers(identifiers_of(table)))

@@ -1,0 +1,464 @@
+"""People, not rows: a column with the role person, groups of k persons, one row of each person."""
+
+import json
+from collections import defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sfumato
+from sfumato.audit.verify import audit_release
+from sfumato.cli.main import run
+from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.evaluation.treatment import stratified_folds
+from sfumato.guarantees import PersonAnonymity
+from sfumato.learning.c45.tree import TreeColumn
+from sfumato.learning.cross_fitted import class_scores
+from sfumato.manifest import manifest_digest
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism
+from sfumato.publishing.out_of_core.release import propose
+from sfumato.publishing.publish import make_release, propose_release, publish
+from sfumato.publishing.reaudit import audit_published
+from sfumato.rows.memory_limit import Memory
+from sfumato.rows.out_of_core import open_large
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.coding import Table
+from sfumato.table.persons import IdentifierCounts, one_row_per_person, person_codes, repeating_identifiers
+from sfumato.table.roles import describe_columns
+
+SCHEMA = Schema.of(
+    [
+        Column("patient", Role.PERSON),
+        Column("age", Role.QUASI_IDENTIFIER, Kind.NUMERIC),
+        Column("town", Role.QUASI_IDENTIFIER),
+        Column("illness", Role.SENSITIVE),
+        Column("better", Role.TARGET),
+    ]
+)
+
+
+def visits(n_rows=300, n_persons=120, seed=0):
+    """Make visits: some people come often, and most of their visits look alike."""
+    random = np.random.default_rng(seed)
+    persons = np.minimum(random.geometric(6 / n_persons, n_rows) - 1, n_persons - 1)
+    ages = random.integers(20, 80, n_persons)[persons] + random.integers(0, 2, n_rows)
+    towns = np.array(["Ulm", "Bonn", "Kiel", "Jena"])[random.integers(0, 4, n_persons)[persons]]
+    cells = {
+        "patient": pa.array([f"p{person}" for person in persons]),
+        "age": pa.array(ages),
+        "town": pa.array(towns),
+        "illness": pa.array(np.array(["flu", "cold", "cough"])[random.integers(0, 3, n_rows)]),
+        "better": pa.array(np.where(random.random(n_rows) < ages / 100, "no", "yes")),
+    }
+    return Table.from_arrow(pa.table(cells), SCHEMA)
+
+
+def persons_of_classes(original, released):
+    """Count different persons in every class of equal released quasi-identifiers, by brute force."""
+    found = defaultdict(set)
+    rows = released.to_arrow().select(["age", "town"]).to_pylist()
+    for person, row in zip(original.to_arrow().column("patient").to_pylist(), rows, strict=True):
+        found[tuple(row.values())].add(person)
+    return [len(persons) for persons in found.values()]
+
+
+# Groups of k persons.
+
+
+@pytest.mark.parametrize("split", ["penalty", "median", "gain", "score"])
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_mondrian_makes_groups_of_k_persons(split, strict, seed):
+    table = visits(seed=seed)
+    release = make_release(table, Mondrian(k=4, split=split, strict=strict))
+
+    found = persons_of_classes(table, release.table)
+    stated = {entry["kind"]: entry for entry in release.manifest.guarantees}
+    assert min(found) >= 4
+    assert stated["k-persons"]["audited"] == min(found)
+    assert stated["k-persons"]["person"] == "patient"
+    assert "patient" not in release.table.columns
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9), st.booleans()), min_size=8, max_size=60))
+def test_groups_have_k_persons_and_no_allowed_cut_is_left(rows):
+    """By brute force: no group can be cut between two values of a column into two groups of k persons."""
+    cells = {
+        "patient": [f"p{person}" for person, _, _ in rows],
+        "age": [age for _, age, _ in rows],
+        "town": ["Ulm" if is_ulm else "Bonn" for _, _, is_ulm in rows],
+        "illness": ["flu"] * len(rows),
+        "better": ["no"] * len(rows),
+    }
+    table = Table.from_arrow(pa.table(cells), SCHEMA)
+    if len(set(cells["patient"])) < 2:
+        with pytest.raises(PrivacyNotAchievableError):
+            Mondrian(k=2).release(table)
+        return
+    groups = Mondrian(k=2).recode(table).cover.of_row
+    for group in np.unique(groups):
+        own = [row for row, number in zip(rows, groups, strict=True) if number == group]
+        assert len({person for person, _, _ in own}) >= 2
+        for column in (1, 2):
+            for cut in sorted({row[column] for row in own})[1:]:
+                sides = [{row[0] for row in own if (row[column] >= cut) == is_right} for is_right in (False, True)]
+                if column == 1:
+                    assert min(map(len, sides)) < 2
+
+
+def test_without_persons_the_same_settings_leave_single_people(capsys):
+    """What the role is for: k rows are not k people."""
+    table = visits()
+    plain = table.with_schema({"patient": "identifier"})
+
+    assert min(persons_of_classes(table, Mondrian(k=4).release(plain).table)) < 4
+
+
+def test_one_row_a_person_gives_the_bytes_of_a_table_without_persons(tmp_path):
+    """With one row a person the person column is an identifier, byte for byte."""
+    table = one_row_per_person(visits(), "first")
+    kept = Table.from_arrow(table.to_arrow(), SCHEMA)
+    paths = []
+    for role in ("person", "identifier"):
+        described = kept.with_schema({"patient": role})
+        published = publish(propose_release(described, Mondrian(k=4)), tmp_path / f"{role}.csv", original=described)
+        paths.append(published)
+    first, second = (json.loads(one.manifest_path.read_text()) for one in paths)
+    for entries in (first, second):
+        entries["output"].pop("name")
+        entries.pop("digest")
+
+    assert paths[0].table_path.read_bytes() == paths[1].table_path.read_bytes()
+    assert first == second
+
+
+def test_rows_without_a_person_count_as_one_person():
+    cells = visits(100).to_arrow()
+    unknown = pa.array([None if i % 3 else name for i, name in enumerate(cells.column("patient").to_pylist())])
+    table = Table.from_arrow(cells.set_column(0, "patient", unknown), SCHEMA)
+    release = make_release(table, Mondrian(k=3))
+
+    assert min(persons_of_classes(table, release.table)) >= 3  # None is one of them at most
+
+
+def test_one_person_with_all_rows_cannot_be_released():
+    cells = visits(40).to_arrow()
+    table = Table.from_arrow(cells.set_column(0, "patient", pa.array(["p1"] * 40)), SCHEMA)
+
+    with pytest.raises(PrivacyNotAchievableError, match="of 1 persons"):
+        Mondrian(k=2).release(table)
+
+
+def test_two_values_in_a_group_are_those_of_two_persons():
+    """Distinct 2-diversity by persons follows from two values and two persons; oracle: two disjoint pairs."""
+    table = visits(200, 60)
+    release = make_release(table, Mondrian(k=2, l=2))
+    groups = defaultdict(set)
+    rows = release.table.to_arrow().select(["age", "town", "illness"]).to_pylist()
+    for person, row in zip(table.to_arrow().column("patient").to_pylist(), rows, strict=True):
+        groups[row["age"], row["town"]].add((person, row["illness"]))
+
+    for pairs in groups.values():
+        assert any(a != c and b != d for a, b in pairs for c, d in pairs)
+
+
+@pytest.mark.parametrize("settings", [{"l": 3}, {"l": 2, "variant": "entropy"}, {"t": 0.5}])
+def test_what_is_not_counted_by_persons_is_refused(settings):
+    with pytest.raises(InvalidParameterError, match="some persons have several rows"):
+        Mondrian(k=3, **settings).release(visits())
+    assert Mondrian(k=3, **settings).release(one_row_per_person(visits(), "first")) is not None
+
+
+@pytest.mark.parametrize("name", ["global-recoding", "anatomy", "breach-aware", "greedy-containment"])
+def test_a_mechanism_that_counts_rows_is_refused(name):
+    mechanism = build_mechanism(name, {})
+    with pytest.raises(InvalidParameterError, match=r"one that counts persons \(auto, mondrian\)"):
+        propose_release(visits(), mechanism)
+
+
+def test_differential_privacy_is_refused_without_a_look_at_the_rows():
+    """Also where every person has one row: whether that is so is not looked at."""
+    table = one_row_per_person(visits(), "first")
+    with pytest.raises(SchemaError, match="tells persons apart"):
+        propose_release(table, build_mechanism("laplace-dp", {}))
+
+
+def test_persons_are_refused_where_rows_are_not_in_memory(tmp_path):
+    pyarrow.parquet.write_table(visits().to_arrow(), tmp_path / "a.parquet")
+    large = open_large(tmp_path / "a.parquet", memory=10**8, schema=SCHEMA)
+
+    with pytest.raises(SchemaError, match="out of core rows are counted"):
+        propose(large, GlobalRecoder(k=3), Memory.of("200MB"))
+
+
+# The audit.
+
+
+def changed(manifest, **changes):
+    entries = json.loads(json.dumps(manifest.to_dict()))
+    for entry in entries["guarantees"]:
+        if entry["kind"] == "k-persons":
+            entry.update(changes)
+    return entries | {"digest": manifest_digest(entries)}
+
+
+def test_the_audit_needs_the_original_to_count_persons():
+    release = make_release(visits(), Mondrian(k=4))
+    alone = audit_release(release.table, release.manifest.to_dict())
+
+    assert any("k-persons was not measured" in one.message for one in alone.unchecked)
+    assert alone.passed
+
+
+def test_groups_of_rows_that_are_promised_as_groups_of_persons_are_refused():
+    """A release by rows with the manifest of one by persons."""
+    table = visits()
+    by_rows = Mondrian(k=4).release(table.with_schema({"patient": "identifier"}))
+    by_persons = Mondrian(k=4).release(table)
+    promise = next(entry for entry in by_persons.manifest.guarantees if entry["kind"] == "k-persons")
+    forged = by_rows.with_manifest(guarantees=(*by_rows.manifest.guarantees, promise))
+
+    report = audit_release(
+        forged.table, forged.manifest.to_dict(), original=table, check_roles=True, check_audited_values=False
+    )
+
+    assert {check.name for check in report.checks if not check.passed} == {"k-persons: level"}
+
+
+@pytest.mark.parametrize("person", ["town", "nobody"])
+def test_persons_told_apart_by_another_column_are_refused(person):
+    table = visits()
+    release = make_release(table, Mondrian(k=4))
+    statement = PersonAnonymity(4, ("age", "town"), person).describe()
+    entries = changed(release.manifest, person=person, statement=statement)
+
+    report = audit_release(release.table, entries, original=table, check_roles=True)
+
+    failed = {check.name for check in report.checks if not check.passed}
+    assert "k-persons: persons" in failed
+
+
+# One row of each person.
+
+
+@pytest.mark.parametrize("rule", ["first", "last", "random"])
+def test_one_row_of_each_person_is_kept_and_audited(tmp_path, rule):
+    table = visits()
+    kept = one_row_per_person(table, rule)
+    published = publish(propose_release(kept, GlobalRecoder(k=4)), tmp_path / "out.csv", original=kept)
+    stated = json.loads(published.manifest_path.read_text())["input"]
+
+    assert kept.n_rows == table["patient"].n_distinct
+    assert person_codes(kept) is None
+    assert stated["rows"] == table.n_rows
+    assert stated["one_row_per_person"] == {
+        "column": "patient",
+        "rule": rule,
+        "n_dropped": table.n_rows - kept.n_rows,
+    }
+    assert audit_published(published.table_path, published.manifest_path, original=table, check_roles=True).passed
+
+
+def test_the_rules_keep_the_rows_that_they_name():
+    patients = visits().to_arrow().column("patient").to_pylist()
+    numbered = Table.from_arrow(visits().to_arrow().set_column(1, "age", pa.array(range(len(patients)))), SCHEMA)
+    found = {rule: one_row_per_person(numbered, rule)["age"].numbers() for rule in ("first", "last", "random")}
+    rows = defaultdict(list)
+    for row, patient in enumerate(patients):
+        rows[patient].append(row)
+
+    assert found["first"].tolist() == sorted(own[0] for own in rows.values())
+    assert found["last"].tolist() == sorted(own[-1] for own in rows.values())
+    assert len(found["random"]) == len(rows)
+    assert not np.array_equal(found["random"], found["first"])
+
+
+@pytest.mark.parametrize(
+    "changes", [{"rule": "last"}, {"n_dropped": 1}, {"column": "town"}, {"column": "nobody"}, None]
+)
+def test_another_rule_than_the_stated_one_is_refused(tmp_path, changes):
+    """Also a release that says nothing of the rows that it left out."""
+    table = visits()
+    kept = one_row_per_person(table, "first")
+    release = make_release(kept, GlobalRecoder(k=4))
+    entries = json.loads(json.dumps(release.manifest.to_dict()))
+    if changes is None:
+        entries["input"].pop("one_row_per_person")
+    else:
+        entries["input"]["one_row_per_person"] |= changes
+    entries["digest"] = manifest_digest(entries)
+
+    assert not audit_release(release.table, entries, original=table, check_roles=True).passed
+
+
+def test_one_row_of_each_person_needs_a_person_column():
+    with pytest.raises(SchemaError, match="no column has the role person"):
+        one_row_per_person(visits().with_schema({"patient": "identifier"}), "first")
+    with pytest.raises(InvalidParameterError, match="first or last or random"):
+        one_row_per_person(visits(), "middle")
+
+
+# Roles and guesses.
+
+
+def test_only_one_column_tells_persons_apart():
+    with pytest.raises(SchemaError, match="2 columns have the role person"):
+        Schema.of([Column("a", Role.PERSON), Column("b", Role.PERSON)])
+
+
+@pytest.mark.parametrize(
+    ("name", "repeats", "role"),
+    [
+        ("patient_nbr", True, Role.PERSON),
+        ("patient_nbr", False, Role.IDENTIFIER),
+        ("household_id", True, Role.PERSON),
+        ("surname", True, Role.IDENTIFIER),
+    ],
+)
+def test_a_number_of_people_that_repeats_tells_them_apart(name, repeats, role):
+    numbers = [f"p{i // 2 if repeats else i}" for i in range(100)]
+    table = sfumato.read_table(pa.table({name: numbers, "age": list(range(100))}))
+
+    assert describe_columns(table)[0].column.role is role
+
+
+def test_identifiers_that_repeat_are_asked_about_unless_a_number_of_people_does_not():
+    visit, patient = IdentifierCounts("visit_id", 100, 100), IdentifierCounts("patient_id", 100, 100)
+    name, often = IdentifierCounts("surname", 60, 100), IdentifierCounts("patient_id", 40, 100)
+
+    assert repeating_identifiers([visit, name]) == [name]
+    assert repeating_identifiers([patient, name]) == []
+    assert repeating_identifiers([visit, often]) == [often]
+    assert "40 values in 100 rows. Guarantees count rows, not people" in often.in_words()
+
+
+# Folds.
+
+
+def test_folds_keep_the_rows_of_a_person_together():
+    table = visits()
+    persons = person_codes(table)
+    folds = stratified_folds(table["better"].codes, 5, 0, persons)
+
+    assert sorted(np.concatenate([test for _, test in folds]).tolist()) == list(range(table.n_rows))
+    for train, test in folds:
+        assert not set(persons[train].tolist()) & set(persons[test].tolist())
+
+
+def test_scores_do_not_learn_from_other_rows_of_the_same_person():
+    """A column that tells persons apart predicts the target of a person's other rows, and nothing of new persons."""
+    random = np.random.default_rng(1)
+    persons = np.repeat(np.arange(200), 5)
+    target = random.integers(0, 2, 200)[persons]
+    column = TreeColumn(persons.astype(np.int32), 200, persons[::5].astype(float))
+    spread = {
+        is_grouped: np.abs(
+            np.corrcoef(class_scores([column], target, persons=persons if is_grouped else None)[:, 0], target)[0, 1]
+        )
+        for is_grouped in (False, True)
+    }
+
+    assert spread[False] > 0.5
+    assert spread[True] < 0.3
+
+
+def test_scores_survive_a_class_of_one_person():
+    persons = np.repeat(np.arange(40), 10)
+    target = (persons == 0).astype(np.int64)
+    column = TreeColumn((persons % 4).astype(np.int32), 4, None)
+
+    assert np.isfinite(class_scores([column], target, persons=persons)).all()
+
+
+# Commands.
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Make a working folder with a table of visits."""
+    monkeypatch.chdir(tmp_path)
+    cells = visits().to_arrow()
+    pyarrow.csv.write_csv(cells.rename_columns(["patient_nbr", *cells.column_names[1:]]), tmp_path / "visits.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def ran(folder, capsys):
+    """Run a command, and give its exit code with all that it says."""
+
+    def run_it(*arguments):
+        capsys.readouterr()
+        code = run([*arguments])
+        shown = capsys.readouterr()
+        return code, shown.out + shown.err
+
+    return run_it
+
+
+def test_the_shortest_command_counts_persons(ran, folder):
+    code, said = ran("release", "visits.csv", "--target", "better", "-o", "out.csv", "--quick")
+
+    assert code == 0, said
+    assert "belong to at least 5 different persons" in said
+    assert "of people" not in said
+    assert "patient" not in (folder / "out.csv").read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["release", "visits.csv", "--target", "better", "--quick", "--dry-run"],
+        ["audit", "visits.csv"],
+        ["init", "visits.csv"],
+        ["compare", "visits.csv", "--target", "better", "--dry-run"],
+    ],
+)
+def test_commands_say_that_an_identifier_repeats(ran, arguments):
+    said = "note: 'patient_nbr' repeats: "
+
+    assert said in ran(*arguments, "--identifiers", "patient_nbr")[1]
+    assert said not in ran(*arguments, "--person", "patient_nbr")[1]
+
+
+def test_figures_are_about_rows_where_an_identifier_repeats(ran):
+    flags = ["--identifiers", "patient_nbr", "--target", "better", "--quick", "--dry-run"]
+    said = ran("release", "visits.csv", *flags)[1]
+
+    assert "of people" not in said
+    assert "of rows, by an attacker" in said
+
+
+def test_one_row_of_each_person_on_the_command_line_and_in_a_project(ran, folder):
+    flags = ["--one-row-per-person", "last", "--person", "patient_nbr", "--target", "better"]
+    code, said = ran("release", "visits.csv", *flags, "-m", "mondrian", "-o", "flags.csv")
+    assert code == 0, said
+    assert "kept the last row of each of" in said
+
+    assert ran("init", "visits.csv", *flags)[0] == 0
+    assert 'one_row_per_person = "last"' in (folder / "sfumato.toml").read_text()
+    assert ran("release", "-m", "mondrian", "-o", "project.csv")[0] == 0
+    assert (folder / "flags.csv").read_bytes() == (folder / "project.csv").read_bytes()
+    code, said = ran("audit", "project.csv", "--manifest", "project.csv.manifest.json", "--project", "sfumato.toml")
+    assert code == 0, said
+
+
+def test_a_mechanism_that_counts_rows_is_refused_with_the_way_out(ran):
+    code, said = ran("release", "visits.csv", "--target", "better", "-m", "global-recoding", "-o", "out.csv")
+
+    assert code == 2
+    assert "--one-row-per-person" in said
+
+
+def test_a_comparison_leaves_out_what_counts_rows(ran):
+    code, said = ran("compare", "visits.csv", "--target", "better", "--dry-run")
+
+    assert code == 0, said
+    assert "mondrian" in said
+    assert "it counts rows, and some persons have several" in said
