@@ -23,7 +23,6 @@ OPTION = re.compile(r"(?:^|[\s(\[\"'`])(?:--[a-z][a-z-]+|-[a-z]\b)")
 COMMAND = re.compile(r"'sfumato [a-z]+|\bsfumato (?:init|release|audit|compare|report|attack|plot|serve|hierarchy) -")
 WRITE_COMMAND_LINES = {
     "report/reproduction.py": "lines to type, which are what it is for",
-    "collaborate/mpyc_channel.py": "arguments of another library",
     "collaborate/simulate/simulation.py": "arguments of a process",
 }
 WRITE_PROJECT_FILES = {"project/describe.py": "remarks in the project file, which the command line reads"}

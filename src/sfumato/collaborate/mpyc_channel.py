@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 
 from sfumato.collaborate.transport.channel import Channel
@@ -41,10 +41,10 @@ SECURITY_BITS = 64
 
 @contextmanager
 def _quiet_import() -> Iterator[None]:
-    """Keep MPyC from reading ``sys.argv``, from setting up a runtime, and from configuring the root logger.
-
-    The first two are what it does for the builders of its documentation, who set this variable.
-    """
+    """Keep MPyC from reading ``sys.argv``, from setting up a runtime, and from configuring the root logger."""
+    # The last lines of mpyc/__init__.py and mpyc/runtime.py parse sys.argv (our own --config among it) and build a
+    # runtime as soon as they are imported. This variable, meant for builders of documentation, is MPyC's only way past
+    # them; it is set for the one import below, and nothing else of the process is made up (decision 42).
     variable = "READTHEDOCS"
     before = os.environ.get(variable)
     handler = logging.NullHandler()
@@ -62,20 +62,18 @@ def _quiet_import() -> Iterator[None]:
             os.environ[variable] = before
 
 
-def _imported(name: str) -> ModuleType:
+def _mpyc_runtimes() -> ModuleType:
     try:
         with _quiet_import():
-            return importlib.import_module(name)
+            return importlib.import_module("mpyc.runtime")  # which imports all of MPyC that is used here
     except ModuleNotFoundError:
         problem = "but this one needs mpyc, which is not installed"
         hint = "pip install 'sfumato[collaborate]'"
         raise InvalidParameterError("mode", problem, allowed="one whose packages are installed", hint=hint) from None
 
 
-_mpyc = _imported("mpyc")
-_runtimes = _imported("mpyc.runtime")
-_asyncoro = _imported("mpyc.asyncoro")
-_numbers = _imported("mpyc.gmpy")
+_runtimes = _mpyc_runtimes()
+_asyncoro, _fields = _runtimes.asyncoro, _runtimes.finfields
 
 
 class _RuntimeOfThread:
@@ -94,7 +92,8 @@ class _RuntimeOfThread:
 _current = _RuntimeOfThread()
 for _module in (_asyncoro, _runtimes.sectypes, _runtimes.mpctools):
     vars(_module)["runtime"] = _current
-os.environ.setdefault("MPYC_MAXWORKERS", "0")  # read by MPyC whenever it takes square roots
+# Asked for the number of threads whenever square roots are taken, and for nothing else: none besides the caller's.
+vars(_fields)["os"] = SimpleNamespace(getenv={"MPYC_MAXWORKERS": "0"}.__getitem__)
 
 _making_types = threading.Lock()
 
@@ -103,9 +102,16 @@ class ChannelRuntime(_runtimes.Runtime):  # type: ignore[misc, name-defined]
     """MPyC's runtime of one party, for messages that others carry: set ``parties[i].protocol`` for every peer."""
 
     def __init__(self, place: int, n_parties: int) -> None:
-        options = _mpyc._get_arg_parser().parse_args(["--no-log", "--no-barrier", f"-K{SECURITY_BITS}"])
-        options.threshold = (n_parties - 1) // 2
-        options.mix32_64bit = True  # arrays travel as plain bytes of fixed length, not pickled
+        options = SimpleNamespace(
+            threshold=(n_parties - 1) // 2,
+            sec_param=SECURITY_BITS,
+            bit_length=32,  # of numbers whose length is not given, of which there are none here
+            mix32_64bit=True,  # arrays travel as plain bytes of fixed length, not pickled
+            no_prss=False,
+            no_async=False,
+            no_barrier=True,
+            no_log=True,
+        )
         super().__init__(place, [_runtimes.Party(i) for i in range(n_parties)], options)
 
     @_asyncoro.mpc_coro  # type: ignore[untyped-decorator]
@@ -141,7 +147,7 @@ def runtime_of_this_thread(runtime: ChannelRuntime) -> Iterator[None]:
 
 def is_prime(number: int) -> bool:
     """Tell whether a number is prime; wrong with probability below 2^-50 for one that is not."""
-    return bool(_numbers.is_prime(number))
+    return bool(_fields.gmpy2.is_prime(number))
 
 
 Result = TypeVar("Result")

@@ -45,14 +45,15 @@ def test_importing_leaves_the_process_as_it_is():
     """MPyC by itself would print its version and exit, or print a line and configure logging."""
     script = """
 import asyncio, logging, os, sys
-policy = asyncio.get_event_loop_policy()
+policy, environment = asyncio.get_event_loop_policy(), dict(os.environ)
 import sfumato.collaborate.mpyc_channel
 assert sys.argv == ["-c", "--VERSION", "-M3"], sys.argv
 assert not logging.getLogger().handlers
 assert asyncio.get_event_loop_policy() is policy
-assert "READTHEDOCS" not in os.environ
+assert dict(os.environ) == environment
 """
-    environment = {name: value for name, value in os.environ.items() if name != "READTHEDOCS"}
+    ours = {"READTHEDOCS", "MPYC_MAXWORKERS"}
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
 
     done = subprocess.run(
         [sys.executable, "-c", script, "--VERSION", "-M3"],
@@ -138,6 +139,17 @@ def test_our_test_for_zero_opens_no_product_of_sharings(monkeypatch):
 
     assert together(is_zero) == [False] * 3
     assert opened == [None] * 3
+
+
+def test_the_environment_is_not_asked_for_the_number_of_threads(monkeypatch):
+    """MPyC would, whenever it takes square roots, which random bits need."""
+    monkeypatch.setenv("MPYC_MAXWORKERS", "not a number")
+
+    async def is_below_50(runtime, secret):
+        total = await shared_sum(runtime, secret)
+        return int((await runtime.output(runtime.np_sgn(total - 50, LT=True)))[0])
+
+    assert together(is_below_50) == [1] * 3
 
 
 @pytest.mark.parametrize("method", ["transfer", "is_zero_public", "_np_is_zero"])

@@ -545,9 +545,11 @@ class TestIdentity:
             assert ann.receive("bob", PATIENCE) == b"undisturbed"
 
     def test_old_tls_is_refused(self, pair):
+        """Also with the certificate of a party."""
         with ann_waits(pair) as (_, bob, address):
             old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+            old.load_cert_chain(pair.files["bob"].certificate, pair.files["bob"].key)
             old.maximum_version = ssl.TLSVersion.TLSv1_2
             with (
                 socket.create_connection(address, timeout=PATIENCE) as plain,
