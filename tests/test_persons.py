@@ -190,6 +190,15 @@ def test_differential_privacy_is_refused_without_a_look_at_the_rows():
         propose_release(table, build_mechanism("laplace-dp", {}))
 
 
+def test_one_row_of_each_person_is_refused_for_differential_privacy(ran):
+    flags = ["--person", "patient_nbr", "--target", "better", "--quasi-identifiers", "age,town", "-m", "laplace-dp"]
+
+    for more in ([], ["--one-row-per-person", "first"]):
+        code, said = ran("release", "visits.csv", *flags, *more, "-o", "out.csv")
+        assert code in (2, 3), said
+        assert "person" in said
+
+
 def test_persons_are_refused_where_rows_are_not_in_memory(tmp_path):
     pyarrow.parquet.write_table(visits().to_arrow(), tmp_path / "a.parquet")
     large = open_large(tmp_path / "a.parquet", memory=10**8, schema=SCHEMA)

@@ -15,6 +15,7 @@ import click
 from sfumato.cli.options import (
     check_data_there,
     given_roles,
+    person_rows_option,
     read_options,
     read_with_roles,
     reading_options,
@@ -72,6 +73,7 @@ class Order:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON to stdout.")
 @role_options
 @reading_options
+@person_rows_option
 def command(data: str | None, project: str | None, dry_run: bool, as_json: bool, **settings: Any) -> None:
     """Compare mechanisms on DATA (or on the table that the project file describes) and recommend a release.
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import check_data_there, given_roles, read_options, reading_options, role_options
+from sfumato.cli.options import (
+    check_data_there,
+    given_roles,
+    person_rows_option,
+    read_options,
+    reading_options,
+    role_options,
+)
 from sfumato.errors import on_one_line
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 )
 @role_options
 @reading_options
+@person_rows_option
 def command(data: str | None, output: str, force: bool, update: bool, **settings: Any) -> None:
     """Describe DATA in a project file: a role and a kind for every column, with the reason for each guess.
 

@@ -41,11 +41,6 @@ _READING = (
     click.option(
         "--drop-incomplete", is_flag=True, help="Leave out rows with missing values (default: a value of its own)."
     ),
-    click.option(
-        "--one-row-per-person",
-        type=click.Choice(["first", "last", "random"]),
-        help="Keep one row of each person, whom the column with the role person tells apart.",
-    ),
 )
 
 _ROLES = (
@@ -65,6 +60,15 @@ def reading_options(function: Function) -> Function:
     for option in reversed(_READING):
         function = option(function)
     return function
+
+
+def person_rows_option(function: Function) -> Function:
+    """Add the option that keeps one row of each person, to commands whose rows are released or compared."""
+    return click.option(
+        "--one-row-per-person",
+        type=click.Choice(["first", "last", "random"]),
+        help="Keep one row of each person, whom the column with the role person tells apart.",
+    )(function)
 
 
 def role_options(function: Function) -> Function:
@@ -118,7 +122,7 @@ def read_options(settings: dict[str, Any]) -> ReadOptions:
         skip_rows=settings.pop("skip_rows"),
         missing=tuple(settings.pop("missing")) or DEFAULT_MISSING_TOKENS,
         complete_rows_only=settings.pop("drop_incomplete"),
-        one_row_per_person=settings.pop("one_row_per_person"),
+        one_row_per_person=settings.pop("one_row_per_person", None),
     )
 
 

@@ -13,6 +13,7 @@ from sfumato.cli.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
 from sfumato.cli.options import (
     check_data_there,
     given_roles,
+    person_rows_option,
     progress_bar,
     read_options,
     read_with_roles,
@@ -73,6 +74,7 @@ class Order:
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @role_options
 @reading_options
+@person_rows_option
 def command(
     data: str | None,
     project: str | None,

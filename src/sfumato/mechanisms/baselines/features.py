@@ -78,10 +78,15 @@ def public_options(data: Any, options: ReadOptions) -> ReadOptions:
     Raises
     ------
     InvalidParameterError
-        If incomplete rows are to be dropped, or the file is a sparse one. Nothing was read yet.
+        If incomplete rows are to be dropped, one row of each person is to be kept, or the file is a sparse one.
+        Nothing was read yet.
     """
     if options.complete_rows_only:
         raise _drops_rows()
+    if options.one_row_per_person is not None:
+        problem, allowed = "got it", "left out for differential privacy"
+        hint = "keep one row of each person in the table that you give"
+        raise InvalidParameterError("one_row_per_person", problem, allowed=allowed, hint=hint)
     by_name = format_of(data).removesuffix(".gz") if isinstance(data, str | PathLike) else None
     if (options.format or by_name) == _SPARSE:
         raise _sparse()
