@@ -174,7 +174,8 @@ def command(
 
 def _say_left_out(original: AnyTable) -> None:
     """Say how many rows were left out because each person was to have one."""
-    kept = getattr(original, "companions", original).person_rows
+    plain: Any = getattr(original, "companions", original)
+    kept = plain.person_rows
     if kept is not None:
         said = f"kept the {kept.rule} row of each of {original.n_rows:,} persons"
         click.echo(f"note: {said}; {kept.n_dropped:,} further rows were left out", err=True)
