@@ -193,6 +193,26 @@ class Closeness:
         return f"{self.t:g}-closeness ({self.distance} distance)"
 
 
+def check_counted_by_persons(level: float | None, variant: DiversityVariant, t: float | None) -> None:
+    """Refuse l and t that are not counted by persons, where some have several rows.
+
+    Two values in a group of at least two persons are always those of two different persons, for else all its rows would
+    be of one person or hold one value: so distinct 2-diversity by persons comes with k. Three values can be those of
+    two persons.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is one.
+    """
+    asks = {"l": level is not None and (level > 2 or variant != "distinct"), "t": t is not None}
+    for name in (name for name, is_asked in asks.items() if is_asked):
+        problem = "got one, and some persons have several rows"
+        hint = "keep one row of each person, or ask for distinct 2-diversity or k alone"
+        allowed = "left out (l: 2 at most, distinct)"
+        raise InvalidParameterError(name, problem, allowed=allowed, hint=hint, remedy=("one_row_per_person",))
+
+
 @dataclass(frozen=True, eq=False)
 class Joined:
     """A constraint on values that have several spellings each, from counts of the spellings.

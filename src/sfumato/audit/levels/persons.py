@@ -5,35 +5,81 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check
 from sfumato.audit.kinds import CROWD, Around, Judging, judge
+from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import group_rows
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.persons import PersonAnonymity
 from sfumato.schema import Role
 
+Ids = NDArray[np.int64]
+_NO_CELL = -1
+
 
 def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
     """Fewest persons of a group of equal released rows; 0 for a table without rows.
 
-    Released rows are those of the original in its order, which another check compares. All rows without a person count
-    as those of one.
+    Where every row is released, rows are those of the original in its order, which another check compares. Where some
+    were left out, the rows of a group are all rows of the original that fit its cells, if each fits one group only and
+    none of them is missing. All rows without a person count as those of one.
 
     Raises
     ------
     SchemaError
         If a column is in neither table.
     InvalidParameterError
-        If rows were left out, so that it is not known whose are released.
+        If it cannot be known whose rows a group holds.
     """
-    if len(beside.rows) != beside.released.n_rows:
-        raise InvalidParameterError("rows", "the numbers differ", allowed="one released row for each original one")
-    classes = group_rows(beside.released, guarantee.columns)
     persons = beside.original.coded(guarantee.person).codes[beside.rows]
-    pairs = np.unique(np.column_stack([classes.ids, persons]), axis=0)
+    classes = group_rows(beside.released, guarantee.columns)
+    if len(beside.rows) == beside.released.n_rows:
+        of_row = classes.ids
+    else:
+        of_row = _groups_that_fit(guarantee, beside, classes.ids)
+        is_whole = np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(classes.sizes)), classes.sizes)
+        if not is_whole:
+            problem = "some rows of a group were left out, and others not"
+            raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
+        persons, of_row = persons[of_row >= 0], of_row[of_row >= 0]
+    pairs = np.unique(np.column_stack([of_row, persons]), axis=0)
     return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
+
+
+def _groups_that_fit(guarantee: PersonAnonymity, beside: Beside, of_released: Ids) -> Ids:
+    """Group of released rows whose cells each offered row of the original fits; -1 where there is none."""
+    rules = {rule.name: rule for rule in cell_rules(beside.released, beside.original, beside.claims, beside.read)}
+    width = len(guarantee.columns)
+    released = np.zeros((len(of_released), width), dtype=np.int64)
+    fitting = np.zeros((len(beside.rows), width), dtype=np.int64)
+    for i, name in enumerate(guarantee.columns):
+        rule, cells = rules[name], codes_of(beside.released, name)
+        released[:, i] = cells if isinstance(rule, FittingRule) else rule.found[cells]
+        fitting[:, i] = _cell_of_value(rule)[codes_of(beside.original, rule.column)[beside.rows]]
+    both = np.concatenate([released, fitting])
+    numbers = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
+    group_of = np.full(int(numbers.max(initial=-1)) + 1, _NO_CELL)
+    group_of[numbers[: len(released)]] = of_released
+    return np.asarray(group_of[numbers[len(released) :]])
+
+
+def _cell_of_value(rule: CellRule) -> Ids:
+    """Released cell that each value of the original fits, where it fits one only; -1 where none does."""
+    if rule.problem:
+        raise InvalidParameterError("cells", f"'{rule.name}' {rule.problem}", allowed="those of the original")
+    if not isinstance(rule, FittingRule) or rule.read is None:
+        return np.asarray(rule.expected, dtype=np.int64)
+    read = rule.read
+    at_place = np.full(read.n_places + 1, _NO_CELL)
+    for cell, start, stop in zip(read.cells.tolist(), read.starts.tolist(), read.stops.tolist(), strict=True):
+        if (at_place[start:stop] != _NO_CELL).any():
+            problem = f"cells of '{rule.name}' overlap, and rows were left out"
+            raise InvalidParameterError("cells", problem, allowed="such that each value fits one of them")
+        at_place[start:stop] = cell
+    return np.asarray(at_place[read.places], dtype=np.int64)
 
 
 def check_person_promise(guarantee: PersonAnonymity, around: Around) -> Iterator[Check]:

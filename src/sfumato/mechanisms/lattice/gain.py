@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.cells import cell_table
-from sfumato.errors import SchemaError
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.mechanisms.lattice.levels import LevelRecoding
 from sfumato.mechanisms.lattice.losses import CLASS_LOSSES, LOSSES, information_gains, weights_by_gain
-from sfumato.mechanisms.lattice.models import sensitive_numbers
+from sfumato.mechanisms.lattice.models import PrivacyGoal, sensitive_numbers
 from sfumato.mechanisms.lattice.recoder import GOAL_PARAMETERS, SEARCH_PARAMETERS, GlobalRecoder
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
@@ -147,6 +147,15 @@ class GainRecoder(GlobalRecoder):
         if self.slicing or self.loss in CLASS_LOSSES:
             return None
         return weights_by_gain([self.gains_[name] for name in names])
+
+    def goal(self, table: Table) -> PrivacyGoal:
+        """Refuse slices where persons repeat: what is left unprotected could tell their rows apart."""
+        goal = super().goal(table)
+        if self.slicing and goal.person is not None:
+            problem, hint = "got true, and some persons have several rows", "keep one row of each person"
+            remedy = ("one_row_per_person",)
+            raise InvalidParameterError("slicing", problem, allowed="false", hint=hint, remedy=remedy)
+        return goal
 
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promises over all quasi-identifiers, or over the slice that is protected, said to be no more than that."""

@@ -41,6 +41,7 @@ from sfumato.guarantees import (
     Guarantee,
     KAnonymity,
     LDiversity,
+    PersonAnonymity,
     TCloseness,
 )
 from sfumato.measures.diversity import (
@@ -50,8 +51,11 @@ from sfumato.measures.diversity import (
     recursive_diversity_by_class,
 )
 from sfumato.mechanisms.lattice.lattice import ClassTable, Counts, bincount, sums_by_key
+from sfumato.mechanisms.part_constraints import check_counted_by_persons
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table
+from sfumato.table.persons import person_codes
+from sfumato.table.weighted import CountedTable
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
@@ -165,6 +169,15 @@ class DiverseClasses:
 
 
 @dataclass(frozen=True)
+class PersonCrowds(DiverseClasses):
+    """At least l different persons in every class: distinct l-diversity of the column that tells them apart."""
+
+    def describe(self) -> str:
+        """Say the condition in a few words."""
+        return f"{self.l:g} persons in every class"
+
+
+@dataclass(frozen=True)
 class CloseClasses:
     r"""t-closeness of every class to the rows that are released, as :mod:`sfumato.measures.diversity` defines it.
 
@@ -225,6 +238,8 @@ class PrivacyGoal:
     ----------
     sensitive : tuple of str
         Columns that l and t are about.
+    person : str or None
+        Column that tells persons apart, where some have several rows: k then counts persons too.
     """
 
     k: int
@@ -234,6 +249,12 @@ class PrivacyGoal:
     t: float | None = None
     distance: ClosenessDistance = "equal"
     sensitive: tuple[str, ...] = ()
+    person: str | None = None
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Columns that must be counted together with the quasi-identifiers."""
+        return self.sensitive if self.person is None else (*self.sensitive, self.person)
 
     @classmethod
     def of(
@@ -259,9 +280,12 @@ class PrivacyGoal:
             if number is not None and (isinstance(number, bool) or not isinstance(number, Real)):
                 raise InvalidParameterError(name, f"got {number!r}", allowed="a number")
         named = _named(names, table)
+        person = None if isinstance(table, CountedTable) or person_codes(table) is None else table.schema.person
+        if person is not None:
+            check_counted_by_persons(level, variant, t)
         if level is None and t is None:
             _refuse_alone(names, variant, c)
-            return cls(k)
+            return cls(k, person=person)
         found = named or list(table.schema.names(Role.SENSITIVE))
         if not found:
             problem = "l-diversity and t-closeness are about a sensitive column, and the table has none"
@@ -272,7 +296,7 @@ class PrivacyGoal:
                 problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
                 raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
         level, c, t = (None if given is None else float(given) for given in (level, c, t))
-        goal = cls(k, level, variant, c, t, distance, tuple(found))
+        goal = cls(k, level, variant, c, t, distance, tuple(found), person)
         goal.guarantees(())  # checks the ranges of l, c and t
         return goal
 
@@ -280,6 +304,8 @@ class PrivacyGoal:
         """Promises over some columns."""
         over = tuple(columns)
         promised: list[Guarantee] = [KAnonymity(self.k, over)]
+        if self.person is not None:
+            promised.append(PersonAnonymity(self.k, over, self.person))
         for name in self.sensitive:
             if self.l is not None:
                 promised.append(LDiversity(float(self.l), name, over, self.variant, self.c))
@@ -304,6 +330,9 @@ class PrivacyGoal:
             if self.t is not None and numbers.has_spellings:
                 judged.append(JudgedColumn(name, numbers.spelled))
                 models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
+        if self.person is not None:
+            judged.append(JudgedColumn(self.person, np.arange(table[self.person].n_distinct, dtype=np.int32)))
+            models.append(PersonCrowds(float(self.k), column=len(judged) - 1))
         return tuple(models), tuple(judged)
 
 

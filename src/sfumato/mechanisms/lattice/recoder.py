@@ -34,7 +34,7 @@ from sfumato.mechanisms.lattice.levels import (
     released_rows_of_values,
 )
 from sfumato.mechanisms.lattice.losses import LOSSES, SHARES_OF_CELLS, TARGET_LOSSES, column_weights
-from sfumato.mechanisms.lattice.models import PrivacyGoal
+from sfumato.mechanisms.lattice.models import PersonCrowds, PrivacyGoal
 from sfumato.mechanisms.lattice.search import LatticeResult, search_lattice
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.mechanisms.time_limit import TimeLimit
@@ -457,7 +457,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         if self.loss in TARGET_LOSSES and target is None:
             problem = f"the loss '{self.loss}' is about a target, and the table has none"
             raise SchemaError(problem, hint="give one column the role target, or choose another loss")
-        beside = [*goal.sensitive, *([target] if target else [])]
+        beside = [*goal.counted, *([target] if target else [])]
         cells = cell_table(table, [*names, *(name for name in dict.fromkeys(beside) if name not in names)])
         place = {name: i for i, name in enumerate(cells.columns)}
         lowest = (0,) * len(names) if base is None else base.levels
@@ -552,6 +552,7 @@ class GlobalRecoder(HierarchyRecoder):
     """
 
     mechanism_name: ClassVar[str] = "global-recoding"
+    counts_persons: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         **GOAL_PARAMETERS,
         "loss": ParameterSpec("what is minimized", LOSSES),
@@ -619,11 +620,13 @@ class GlobalRecoder(HierarchyRecoder):
         problem = replace(problem, max_suppressed_fraction=float(self.max_suppressed_fraction))
         if progress:
             progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
-        share = SEARCH_SHARE if self.regroup and self.t is None else 1.0
+        # Rows that are recoded once more get cells that overlap with others': whose they are could not be audited.
+        regroups = self.regroup and self.t is None and not any(isinstance(m, PersonCrowds) for m in problem.models)
+        share = SEARCH_SHARE if regroups else 1.0
         least = min(LEAST_SECONDS, self.max_seconds)
         found = search_lattice(problem, max(limit.part(share).left, least))
         self.search_, self.loss_ = found, found.loss
-        if self.regroup and found.n_suppressed and self.t is None:
+        if regroups and found.n_suppressed:
             again = regroup(problem, found, limit.left)
             return np.array(again.levels), again.rounds
         return np.array([found.levels]), np.where(found.classes < 0, -1, 0)

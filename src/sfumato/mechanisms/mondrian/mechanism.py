@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, KAnonymity, PersonAnonymity
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.mechanisms.mondrian.division import SplitRule, mondrian_partition
-from sfumato.mechanisms.part_constraints import SensitivePromises, constraint_on
+from sfumato.mechanisms.part_constraints import SensitivePromises, check_counted_by_persons, constraint_on
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.mechanisms.tree.targets import Targets
@@ -19,8 +18,6 @@ from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
-
-_TWO = 2
 
 
 class Mondrian(Recoder):
@@ -139,7 +136,7 @@ class Mondrian(Recoder):
         table = self._checked(table)
         persons = person_codes(table)
         if persons is not None:
-            self._check_counts_persons()
+            check_counted_by_persons(self.l, self.variant, self.t)
         axes = self._axes(table)
         limits = [limit for own in self._promised.by_column(table) if (limit := constraint_on(table, own)) is not None]
         criterion, statistics, along = None, None, None
@@ -164,18 +161,6 @@ class Mondrian(Recoder):
             progress=progress,
         )
         return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
-
-    def _check_counts_persons(self) -> None:
-        """Refuse what is not counted by persons.
-
-        Two values in a group of at least two persons are always those of two different persons, for else all its rows
-        would be of one person or hold one value. Three values can be those of two persons.
-        """
-        asks = {"l": self.l is not None and (self.l > _TWO or self.variant != "distinct"), "t": self.t is not None}
-        for name in (name for name, is_asked in asks.items() if is_asked):
-            problem = "got one, and some persons have several rows"
-            hint = "keep one row of each person in the table, or ask for distinct 2-diversity or k alone"
-            raise InvalidParameterError(name, problem, allowed="left out (l: 2 at most, distinct)", hint=hint)
 
     def _check_parameters(self) -> None:
         self.check_parameters("split", "variant", "criterion", "strict", "penalty_weight", "distance")
