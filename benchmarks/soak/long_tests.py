@@ -15,6 +15,7 @@ TESTS = {
     "tests/web/test_columns.py": {"SFUMATO_WIDE_COLUMNS": "25000"},
     "tests/test_audit_mutations.py": {"SFUMATO_TAMPERING_SEEDS": "12"},
     "tests/unit/mechanisms/lattice/test_lattice_search.py": {"SFUMATO_ALL_MOMENTS": "1"},
+    "tests/spark/test_five_systems.py": {"SFUMATO_ALL_KILLS": "1"},
     "tests/properties/test_itemset_properties.py": {"SFUMATO_ITEMS": "9"},
     "tests -m hypothesis --ignore tests/spark": {"SFUMATO_ALL_EXAMPLES": "1"},
 }
