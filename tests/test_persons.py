@@ -1,5 +1,6 @@
 """People, not rows: a column with the role person, groups of k persons, one row of each person."""
 
+import html
 import json
 from collections import defaultdict
 
@@ -319,6 +320,17 @@ def test_persons_told_apart_by_another_column_are_refused(person):
     assert "k-persons: persons" in failed
 
 
+def test_a_person_column_that_the_holder_did_not_declare_is_refused():
+    """Any unique column would pass for one that tells persons apart."""
+    table = visits()
+    release = make_release(table, Mondrian(k=4))
+    undeclared = table.with_schema({"patient": "identifier"})
+
+    report = audit_release(release.table, release.manifest.to_dict(), original=undeclared, check_roles=True)
+
+    assert "k-persons: persons" in {check.name for check in report.checks if not check.passed}
+
+
 # One row of each person.
 
 
@@ -521,6 +533,29 @@ def test_one_row_of_each_person_on_the_command_line_and_in_a_project(ran, folder
     assert (folder / "flags.csv").read_bytes() == (folder / "project.csv").read_bytes()
     code, said = ran("audit", "project.csv", "--manifest", "project.csv.manifest.json", "--project", "sfumato.toml")
     assert code == 0, said
+
+
+def test_a_report_says_what_it_rests_on_and_how_the_release_is_made_again(ran, folder):
+    flags = [
+        "--target",
+        "better",
+        "--sensitive",
+        "illness",
+        "--quasi-identifiers",
+        "age,town",
+        "--person",
+        "patient_nbr",
+    ]
+    for name, more in {"one": ["--one-row-per-person", "last"], "all": []}.items():
+        assert ran("release", "visits.csv", *flags, *more, "--quick", "-o", f"{name}.csv")[0] == 0
+        ran("report", f"{name}.csv", "--original", "visits.csv", *flags, "--quick", "-o", f"{name}.html")
+    one, every = (html.unescape((folder / f"{name}.html").read_text()) for name in ("one", "all"))
+
+    assert "Of each person the last row was kept" in one
+    assert "--one-row-per-person last" in one
+    assert "Rows of one person may still be linked" in every
+    for page in (one, every):
+        assert "Every person has one row" not in page
 
 
 def test_a_mechanism_that_counts_rows_is_refused_with_the_way_out(ran):

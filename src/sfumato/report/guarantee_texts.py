@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.guarantees import guarantee_from_dict
+from sfumato.guarantees import PersonAnonymity, guarantee_from_dict
+from sfumato.manifest import Manifest
 
 NOTHING = "–"
 
@@ -15,14 +16,30 @@ NO_ORIGINAL = "the original was not given"
 NO_TARGET = "the release has no target to predict"
 QUICK = "skipped on request, to save time"
 
+_ONE_ROW = "Every person has one row. Somebody with several rows may be a group of their own."
 ASSUMPTIONS = (
     "There is one release of one table. Releases of overlapping tables can be combined against all that is promised.",
     "The roles of the columns are right. A quasi-identifier declared as something else is covered by nothing.",
-    "Every person has one row. Somebody with several rows may be a group of their own.",
+    _ONE_ROW,
     "A missing value counts as a value of its own, equal to other missing values.",
     "The manifest is published with the table. It may hold the SHA-256 of the original, by which somebody who can "
     "guess the whole original can confirm the guess.",
 )
+
+
+def assumptions_of(manifest: Manifest) -> list[str]:
+    """Say what the promises of a release rest on; what it says of persons takes the place of the usual assumption."""
+    kinds = {entry["kind"] for entry in manifest.guarantees}
+    kept = (manifest.input or {}).get("one_row_per_person")
+    said = _ONE_ROW
+    if PersonAnonymity.kind in kinds:
+        said = "The column that tells persons apart does so. Rows of one person may still be linked by what they hold."
+    elif kept:
+        said = (
+            f"The column that tells persons apart does so. Of each person the {kept['rule']} row was kept, and "
+            f"{kept['n_dropped']:,} further rows were left out."
+        )
+    return [said if sentence == _ONE_ROW else sentence for sentence in ASSUMPTIONS]
 
 
 def guarantee_in_words(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -198,4 +198,6 @@ def _comma_separated(names: Sequence[str]) -> str:
 def _missing(manifest: Manifest) -> list[str]:
     tokens = manifest.missing_tokens
     flags = [] if tokens == DEFAULT_MISSING_TOKENS else [part for token in tokens for part in ("--missing", token)]
+    kept = (manifest.input or {}).get("one_row_per_person")
+    flags += ["--one-row-per-person", kept["rule"]] if kept else []
     return [*flags, *(["--drop-incomplete"] if manifest.missing.get("rows") == "dropped" else [])]

@@ -15,7 +15,7 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.registry import find_mechanism
 from sfumato.progress import Progress
-from sfumato.report.guarantee_texts import ASSUMPTIONS, guarantee_in_words, number_in_words
+from sfumato.report.guarantee_texts import assumptions_of, guarantee_in_words, number_in_words
 from sfumato.report.in_short import InShort, in_short
 from sfumato.report.measured import risk_left, risk_section, utility_kept
 from sfumato.report.not_covered import not_promised
@@ -175,7 +175,7 @@ def summarize(
         "done": done,
         "guarantees": guarantees,
         "not_promised": not_promised(release),
-        "assumptions": list(ASSUMPTIONS),
+        "assumptions": assumptions_of(manifest),
         "audit": {
             "verdict": checked.verdict,
             "last_line": checked.last_line,

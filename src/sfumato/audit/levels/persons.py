@@ -89,7 +89,7 @@ def check_person_promise(guarantee: PersonAnonymity, around: Around) -> Iterator
     is_shown = name in claims.names() or name in sources
     problems = [f"'{name}', which tells persons apart, is released"] if is_shown else []
     declared = around.original.with_role(Role.PERSON) if around.original is not None else ()
-    if declared and name not in declared:
+    if (declared or around.has_roles) and name not in declared:
         problems.append(f"'{name}' is not the column that was declared to tell persons apart")
     said = "; ".join(problems) or "the column that tells persons apart is not released"
     yield Check(f"{guarantee.kind}: persons", not problems, f"{guarantee.kind}: {said}")
