@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 @click.option("--original", help="The table that was released from; also checks that nothing else was changed.")
 @click.option("--project", help="Project file that describes the original: reads it, and checks its roles too.")
 @click.option("--accept", metavar="NAMES", help="Exceptions to accept, by name: original,roles. They stay listed.")
+@click.option(
+    "--population",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of a risk profile: the rows are a sample of N people; estimates how many of them are unique.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 @click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
@@ -46,6 +52,7 @@ def command(
     original: str | None,
     project: str | None,
     accept: str | None,
+    population: int | None,
     as_json: bool,
     memory: str | None,
     engine: str | None,
@@ -73,6 +80,7 @@ def command(
       sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
       sfumato audit release.csv --manifest release.csv.manifest.json --accept original,roles
       sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
+      sfumato audit survey.csv --quasi-identifiers age,sex,postcode --population 83000000
       sfumato audit release.parquet --manifest release.parquet.manifest.json --original large.parquet --memory 1GB
       sfumato audit release.parquet --manifest release.parquet.manifest.json --engine spark://node1:7077
     """
@@ -89,11 +97,15 @@ def command(
             raise InvalidParameterError("--accept", "got some", allowed="given with --manifest only")
         if original or project:
             raise InvalidParameterError("--original and --project", "got one", allowed="given with --manifest only")
+        if home is not None and population is not None:
+            raise InvalidParameterError("--population", "got one", allowed="given without --memory and --engine")
         if home is not None:
             profile_away(table, options, roles, home, as_json)
         else:
-            _profile(table, options, roles, as_json)
+            _profile(table, options, roles, population, as_json)
         return
+    if population is not None:
+        raise InvalidParameterError("--population", "got one", allowed="given without --manifest")
     if original and project:
         raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
     if original is None and not project and roles:
@@ -121,7 +133,7 @@ def _check_there(table: str, manifest_path: str | None, original: str | None, pr
         check_data_there(table)
 
 
-def _profile(path: str, options: ReadOptions, roles: dict[str, Role], as_json: bool) -> None:
+def _profile(path: str, options: ReadOptions, roles: dict[str, Role], population: int | None, as_json: bool) -> None:
     from sfumato.audit.profile import risk_profile
     from sfumato.cli.summary import show_guesses, show_profile, show_repeating
     from sfumato.table.io.read import read_table
@@ -130,6 +142,12 @@ def _profile(path: str, options: ReadOptions, roles: dict[str, Role], as_json: b
     seen = read_table(path, options=replace(options, mixed_as_text=True))
     table, guesses = apply_roles(seen, roles, quasi_identifiers_as_given=True)
     profile = risk_profile(table)
+    if population is not None:
+        from sfumato.counting.classes import class_size_counts
+        from sfumato.measures.population import population_uniques
+
+        sizes = class_size_counts(table, profile["quasi_identifiers"])
+        profile["unique_in_the_population"] = population_uniques(sizes, population)
     if as_json:
         click.echo(json.dumps(profile, indent=2))
         return
