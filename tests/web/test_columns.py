@@ -314,6 +314,14 @@ def test_missing_roles_are_warned_of(browser):
     assert "One column looks like an identifier, but would be released: patient_id" in text
 
 
+def test_an_identifier_that_repeats_is_asked_about(browser):
+    """The job of a person repeats; once it tells persons apart, nothing is asked."""
+    browser.post("/columns/roles", {"only": "1", "role-1": "other"})
+    for role, is_asked in (("identifier", True), ("person", False)):
+        browser.post("/columns/roles", {"only": "4", "role-4": role})
+        assert ("'job' repeats: " in browser.get("/columns").shown) is is_asked
+
+
 def test_the_project_file_is_read_again_only_when_it_changed(browser, monkeypatch):
     asked = []
     call = browser.page.jobs.call

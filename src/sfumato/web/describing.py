@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from sfumato.schema import WITHHELD, Role
+from sfumato.table.persons import IdentifierCounts, repeating_identifiers
 from sfumato.web.inputs import DATA, PROJECT_FILE, changed_since, stamp_of
 from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
 from sfumato.web.state import Page
@@ -89,6 +90,15 @@ class Described:
     def released_identifiers(self) -> Sequence[ColumnNow]:
         """Columns that look like identifiers and have another role, so that mechanisms may release them."""
         return [c for c in self.columns if c.guessed_role in WITHHELD and c.role not in WITHHELD]
+
+    @cached_property
+    def repeating(self) -> Sequence[IdentifierCounts]:
+        """Identifiers that repeat where no column tells persons apart: rows are counted then, not people."""
+        if self.names(Role.PERSON):
+            return []
+        identifiers = [column for column in self.columns if column.role == Role.IDENTIFIER]
+        counted = (IdentifierCounts(c.name, c.n_distinct, self.n_rows - c.n_missing) for c in identifiers)
+        return repeating_identifiers(counted)
 
 
 _Stamp = tuple[str, str, str | None]
