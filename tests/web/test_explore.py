@@ -277,7 +277,7 @@ class ExploreSite(Site):
             explore,
             pictures,
             project=project,
-            jobs=JobsAtOnce(folder / "jobs"),
+            jobs=JobsAtOnce(folder / "page" / "jobs"),
             routes=[released, static],
             middleware=[Middleware(PolicyHeaders)],
         )

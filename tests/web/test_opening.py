@@ -27,7 +27,7 @@ class OpenSite(Site):
     """A page with the step Open alone."""
 
     def __init__(self, folder, **settings):
-        super().__init__(folder / "page", opening, jobs=JobsAtOnce(folder / "jobs"), **settings)
+        super().__init__(folder / "page", opening, jobs=JobsAtOnce(folder / "page" / "jobs"), **settings)
 
     def problem(self, place):
         """Find what the step says beside a field, which must then be marked."""

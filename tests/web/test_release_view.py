@@ -81,7 +81,7 @@ def test_the_audited_file_can_be_downloaded_before_risk_is_measured(tmp_path):
 
     (tmp_path / "made").mkdir()
     tasks.make(tmp_path / "made", Looking(), project=str(project), quick=True)
-    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "jobs"))
+    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "page" / "jobs"))
     job = start_for(pages.page, "release")
     shutil.copytree(tmp_path / "made", job.folder, dirs_exist_ok=True)
     job._hear({"has_result": True})
@@ -102,7 +102,7 @@ def test_what_is_there_is_shown_and_saved_while_utility_is_being_measured(tmp_pa
     project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
     first = make(project, tmp_path / "jobs" / "job1") | {"to_come": ["utility"]}
     shutil.move(tmp_path / "jobs" / "job1", tmp_path / "made")
-    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "jobs"))
+    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "page" / "jobs"))
     job = start_for(pages.page, "release")
     shutil.copytree(tmp_path / "made", job.folder, dirs_exist_ok=True)
     assert "The release is being made" in pages.get("/release").shown

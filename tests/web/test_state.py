@@ -33,7 +33,7 @@ class HeldJobs(JobsAtOnce):
 @pytest.fixture
 def site(tmp_path):
     project = small_project(tmp_path / "project")
-    made = Site(tmp_path / "page", opening, goal, jobs=JobsAtOnce(tmp_path / "jobs"))
+    made = Site(tmp_path / "page", opening, goal, jobs=JobsAtOnce(tmp_path / "page" / "jobs"))
     made.post("/open", path=str(project))
     assert made.page.job("open").status == "done"
     return made

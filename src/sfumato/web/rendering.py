@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from sfumato.web.jobs.jobs import TaskError
-from sfumato.web.page_words import in_page_words
 from sfumato.web.state import Page
 
 UNPROCESSABLE = 422
@@ -111,7 +110,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": _number, "share": _share, "duration": _duration, "bytes": _bytes}
-    environment.filters["in_page_words"] = in_page_words
     return environment
 
 

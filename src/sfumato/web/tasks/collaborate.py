@@ -82,6 +82,9 @@ def take_part(
     rows = in_shared_roles(table, shared, beyond)
     chosen = Plan(**{**plan, "drop_incomplete": options.complete_rows_only})
     target = _path(output) if output else own.output
+    if target is None and not chosen.dry_run:
+        hint = "fill in the field, or write output = … into the party's file"
+        raise InvalidParameterError("file of the release", "got none", allowed="given", hint=hint)
     with _recorded(folder, tell, own.roster.names, own.me) as recorder:
         others = ", ".join(peer.name for peer in own.roster.peers)
         tell.progress(0, 0, f"session '{own.session}': waiting for {others} (at most {own.start_timeout:g} s)")

@@ -22,7 +22,6 @@ from sfumato.report.guarantee_texts import share_in_words
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.web.goal_guarantees import goal_guarantees, level_names
-from sfumato.web.page_words import error_in_page_words
 from sfumato.web.tasks.goal_levels import (
     asked_levels,
     checked_levels,
@@ -162,7 +161,7 @@ def check(
     dict
         ``problems`` by field; ``parameters`` to write, or ``asked`` of a comparison, of the fields without one.
     """
-    described = load_project(Path(project).absolute())
+    described = load_project(project)
     given, typed = _filled(levels), _filled(values)
     problems = _target_problem(described, target)
     if purpose == "compare":
@@ -194,7 +193,7 @@ def _target_problem(project: Project, target: str) -> dict[str, str]:
     try:
         _new_roles(project, target)
     except ColumnNotFoundError as exc:
-        return {"target": error_in_page_words(exc)}
+        return {"target": str(exc)}
     return {}
 
 

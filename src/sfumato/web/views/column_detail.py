@@ -149,7 +149,10 @@ async def change_hierarchy(request: Request) -> Response:
             async with request.form() as form:
                 context = await _act(request, now, column, {name: str(value) for name, value in form.items()})
     except (TaskError, SfumatoError) as exc:
-        context = {"problem": exc if isinstance(exc, TaskError) else TaskError.of(exc), "field": "file"}
+        context = {
+            "problem": exc if isinstance(exc, TaskError) else TaskError.of(exc, page_of(request).folder),
+            "field": "file",
+        }
     return await _answer(request, *await _found(request), **context)
 
 

@@ -19,6 +19,7 @@ from sfumato.schema import PROJECT_NAME
 from sfumato.table.io.foreign import refuse_address
 from sfumato.web.confinement import checked_path
 from sfumato.web.jobs.jobs import Job, TaskError
+from sfumato.web.jobs.process import UPLOADS
 from sfumato.web.jobs.running import make_private_folder
 from sfumato.web.project_files import project_file_for
 from sfumato.web.rendering import is_htmx, page_of, page_response, part_response, redirect
@@ -190,7 +191,7 @@ async def upload_table(request: Request) -> Response:
         await asyncio.to_thread(_start_uploaded, page, uploaded)
     except (TaskError, SfumatoError) as error:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        answer = _not_opened(page, "upload", {}, TaskError.of(error))
+        answer = _not_opened(page, "upload", {}, TaskError.of(error, page.folder))
         return _open_page(request, _TOO_LARGE) if isinstance(error, UploadTooLarge) else answer
     return redirect("/columns")
 
@@ -269,10 +270,9 @@ def _start_uploaded(page: Page, uploaded: Uploaded) -> Job:
         data_name=uploaded.name,
         is_private=True,
         arguments={
-            "project": PROJECT_NAME,
-            "data": uploaded.path.name,
+            "project": str(folder / PROJECT_NAME),
+            "data": str(uploaded.path),
             "reading": reading_of(fields) or None,
-            "within": str(folder),
         },
     )
 
@@ -341,7 +341,7 @@ def _not_opened(page: Page, how: str, fields: Mapping[str, str], error: TaskErro
 
 
 def _new_folder(page: Page) -> Path:
-    folder = page.folder / "data" / secrets.token_hex(4)
+    folder = page.folder / UPLOADS / secrets.token_hex(4)
     make_private_folder(folder)
     return folder
 
@@ -350,7 +350,7 @@ def _remove_unused(page: Page) -> None:
     """Remove uploads that neither the table that is being opened nor the one before it needs."""
     former = page.state.get("former") or {}
     used = {Path(found).parent for found in (page.state.get("project"), former.get("project")) if found}
-    for folder in (page.folder / "data").glob("*"):
+    for folder in (page.folder / UPLOADS).glob("*"):
         if folder not in used:
             shutil.rmtree(folder, ignore_errors=True)
 
