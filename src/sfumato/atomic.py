@@ -255,7 +255,7 @@ def check_writable(path: Path, *, force: bool) -> None:
         raise OutputError(problem, path=path, hint="name another file")
     if exists and not force:
         problem = "exists already"
-        raise OutputError(problem, path=path, hint="move it away, or say that it is to be replaced", remedy=("force",))
+        raise OutputError(problem, path=path, hint="move it, or allow replacing it", remedy=("force",))
 
 
 @contextlib.contextmanager
@@ -273,7 +273,7 @@ def explained_writing(path: Path) -> Iterator[None]:
             errno.EACCES: ("no permission to write there", "choose another folder"),
             errno.EPERM: ("no permission to write there", "choose another folder"),
             errno.EROFS: ("the file system is read-only", "choose another folder"),
-            errno.EEXIST: ("was created by somebody else meanwhile", "move it away, or say that it is to be replaced"),
+            errno.EEXIST: ("was created by another program in the meantime", "move it, or allow replacing it"),
             errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
         }
         problem, hint = reasons.get(exc.errno or 0, (f"cannot be written ({exc.strerror})", ""))

@@ -338,7 +338,7 @@ class TestSession:
             ({"schema": ""}, "shared schema must be given"),
             ({"output": ""}, "file of the release must be given"),
             ({"kept_back": "ill"}, "the role of 'ill' must be that of the shared schema"),
-            ({"config": "~no-such-user-here/party.toml"}, "names a user who is not known here"),
+            ({"config": "~no-such-user-here/party.toml"}, "names a user that this machine does not know"),
         ],
     )
     def test_a_wrong_entry_is_told_in_words_and_stays_in_its_field(self, browser, group, changes, words):
@@ -535,7 +535,7 @@ class TestTranscriptFile:
         status, _, text = self.opened(browser, path)
 
         assert status == 422
-        assert re.search("Name a file.|cannot be read|names a user who is not known here", shown(text))
+        assert re.search("Name a file.|cannot be read|names a user that this machine does not know", shown(text))
 
     def test_a_name_in_it_is_text_and_not_a_tag(self, browser, tmp_path):
         path = self.write(tmp_path / "s.jsonl", FACTS, {**ENTRY, "peer": "<script>alert(1)</script>"}, OUTCOME)

@@ -264,7 +264,7 @@ def test_hostile_names_and_cells_stay_text(served, tmp_path):
         return {"name": name, **bars, "cells": [name] * n}
 
     columns = [
-        {"number": i, "name": name, "role": "other", "change": "kept as it is", "is_released": True}
+        {"number": i, "name": name, "role": "other", "change": "kept unchanged", "is_released": True}
         | {"before": side(name), "after": [side(name)]}
         for i, name in enumerate(HOSTILE, start=1)
     ]

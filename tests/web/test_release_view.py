@@ -91,7 +91,7 @@ def test_the_audited_file_can_be_downloaded_before_risk_is_measured(tmp_path):
     assert "Risk is being measured" in page.shown
     assert page.seen.by_id["measuring"]["hx-get"] == "/release/measuring?what=risk"
     assert "The report has no risk in it yet" in page.shown
-    assert "Not yet there: is being measured" in pages.get("/risk").shown
+    assert "Not yet measured: is being measured" in pages.get("/risk").shown
     assert pages.get("/release/measuring?what=risk").status == 204
     assert pages.get("/release/measuring?what=risk&what=utility").headers["hx-refresh"] == "true"
     end(job, result=seen[0])
@@ -113,7 +113,7 @@ def test_what_is_there_is_shown_and_saved_while_utility_is_being_measured(tmp_pa
     page = pages.get("/release")
     assert "Prediction is being measured" in page.shown
     assert page.seen.by_id["measuring"]["hx-get"] == "/release/measuring?what=utility"
-    assert "Not yet there: is being measured" in pages.get("/utility").shown
+    assert "Not yet measured: is being measured" in pages.get("/utility").shown
     assert "checks were made beside the original" in pages.get("/risk").shown
     assert pages.get("/pictures/release/class-sizes.svg").status == 200
     assert pages.get("/release/measuring?what=utility").status == 204

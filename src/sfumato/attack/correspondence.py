@@ -190,8 +190,8 @@ class Correspondence:
         before, after = self.original.coded(source), self.released.coded(name)
         containing = self._containing(name, source)
         if containing is None or containing.n_unreadable:
-            problem = "has cells that cannot be read beside the original's values"
-            raise SchemaError(problem, column=name, hint="is this the release that the manifest describes?")
+            problem = "has cells that cannot be compared with the original's values"
+            raise SchemaError(problem, column=name, hint="does the manifest belong to this release?")
         places = containing.places.astype(np.int32)[before.codes]
         return MatchedColumn(containing, places, after.codes)
 

@@ -182,7 +182,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
 
 
 def is_synthetic(manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest says that its rows were drawn anew from noisy counts: nothing is said of the original then."""
+    """Whether a manifest says that its rows are synthetic from noisy counts: nothing is said of the original then."""
     stated = manifest.get("perturbation")
     return isinstance(stated, Mapping) and stated.get("kind") == SYNTHETIC
 

@@ -275,7 +275,9 @@ def _check_beside(
     rules = [rule for rule in every if rule is not None]
     long = [name for name, rule in zip(claims.names(), every, strict=True) if rule is None]
     if long:
-        said = f"whether cells of {listed(long)} follow from the original: distinct values are too many out of core"
+        said = (
+            f"whether cells of {listed(long)} follow from the original: they have too many distinct values out of core"
+        )
         yield Unchecked("cells", said, IN_MEMORY)
     if not rules and long:
         return

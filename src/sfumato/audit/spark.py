@@ -107,7 +107,7 @@ def check_whole_rows(
     except TooManyLayersError:
         return _cells_not_checked("cells overlap in too many ways for a cluster")
     except UnmatchedError:
-        return _cells_not_checked("cells overlap, and counts do not tell which rows became which")
+        return _cells_not_checked("cells overlap, and counts do not show which rows became which")
     except ImpossibleError:
         are_same = False
     if are_same:
@@ -316,7 +316,7 @@ def _counted(table: RowsOnCluster, names: Sequence[str], most_cells: int) -> Cou
     found, counts = grouped_rows(table.rows([(name, _codes_of(table, name)) for name in names]), len(names), most_cells)
     if any((column < 0).any() for column in found):
         problem = "changed while it was being read"
-        raise InputError(problem, path="the release", hint="read it again when nobody writes to it")
+        raise InputError(problem, path="the release", hint="read it again when no program is writing to it")
     return CountedTable.of(table.outline, names, [column.astype(np.int32) for column in found], counts)
 
 
@@ -371,7 +371,7 @@ def _not_checked(released: RowsOnCluster, original: RowsOnCluster, claims: Claim
     """Name what the audit in memory checks and this one does not."""
     tables = (released, original)
     long = [n for n in claims.names() if any(n in table.schema and table.is_open(n) for table in tables)]
-    yield Unchecked("row-order", "the order of the rows, which a cluster does not keep", IN_MEMORY)
+    yield Unchecked("row-order", "the order of the rows: a cluster does not keep it", IN_MEMORY)
     if long:
         yield Unchecked("spelling", f"whether one value has two spellings in {listed(long)}", IN_MEMORY)
     if PENALTY in claims.stated_utility:

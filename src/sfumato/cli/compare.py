@@ -44,7 +44,7 @@ class Order:
 @click.option("--project", help="Project file, when DATA is not given. Default: sfumato.toml.")
 @click.option("-m", "--mechanism", "mechanisms", multiple=True, help="Compare only this one; repeat for several.")
 @click.option("--guarantee", "guarantees", multiple=True, metavar="NAME=VALUE", help="What to promise, such as k=5.")
-@click.option("--no-l", "no_l", is_flag=True, help="Ask for k alone, also where a column is sensitive.")
+@click.option("--no-l", "no_l", is_flag=True, help="Ask for k alone, even if a column is sensitive.")
 @click.option(
     "--also", multiple=True, metavar="KIND", help="Try another kind of promise too, such as containment; or all."
 )
@@ -54,10 +54,12 @@ class Order:
 @click.option("--max-rows", type=int, default=20_000, show_default=True, help="Rows that utility is measured on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds and samples.")
 @click.option("--run-folder", default="sfumato-compare", show_default=True, help="Folder of finished points.")
-@click.option("--fresh", is_flag=True, help="Measure every point again, whatever the run folder holds.")
+@click.option("--fresh", is_flag=True, help="Measure every point again; ignore the run folder.")
 @click.option("--workers", type=int, help="Processes at once. Default: number of cores.")
 @click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds for each point.")
-@click.option("--time-limit", type=float, help="Seconds for all of it; points that do not fit are listed as not run.")
+@click.option(
+    "--time-limit", type=float, help="Seconds for the whole comparison; remaining points are listed as not run."
+)
 @click.option("-o", "--output", help="Write the table: .csv, or .json with everything.")
 @click.option("--plot", help="Draw utility against risk: .svg, .png or .pdf.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
@@ -111,7 +113,7 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     show_comparison(found, as_json=as_json)
     _write(found, settings)
     if not is_whole:
-        kept = f"finished points are kept in {settings['run_folder']}, and the same command goes on from there"
+        kept = f"finished points are kept in {settings['run_folder']}; the same command continues from there"
         click.echo(f"sfumato: interrupted; {kept}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
     found.raise_if_nothing_meets()
@@ -171,8 +173,8 @@ def _weights(order: Order, settings: dict[str, Any]) -> list[float]:
     except ValueError:
         weights = []
     if len(weights) != len(EvaluationWeights._fields):
-        allowed = "three numbers by commas: utility, privacy, size"
-        raise InvalidParameterError("--weights", "got another text", allowed=allowed)
+        allowed = "three numbers separated by commas: utility, privacy, size"
+        raise InvalidParameterError("--weights", f"got {settings['weights']!r}", allowed=allowed)
     return weights
 
 
@@ -265,7 +267,7 @@ def _check_outputs(settings: dict[str, Any]) -> None:
     if output is not None:
         if Path(output).suffix.lower() not in (".csv", ".json"):
             allowed = "a file name that ends in .csv or .json"
-            raise InvalidParameterError("--output", "got another name", allowed=allowed)
+            raise InvalidParameterError("--output", f"got {output!r}", allowed=allowed)
         check_writable(Path(output), force=settings["force"])
     if settings["plot"] is not None:
         check_picture(settings["plot"], force=settings["force"])
@@ -295,7 +297,7 @@ def _draw(found: Comparison, path: str, *, force: bool) -> None:
         original_utility=found.original_utility,
         majority_utility=0.5 if found.utility_name == "AUC" else measured,
         utility_name=f"mean {found.utility_name}",
-        risk_name="people expected to be re-identified (share)",
+        risk_name="share of people re-identified (marketer attack)",
     )
     save(display, path, force=force)
 
@@ -381,7 +383,7 @@ def _original(found: Comparison) -> dict[str, str]:
     shown = {"utility": with_interval(found.ranked_original), "risk": "-" if risk is None else f"{risk:.4f}"}
     numbers = {"columns": result["n_columns"], "rows": result["n_rows"]}
     counts = {name: "-" if value is None else f"{value:,}" for name, value in numbers.items()}
-    return dict.fromkeys(_HEADS, "") | {"mechanism": "(as it is)"} | shown | counts
+    return dict.fromkeys(_HEADS, "") | {"mechanism": "(original)"} | shown | counts
 
 
 def _table(found: Comparison) -> Iterator[str]:

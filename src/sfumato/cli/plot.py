@@ -38,8 +38,8 @@ def command(manifest_path: str, output: str, kind: str | None, force: bool) -> N
     check_picture(output, force=force)
     manifest, entries = read_manifest(Path(manifest_path))
     if entries.get("digest") != digest_of(entries):
-        problem = "was changed after it was written: its digest does not fit its content"
-        raise ManifestError(problem, path=manifest_path, hint="draw the manifest as it was released")
+        problem = "was changed after it was written: its digest does not match its content"
+        raise ManifestError(problem, path=manifest_path, hint="draw the manifest that was released")
     try:
         display = display_of_manifest(manifest, kind, path=manifest_path)
     except ManifestError as exc:

@@ -50,11 +50,13 @@ class Order:
 @click.option("-o", "--output", help="File to write (.csv, .tsv, .parquet, .xlsx, .svm; .gz for text).")
 @click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: auto.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
-@click.option("--no-l", is_flag=True, help="Of auto: ask for no l-diversity of sensitive columns, k-anonymity alone.")
+@click.option(
+    "--no-l", is_flag=True, help="auto only: promise k-anonymity alone, without l-diversity of sensitive columns."
+)
 @click.option(
     "--attacker-knows",
     type=click.Choice(["all", "ones"]),
-    help="Of auto, for 0/1 tables (words, items): all values of a person, or no more than the ones. Default: all.",
+    help="auto only, 0/1 tables (words, items): all values of a person, or 1-values only. Default: all.",
 )
 @click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism.")
 @click.option(
@@ -67,7 +69,7 @@ class Order:
 @click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
-@click.option("--quick", is_flag=True, help="Train no classifiers to say what prediction keeps.")
+@click.option("--quick", is_flag=True, help="Train no classifiers; prediction is then not measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
 @click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("released")
-@click.option("--manifest", "manifest_path", help="The release's manifest. Default: the one beside RELEASED.")
-@click.option("--original", help="The table that was released from: utility and risk are measured beside it.")
-@click.option("--project", help="Project file that describes the original, instead of --original.")
+@click.option("--manifest", "manifest_path", help="Manifest of the release. Default: the one next to RELEASED.")
+@click.option("--original", help="Original table, to measure utility and risk against.")
+@click.option("--project", help="Project file of the original, instead of --original.")
 @click.option("-o", "--output", required=True, help="HTML file to write.")
-@click.option("--external", is_flag=True, help="Write the version for others: less detailed, no file paths.")
-@click.option("--quick", is_flag=True, help="Train no classifiers: the report says that utility was not measured.")
+@click.option("--external", is_flag=True, help="Write the version for recipients: less detail, no file paths.")
+@click.option("--quick", is_flag=True, help="Train no classifiers; the report then says that utility was not measured.")
 @click.option("--force", is_flag=True, help="Replace a report that exists.")
 @role_options
 @reading_options

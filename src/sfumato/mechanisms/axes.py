@@ -195,7 +195,7 @@ def positions_of(described: Column, known: pa.Array) -> Positions | None:
     Raises
     ------
     SchemaError
-        If the column is numeric and some values are no finite numbers.
+        If the column is numeric and some values are not finite numbers.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def _not_numbers(known: pa.Array) -> str:
 
 def _check_span(described: Column, positions: Positions) -> None:
     if len(positions) and positions.max() / 2 - positions.min() / 2 > np.finfo(np.float64).max / 2:
-        problem = "has numbers so far apart that their distance is no number"
+        problem = "has numbers so far apart that their distance overflows"
         raise SchemaError(problem, column=described.name, hint="give the column in a larger unit")
 
 

@@ -197,7 +197,7 @@ def check_targets(target: Path, manifest_target: Path, source: Source | None, *,
     writable_format_of(target)
     for path in (target, manifest_target):
         if source and path.exists() and Path(source.name).exists() and path.samefile(source.name):
-            problem = "is the input, which is never written to"
+            problem = "is the input, which is never overwritten"
             raise OutputError(problem, path=path, hint="choose another output path", remedy=("output",))
     if target.absolute() == manifest_target.absolute() or target.resolve() == manifest_target.resolve():
         problem = "is named as the table and as the manifest"

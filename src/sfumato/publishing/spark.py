@@ -253,9 +253,9 @@ def check_folder_targets(target: Path, manifest_target: Path, inputs: Sequence[P
     """Refuse an output that exists (without ``force``), has to do with an input, or is not named as Parquet."""
     if str(target) == "-" or writable_format_of(target) != "parquet":
         allowed = "a folder whose name ends in .parquet, which the cluster can write to"
-        raise InvalidParameterError("output of a cluster", "got another", allowed=allowed)
+        raise InvalidParameterError("output of a cluster", f"got {target.name!r}", allowed=allowed)
     if _is_about(target, inputs):
-        problem = "is the input, in it, or around it; the input is never written to"
+        problem = "is the input, inside it, or contains it; the input is never overwritten"
         raise OutputError(problem, path=target, hint="choose another output path")
     if target.is_dir() and not target.is_symlink():
         _check_replaceable(target, force=force)
@@ -273,9 +273,7 @@ def _is_about(target: Path, inputs: Sequence[Path]) -> bool:
 def _check_replaceable(folder: Path, *, force: bool) -> None:
     if not force:
         problem = "exists already"
-        raise OutputError(
-            problem, path=folder, hint="move it away, or say that it is to be replaced", remedy=("force",)
-        )
+        raise OutputError(problem, path=folder, hint="move it, or allow replacing it", remedy=("force",))
     with explained_writing(folder):
         is_known = all(path.is_file() and _is_of_spark(path.name) for path in folder.iterdir())
     if not is_known:

@@ -403,9 +403,9 @@ def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
         raise InvalidParameterError("DATA read in blocks", "got standard input", allowed=allowed)
     name = format_to_read(path, options)
     if name not in FORMATS:
-        hint = "convert the file, or hold it in memory: set no limit"
+        hint = "convert the file, or read it into memory (set no limit)"
         raise InvalidParameterError(
-            "DATA read in blocks", "got another format", allowed=allowed, hint=hint, remedy=("memory",)
+            "DATA read in blocks", f"got {name}", allowed=allowed, hint=hint, remedy=("memory",)
         )
     _refuse_dropping(options)
     return name
@@ -413,8 +413,8 @@ def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
 
 def _refuse_dropping(options: ReadOptions) -> None:
     if options.complete_rows_only:
-        hint = "leave incomplete rows out of the file beforehand, or hold it in memory: set no limit"
-        allowed, problem = "left out for a table that is read in blocks", "got it"
+        hint = "remove incomplete rows from the file first, or read it into memory (set no limit)"
+        allowed, problem = "off for a table that is read in blocks", "got it"
         raise InvalidParameterError("complete_rows_only", problem, allowed=allowed, hint=hint, remedy=("memory",))
 
 
@@ -432,5 +432,5 @@ def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions
     return ParquetBlocks.of(path, stored.name)
 
 
-def _changed(place: str, hint: str = "read it again when nobody writes to it") -> InputError:
+def _changed(place: str, hint: str = "read it again when no program is writing to it") -> InputError:
     return InputError("changed while it was being read", path=place, hint=hint)

@@ -303,7 +303,7 @@ def _other(seen: _Seen) -> ColumnGuess:
     return ColumnGuess(replace(seen.column, role=Role.QUASI_IDENTIFIER), _UNKNOWN, seen.n_distinct, seen.n_missing)
 
 
-_UNKNOWN = "nothing known about it: treated as a quasi-identifier to be on the safe side"
+_UNKNOWN = "not recognised: please decide"
 
 
 def _last_as_target(

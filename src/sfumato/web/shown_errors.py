@@ -25,7 +25,7 @@ HINTS = {
     "output": 'name another output under [release] in the project file, such as output = "release.csv"',
     "run_folder": "rename it, or move it elsewhere",
     "target": "choose it on the step Columns",
-    "update": "use the changed file if the change is meant",
+    "update": "use the changed file if the change is intended",
 }
 """Whole hints by the parameters that errors name, where the page has another way."""
 _OWN_NAMES = {"output": "output in the project file, under [release],"}

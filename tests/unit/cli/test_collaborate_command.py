@@ -388,7 +388,7 @@ class TestSimulate:
             (["--min-privacy-gain", "0"], 2, "min_privacy_gain must be above 0"),
             (["--min-privacy-gain", "0.99"], 4, "all parties reach"),
             (["--bins", "site"], 2, "--bins must be COLUMN=1,2,3"),
-            (["--bins", "nope=1"], 3, "column 'nope': is given cut points and is no feature"),
+            (["--bins", "nope=1"], 3, "column 'nope': has cut points but is not a feature"),
             (["--bins", "site=1"], 3, "not all its values are numbers"),
             (["--mode", "selection-only", "--epsilon", "1"], 2, "left out with mode selection-only"),
             (["--quasi-identifiers", "site"], 3, "has no role, while features are listed"),

@@ -129,12 +129,12 @@ def test_check_counts_what_is_not_covered_and_shows_no_value(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (["--column", "job", "-m", "width", "--width", "5"], 3, "5 of 5 values are no finite numbers"),
+        (["--column", "job", "-m", "width", "--width", "5"], 3, "5 of 5 values are not finite numbers"),
         (["--column", "age", "-m", "width"], 2, "--width must be given with --method width"),
         (["--column", "age", "-m", "cuts"], 2, "--cuts must be given"),
         (["--column", "age", "-m", "cuts", "--cuts", "a,b"], 2, "--cuts must be numbers"),
         (["--column", "age", "-m", "width", "--width", "5", "--merge", "1.5"], 2, "--merge must be whole numbers"),
-        (["--column", "job", "-m", "dates"], 3, "5 of 5 values are no dates"),
+        (["--column", "job", "-m", "dates"], 3, "5 of 5 values are not dates"),
         (["--column", "size", "-m", "groups", "--order", "small,large"], 3, "does not cover 1 of 4 values"),
         (["--column", "agee"], 3, "did you mean 'age'?"),
         (["--column", "age", "--target", "illl"], 3, "did you mean 'ill'?"),

@@ -241,7 +241,7 @@ def test_ones_of_columns_that_are_not_0_1_are_refused_in_one_line(folder, capsys
     assert run(["release", "mixed.csv", "--target", "y", "--attacker-knows", "ones", "-o", "out.csv"]) == 2
 
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert "--attacker-knows must be 'all' here, got 'ones', and not all quasi-identifiers are 0/1" in line
+    assert "--attacker-knows must be 'all' here, got 'ones', but not all quasi-identifiers are 0/1" in line
     assert not (folder / "out.csv").exists()
 
 

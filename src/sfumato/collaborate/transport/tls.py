@@ -548,7 +548,7 @@ class TlsChannel:
 
     def _check_party(self, name: str) -> None:
         if name not in self._n_sent:
-            raise InvalidParameterError("the party", "but this one is not", allowed="one of the roster's other parties")
+            raise InvalidParameterError("the party", f"got {name!r}", allowed="one of the roster's other parties")
 
     def _do(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         if self._loop is None:

@@ -194,7 +194,7 @@ def _drops_rows() -> InvalidParameterError:
     return InvalidParameterError(
         "incomplete rows",
         "got rows left out because a value is missing",
-        allowed="kept for differential privacy: their number would tell about people",
+        allowed="kept for differential privacy: their number would disclose something about people",
         hint="keep them; a missing value is 0 in every feature",
     )
 

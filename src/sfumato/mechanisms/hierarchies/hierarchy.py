@@ -372,7 +372,7 @@ def _row_by_key(hierarchy: Hierarchy, name: str, kind: Kind, missing: set[str]) 
         text = value.strip()
         key = None if text in missing else _key(text, kind)
         if key in found:
-            problem = f"rows {found[key] + 1:,} and {row + 1:,} of its hierarchy stand for the same value"
+            problem = f"rows {found[key] + 1:,} and {row + 1:,} of its hierarchy are the same value"
             raise SchemaError(problem, column=name, hint="keep one of them")
         found[key] = row
     found.setdefault(None, hierarchy.n_values)

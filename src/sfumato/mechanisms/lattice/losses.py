@@ -472,7 +472,7 @@ def loss_of(problem: LatticeProblem, roll_up: RollUp) -> Loss:
     if problem.loss not in CLASS_LOSSES:
         raise InvalidParameterError("loss", f"got {problem.loss!r}", allowed=f"one of {', '.join(LOSSES)}")
     if problem.weights is not None:
-        allowed = f"left out for {problem.loss}, which is no sum over columns"
+        allowed = f"left out for {problem.loss}, which is not a sum over columns"
         raise InvalidParameterError("weights", "got some", allowed=allowed)
     return CLASS_LOSSES[problem.loss](problem, roll_up)
 

@@ -195,7 +195,7 @@ class RowFinder:
         found = np.minimum(np.searchsorted(self._keys, key[order]), len(self._keys) - 1)
         if not np.array_equal(self._keys[found], key[order]):
             problem = "the table changed while it was being read"
-            raise InputError(problem, hint="try again when nobody writes to it")
+            raise InputError(problem, hint="try again when no program is writing to it")
         places[order] = self._order[found]
         return places
 

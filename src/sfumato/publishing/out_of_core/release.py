@@ -52,8 +52,8 @@ def check_able(mechanism: object, where: str = OUT_OF_CORE) -> Propose:
     way = _WAYS.get(needs_of(mechanism))
     if way is not None:
         return way
-    problem = f"and {name_of(mechanism)} needs the whole table in memory"
-    hint = "name one of these, or read the table into memory"
+    problem = f"but {name_of(mechanism)} needs the whole table in memory"
+    hint = "choose one of these, or read the table into memory"
     allowed = f"one of {', '.join(able_mechanisms())}"
     raise InvalidParameterError(f"{where} the mechanism", problem, allowed=allowed, hint=hint, remedy=("mechanism",))
 
@@ -140,8 +140,9 @@ def staged_large(
 def check_output_format(path: str | Path) -> None:
     """Refuse an output of a format that is not written row by row."""
     if writable_format_of(path) not in BLOCK_FORMATS:
-        allowed = f"a file of one of the formats that are written row by row ({', '.join(BLOCK_FORMATS)})"
-        raise InvalidParameterError("output of a table that is read in blocks", "got another", allowed=allowed)
+        allowed = f"a file in a format that is written row by row ({', '.join(BLOCK_FORMATS)})"
+        got = f"got {Path(path).name!r}"
+        raise InvalidParameterError("output of a table that is read in blocks", got, allowed=allowed)
 
 
 def check_large_targets(original: OutlinedTable, path: str | Path, *, force: bool) -> None:

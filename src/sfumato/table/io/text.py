@@ -198,7 +198,7 @@ class _TextChecks:
         nul = piece.find(b"\0")
         if nul >= 0:
             self._lines.take(piece[:nul])
-            problem = "holds a NUL byte, so it is no text"
+            problem = "holds a NUL byte, so it is not text"
             hint = "if it is UTF-16, say so: name the encoding utf-16"
             raise InputError(problem, path=self.name, line=self._lines.n_breaks + 1, hint=hint, remedy=("encoding",))
         breaks = [at for at in (piece.find(b"\n"), piece.find(b"\r")) if at >= 0]

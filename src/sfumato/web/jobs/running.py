@@ -119,7 +119,7 @@ class TaskProcess:
                     process.start()
             except (OSError, EOFError):
                 message = "the task's process could not be started"
-                return TaskError(message, hint="is there enough memory? Else start the server again", kind="NotStarted")
+                return TaskError(message, hint="check the free memory, then start the server again", kind="NotStarted")
             with self._lock:
                 self._process = process
             if self._is_unwanted:

@@ -237,7 +237,7 @@ def _cut_points(text: str) -> dict[str, list[float]]:
         except ValueError:
             found[""] = []
         if "" in found:
-            raise InvalidParameterError("cut points", "got something else", allowed="lines such as age=30,50,70")
+            raise InvalidParameterError("cut points", f"got {line!r}", allowed="lines such as age=30,50,70")
     return found
 
 
@@ -245,4 +245,4 @@ def _path(text: str) -> Path:
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        raise InputError("names a user who is not known here", path=text) from None
+        raise InputError("names a user that this machine does not know", path=text) from None

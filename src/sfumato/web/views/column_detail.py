@@ -161,7 +161,7 @@ async def _act(request: Request, now: Described, column: ColumnNow, form: Mappin
     method = method_named(form.get("method", ""))
     if act == "remove":
         await _call(request, "remove", column)
-        return {"note": "Taken out of the project file. The hierarchy file itself was left where it is."}
+        return {"note": "Removed from the project file. The hierarchy file itself was not deleted."}
     if act == "check":
         return {"checked": await _call(request, "check", column), "checked_what": "The hierarchy in use"}
     if act not in ("preview", "build") or method is None:

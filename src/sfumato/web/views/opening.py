@@ -97,7 +97,7 @@ def reading_of(fields: Mapping[str, str]) -> dict[str, Any]:
     if fields["skip_rows"]:
         if not fields["skip_rows"].isdecimal() or len(fields["skip_rows"]) > _MOST_DIGITS:
             message = "the rows above the header must be a whole number"
-            raise TaskError(message, hint="write 1 if one line stands above it", field="skip_rows")
+            raise TaskError(message, hint="write 1 if there is one line above it", field="skip_rows")
         options["skip_rows"] = int(fields["skip_rows"])
     if fields["delimiter"]:
         options["delimiter"] = {"\\t": "\t", "tab": "\t", "space": " "}.get(fields["delimiter"], fields["delimiter"])

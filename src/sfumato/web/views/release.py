@@ -25,10 +25,10 @@ FORMATS = {
 
 _TITLES = {
     "table": "Released table",
-    "manifest": "Manifest: what was done, promised and found, to be published with the table",
+    "manifest": "Manifest: what was done, promised and found. Publish it with the table",
     "report": "Report for the data holder, to read and to file",
     "project": "Project file with all settings",
-    "data": "The original, as it was opened: not to be passed on",
+    "data": "The original, as opened: do not pass it on",
 }
 _MEDIA_TYPES = {
     ".csv": "text/csv; charset=utf-8",
@@ -79,7 +79,7 @@ async def save(request: Request) -> Response:
             raise HTTPException(404)
         try:
             if not is_first:
-                raise TaskError("it is being saved or made anew in another tab", hint="try again in a moment")
+                raise TaskError("it is being saved or made again in another tab", hint="try again in a moment")
             saved = await page.jobs.call(
                 "release.save",
                 seconds=_SECONDS_TO_SAVE,

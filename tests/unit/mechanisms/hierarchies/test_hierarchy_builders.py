@@ -221,7 +221,7 @@ def test_moments_become_days_first():
 
 @pytest.mark.parametrize("wrong", ["2024-02-30", "29.02.2024", "2024-02", "2024-02-29x", ""])
 def test_what_is_no_date_is_counted(wrong):
-    with pytest.raises(SchemaError, match="1 of 2 values are no dates"):
+    with pytest.raises(SchemaError, match="1 of 2 values are not dates"):
         calendar_levels(["2024-01-01", wrong])
 
 
