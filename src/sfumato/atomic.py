@@ -237,7 +237,7 @@ def write_atomically(path: Path, content: bytes, *, force: bool = False, mode: i
 
 
 def check_writable(path: Path, *, force: bool) -> None:
-    """Refuse a target that is a folder, stands in no folder, or exists while ``force`` is off."""
+    """Refuse a target that is a folder, is in no folder, or exists while ``force`` is off."""
     try:
         is_folder, has_folder = path.is_dir(), path.parent.is_dir()
         exists, is_file = path.exists() or path.is_symlink(), path.is_file()

@@ -60,7 +60,7 @@ Shares = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BackgroundColumn:
-    """A column of a reference table beside the same column of a release.
+    """A column of a reference table next to the same column of a release.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class BackgroundColumn:
     shares: Shares
 
     def holds(self, rows: Ids, released_rows: Ids) -> NDArray[np.bool_]:
-        """Whether, pair by pair, a released row's cell may stand for a reference row's value."""
+        """Whether, pair by pair, a released row's cell may mean a reference row's value."""
         return self.containing.holds_at(self.places[rows], self.cells[released_rows])
 
 

@@ -169,7 +169,7 @@ def risks_of_candidates(found: Candidates, own_row: Ids | None) -> dict[str, Any
 
 
 def reidentification_risk(tables: Correspondence, *, sample_fraction: float | None = None) -> dict[str, Any]:
-    """Risks of a release beside its original.
+    """Risks of a release against its original.
 
     Returns
     -------

@@ -75,7 +75,7 @@ class Spending:
 
 @dataclass(frozen=True)
 class ClaimedPerturbation:
-    """How the cells came to differ from the original's: flipped, drawn anew, or moved within buckets."""
+    """How the cells came to differ from the original's: flipped, drawn at random, or moved within buckets."""
 
     kind: str
     n_cells_changed: int = 0

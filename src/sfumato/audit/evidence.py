@@ -1,4 +1,4 @@
-"""Whether what a manifest states beside its promises is so: the risk that is left, rows left out, labels listed.
+"""Whether what a manifest states besides its promises holds: the risk that is left, rows left out, labels listed.
 
 Of the utility that a manifest states counts, the suppressed fraction and (beside the original) the certainty penalty of
 ranges and sets are computed anew. Other figures are the publisher's word, which is an exception.
@@ -90,7 +90,7 @@ _LARGEST = 10**15  # larger numbers are no level of any table
 
 
 def check_stated_risk(released: AnyTable, claims: Claims) -> Iterator[Check]:
-    """Measure the stated risks anew over the released quasi-identifiers."""
+    """Measure the stated risks again over the released quasi-identifiers."""
     columns = Columns(released)
     for name, measure in MEASURED.items():
         if name not in claims.stated_risk:
@@ -121,7 +121,7 @@ def _agrees(stated: float, found: float) -> bool:
 
 
 def check_counts(released: AnyTable, claims: Claims) -> Iterator[Check]:
-    """Count anew what the manifest states of columns, slices, buckets and flipped cells."""
+    """Count again what the manifest states of columns, slices, buckets and flipped cells."""
     columns, stated = Columns(released), claims.stated_utility
     for name, count in COUNTED_ANEW.items():
         if name in stated:

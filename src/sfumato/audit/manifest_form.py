@@ -30,7 +30,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Kinds:
-    """Records that are told apart by a word; what they share comes first, and ``last`` before what may be left out."""
+    """Records that a word distinguishes; what they share comes first, and ``last`` before what may be left out."""
 
     by: str
     first: Mapping[str, Any]

@@ -256,7 +256,7 @@ def _cells_of(released: LargeTable, name: str) -> Iterator[pa.Array]:
 
 
 def large_risk_profile(table: LargeTable, *, memory: int, told: Told | None = None) -> dict[str, Any]:
-    """Describe how far the rows of a large file can be told apart, as :func:`risk_profile` does."""
+    """Describe how far the rows of a large file can be distinguished, as :func:`risk_profile` does."""
     roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
     return risk_profile(counted_rows(table, table.schema.names(*roles), memory, told))
 

@@ -271,7 +271,7 @@ def audit_cluster(
 
 
 def cluster_risk_profile(table: RowsOnCluster, most_cells: int) -> dict[str, Any]:
-    """Describe how far the rows of a table on a cluster can be told apart, as :func:`risk_profile` does.
+    """Describe how far the rows of a table on a cluster can be distinguished, as :func:`risk_profile` does.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``sfumato attack``: attack a release beside its original, or match it with a reference table."""
+"""``sfumato attack``: attack a release against its original, or match it with a reference table."""
 
 from __future__ import annotations
 
@@ -85,22 +85,22 @@ def command(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Attack a RELEASED table: beside its ORIGINAL in every way that applies, or with --reference by linkage.
+    """Attack a RELEASED table: run every attack that applies against its ORIGINAL, or link it with --reference.
 
-    Beside the original: re-identification by prosecutor, journalist and marketer, sizes of classes, sample uniques and
-    the columns to blame, sensitive columns inferred by the strongest of several attackers, linkage with 1, 2 and 3
-    columns, and for 0/1 tables matching of known ones; before and after. The role options describe columns of the
-    original that the manifest does not, such as sensitive ones that were dropped.
+    With the original, before and after: re-identification (prosecutor, journalist, marketer), sizes of equivalence
+    classes, sample uniques and the columns to blame, sensitive columns inferred by the strongest of several attackers,
+    linkage with 1, 2 and 3 columns, and for 0/1 tables matching of known 1-values. The role options describe columns
+    of the original that the manifest does not, such as sensitive ones that were dropped.
 
-    With --reference the people of another table are matched with the released rows. A person's candidates are the
-    released rows in which every cell may stand for the person's value. Shown are the people with a single candidate
-    (re-identified), those with few, and with which background columns they fall; and of whom a sensitive or target
-    column is learned because all candidates agree on it. Information is in bits; few bits are risky.
+    With --reference: match the people of another table with the released rows. A person's candidates are the released
+    rows in which every cell covers the person's value. The output shows how many people have a single candidate
+    (re-identified) or few, and with which background columns; and for how many people a sensitive or target column is
+    disclosed because all candidates agree on it. Information is in bits; few bits are risky.
 
     No cell is printed.
 
     The reading options describe the original or the reference; unless --missing is given with --reference, the
-    manifest says which texts are missing. Columns match by name, and their values by meaning. Features computed from a
+    manifest says which texts mean missing. Columns match by name, and their values by meaning. Features computed from a
     column (bands, one of some values) are not matched with that column of a reference.
 
     \b
@@ -391,7 +391,7 @@ def _shared(roles: Mapping[str, Role], table: AnyTable) -> dict[str, Role]:
 
 
 def risk_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Put the risk of the original beside that of the release, in words."""
+    """Put the risk of the original next to that of the release, in words."""
     yield f"{'':<{_WIDTH}} {'before':>10} {'released':>10}"
     yield from _reidentification_lines(before["reidentification"], after["reidentification"])
     yield from _class_lines(before["class_sizes"], after["class_sizes"])

@@ -133,7 +133,7 @@ def plan_of(settings: dict[str, Any]) -> Plan:
 
 
 def given_path(name: str, typed: str | None, in_file: Path | None, hint: str) -> Path:
-    """Path that was typed or else stands in the party's file."""
+    """Path that was typed or else is in the party's file."""
     from sfumato.errors import InvalidParameterError
 
     path = Path(typed) if typed else in_file
@@ -228,10 +228,11 @@ def numbers_of(text: str | None, option: str, kind: Callable[[str], Any]) -> lis
 
 @click.group("collaborate")
 def command() -> None:
-    """Choose features together with other parties, each of whom keeps its rows.
+    """Choose features together with other parties; each party keeps its rows.
 
-    At least three parties with the same columns add up their counts so that nobody sees another's, remove the features
-    with the smallest trade-off of utility and privacy, and each publishes its own rows without these.
+    At least three parties with the same columns add up their counts so that no party sees another's counts. They
+    remove the features with the smallest trade-off of utility and privacy, and each publishes its own rows without
+    them.
 
     \b
     Examples:
@@ -257,8 +258,8 @@ def command() -> None:
 def keys(parties: str, hosts: str | None, session: str, days: int, output: str, force: bool) -> None:
     """Make an authority, and for every party a certificate, a private key and a file NAME.toml to start from.
 
-    For tests and small groups: whoever makes the keys could pose as anybody. Groups with an authority of their own
-    bring their certificates.
+    For tests and small groups: whoever makes the keys could pose as any party. Groups with an authority of their own
+    use its certificates.
 
     \b
     Examples:
@@ -299,13 +300,13 @@ def schema(
 ) -> None:
     """Agree on columns and their values; every party runs this at the same time.
 
-    Of the others' values each party learns the union only. It lists the columns whose values all parties will see, and
-    asks before it connects to anybody. Columns that are not named are features. Numeric columns with many values need
+    Each party learns only the union of the others' values. The command lists the columns whose values all parties will
+    see, and asks before it connects. Columns that are not named are features. Numeric columns with many values need
     --bins; those with few count as categories. --target, --bins and --missing must be the same for all parties. With
     --memory a large CSV or Parquet file is read in blocks.
 
     The file holds the roles too: --identifiers, --sensitive and --other need not be given again to 'party', unless the
-    parties gave a column different ones. Compare the SHA-256 that is printed by telephone.
+    parties gave a column different ones. Compare the printed SHA-256 by telephone.
 
     \b
     Examples:
@@ -372,14 +373,14 @@ def party(
     messages, the others may have published what all had agreed to; the party that is cut off says so and publishes
     nothing, with the exit code 6 as well.
 
-    The protocol is semi-honest: it hides a party's counts from parties that keep to it. It does not stop a party from
-    putting in false numbers, and all the others together can work out one party's counts.
+    The protocol is semi-honest: it hides a party's counts from parties that follow it. It does not stop a party from
+    sending false numbers, and all the others together can work out one party's counts.
 
-    The same for all parties must be the schema, what is computed (--mode, --sharing, --privacy, --weights, --epsilon,
-    --min-count, --max-rows), which cells are missing (--missing, --drop-incomplete), and --dry-run. Each party has its
-    own --min-privacy-gain, columns outside the schema, paths, and ways to read its file (--format, --delimiter,
-    --encoding, --no-header, --sheet), and --memory or --engine, with which a large CSV or Parquet file is read in
-    blocks, or its rows stay on a Spark cluster: same counts, same release.
+    All parties must use the same schema, the same computation (--mode, --sharing, --privacy, --weights, --epsilon,
+    --min-count, --max-rows), the same missing values (--missing, --drop-incomplete), and the same --dry-run. Each party
+    has its own --min-privacy-gain, columns outside the schema, paths, and ways to read its file (--format, --delimiter,
+    --encoding, --no-header, --sheet). With --memory a large CSV or Parquet file is read in blocks; with --engine its
+    rows stay on a Spark cluster: same counts, same release.
 
     \b
     Examples:

@@ -71,18 +71,18 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     """Compare mechanisms on DATA (or on the table that the project file describes) and recommend a release.
 
     Every mechanism proposes settings that suit the table; [compare.grid] of the project file names others. Each point
-    is released, audited, re-identified and cross-validated in a process of its own, cheap ones first, and shown when it
-    is finished. Finished points are kept in the run folder: a run that was ended shows them, and the same command goes
-    on with the others. Nothing of the data is written.
+    is released, audited, attacked (re-identification) and cross-validated in a process of its own, cheap ones first,
+    and shown when it is finished. Finished points are kept in the run folder: a run that was stopped shows them, and
+    the same command continues with the others. Nothing of the data is written.
 
-    Utility is the mean AUC of the classifiers, with mechanisms fitted on the training rows alone. Risk is the expected
-    share of people who are re-identified by somebody who knows all quasi-identifiers. Strict k-anonymity with k = 5,
-    and l = 2 of every sensitive column, is asked for unless --guarantee says otherwise. Other kinds of promises
-    (kk-anonymity, containment, buckets, differential-privacy, breach-bound, perturbation, partial) are tried with
-    --also, and are groups of their own.
+    Utility is the mean AUC of the classifiers, with mechanisms fitted on the training rows alone. Risk is the share of
+    people re-identified by an attacker who knows all quasi-identifiers (marketer attack). A recommended release must
+    promise strict k-anonymity with k = 5, and l = 2 of every sensitive column, unless --guarantee says otherwise.
+    --also tries other kinds of promises (kk-anonymity, containment, buckets, differential-privacy, breach-bound,
+    perturbation, partial) in groups of their own.
 
-    Recommended is the release with the least risk among those whose utility cannot be told from the best that promises
-    the same, and never one that another beats in utility and risk.
+    The command recommends the release with the least risk among those on the Pareto front whose utility does not
+    clearly differ from the best with the same promise.
 
     \b
     Examples:

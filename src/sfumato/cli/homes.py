@@ -71,11 +71,11 @@ class Rows(ABC):
     def audited(
         self, path: str, manifest_path: Path, original: OutlinedTable | None, declared: Declared
     ) -> AuditReport:
-        """Audit a release, beside its original if that is given."""
+        """Audit a release, against its original if that is given."""
 
     @abstractmethod
     def profile(self, table: OutlinedTable) -> dict[str, Any]:
-        """Describe how far the rows of a table can be told apart."""
+        """Describe how far the rows of a table can be distinguished."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Home(ABC):
 
     @abstractmethod
     def checked_output(self, order: Order, *, force: bool, dry_run: bool) -> Path | None:
-        """Refuse an order that would be refused in the end; gives where the release is to stand."""
+        """Refuse an order that would be refused in the end; gives where to write the release."""
 
     @abstractmethod
     def check_audit(self, asked: AskedAudit) -> None:
@@ -405,7 +405,7 @@ def verify_away(
     roles: dict[str, Role],
     home: Home,
 ) -> AuditReport:
-    """Audit a release where its rows are, beside its original if that is given."""
+    """Audit a release where its rows are, against its original if that is given."""
     from sfumato.project.file import load_project
     from sfumato.publishing.reaudit import original_options
 

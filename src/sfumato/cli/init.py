@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def command(data: str | None, output: str, force: bool, update: bool, **settings: Any) -> None:
     """Describe DATA in a project file: a role and a kind for every column, with the reason for each guess.
 
-    With --update an existing project file is brought up to date when its data have changed: what it says of the columns
-    stays, new columns are added with guesses, and those that are gone become comments.
+    With --update: update an existing project file after its data changed. What it says about columns stays, new columns
+    are added with guesses, and columns that are gone become comments.
 
     \b
     Examples:

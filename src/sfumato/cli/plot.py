@@ -15,7 +15,7 @@ from sfumato.errors import ManifestError
 @click.option("--kind", help="Which picture, where the manifest has evidence for several.")
 @click.option("--force", is_flag=True, help="Replace a picture that exists.")
 def command(manifest_path: str, output: str, kind: str | None, force: bool) -> None:
-    """Draw what a release's MANIFEST has evidence for. No table is read.
+    """Draw the evidence in a release's MANIFEST. No table is read.
 
     \b
     Kinds:

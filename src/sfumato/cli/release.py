@@ -88,17 +88,17 @@ def command(
 ) -> None:
     """Make a release of DATA (or of the table that the project file describes), audit it and write it.
 
-    Nothing is written unless an independent audit confirms every guarantee. The manifest stands beside the table as
-    OUTPUT.manifest.json.
+    Nothing is written unless an independent audit confirms every guarantee. The manifest is written next to the table,
+    as OUTPUT.manifest.json.
 
-    Without -m the release is made by auto: strict k-anonymity (k = 5), with l-diversity (l = 2) of every sensitive
-    column, in the form that keeps most of the target predictable. Five lines say what came of it.
+    Without -m, auto makes the release: strict k-anonymity (k = 5), with l-diversity (l = 2) of every sensitive column,
+    in the form that keeps most of the target predictable. Five lines sum the release up.
 
-    A parameter that is a table is given entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are
-    looked up in the working folder, those that a project file names in the folder of that file.
+    Give a parameter that is a table entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are looked
+    up in the working folder, files named in a project file in the folder of that file.
 
-    For differential privacy (laplace-dp, exponential-dp) nothing is guessed from the rows: --target and
-    --quasi-identifiers must be given, other columns are never released, and incomplete rows stay.
+    For differential privacy (laplace-dp, exponential-dp) nothing is guessed from the rows: give --target and
+    --quasi-identifiers. Other columns are never released, and incomplete rows stay.
 
     With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
     release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.

@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 def command(released: str, manifest_path: str | None, output: str, **settings: Any) -> None:
     """Write what was asked, done, promised and found about a RELEASED table into one HTML file.
 
-    The release is audited first; there is no report of one that the audit refuses (exit code 5). What the audit could
-    not check comes first in the report. With the original, classifiers are trained before and after, and both tables
-    are attacked. Some mechanisms take a while, for they are fitted in every fold: --quick leaves that out. Roles of
-    released columns are those of the manifest; of other columns they are those given, or guessed. The audit compares
-    the roles that are given, or those of a project.
+    The release is audited first; if the audit refuses it, there is no report (exit code 5). The report begins with what
+    the audit could not check. With the original, classifiers are trained before and after, and both tables are
+    attacked. Mechanisms are fitted in every fold, which may take a while: --quick skips it. Roles of released columns
+    come from the manifest; those of other columns from the options or a guess. The audit compares the roles that are
+    given, or those of a project.
 
     \b
     Examples:

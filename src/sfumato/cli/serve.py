@@ -47,8 +47,8 @@ def command(
 ) -> None:
     """Open the page: all steps from DATA to an audited release, in a browser of this machine.
 
-    The address with its secret token is printed to stdout. Only this machine can reach the page, nothing is fetched
-    from or sent to any other, and Ctrl-C ends it. Without DATA the page asks for a file.
+    Prints the address with its secret token to stdout. Only this machine can reach the page. The page fetches nothing
+    from other machines and sends nothing to them. Ctrl-C ends it. Without DATA the page asks for a file.
 
     \b
     Examples:

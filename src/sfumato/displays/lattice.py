@@ -1,4 +1,4 @@
-"""Levels that a search over hierarchies took the columns to, beside the levels that there are."""
+"""Levels that a search over hierarchies took the columns to, and the levels that there are."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class RankedPoint:
 
     @property
     def changed_cells_fraction(self) -> float | None:
-        """Share of the quasi-identifying cells that are not released as they are."""
+        """Share of the quasi-identifying cells that are not published unchanged."""
         found: float | None = self.result.get("changed_cells_fraction")
         return found
 
@@ -212,7 +212,7 @@ def undominated(points: Sequence[RankedPoint]) -> list[RankedPoint]:
 
 
 def tied_with_best(points: Sequence[RankedPoint], measure: str) -> list[RankedPoint]:
-    """Points whose utility cannot be told from the best of them, the best included.
+    """Points whose utility does not clearly differ from the best of them, the best included.
 
     A point is tied if it has at most 0.01 less than the best, and the paired corrected test over the folds (Nadeau and
     Bengio; see :func:`sfumato.learning.fold_scores.compare_folds`) finds no difference at 0.05. Without scores by fold
@@ -476,18 +476,18 @@ class Comparison:
 
     @property
     def original_utility(self) -> float | None:
-        """Utility of the table as it is."""
+        """Utility of the original table."""
         return mean_utility(self.original, self._measure)
 
     @cached_property
     def ranked_original(self) -> RankedPoint:
-        """The table as it is, with its headline figures; it promises nothing."""
+        """The original table, with its headline figures; it promises nothing."""
         low, high = _interval(self.original, self._measure)
         return RankedPoint(self.original, self.original_utility, self.original_risk, False, low, high)
 
     @property
     def original_risk(self) -> float | None:
-        """Risk of the table as it is."""
+        """Risk of the original table."""
         return headline_risk(self.original)
 
     @cached_property

@@ -30,7 +30,7 @@ _METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "a
 
 
 def attackers_in(attacker: str) -> tuple[str, ...]:
-    """Kinds of which the strongest attacks: names joined by ``+``; ``strongest`` stands for the paper's two.
+    """Kinds of which the strongest attacks: names joined by ``+``; ``strongest`` means the paper's two.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def align(axis: Axis, column: CodedColumn) -> Axis:
 
 
 def cell_of_values(described: Column, values: Sequence[str | None]) -> str | None:
-    """Write a cell that stands for some values of a column: a range where they have an order, else a set.
+    """Write a cell that represents some values of a column: a range where they have an order, else a set.
 
     ``None`` among the values is missing.
 

@@ -232,7 +232,7 @@ class Mechanism(ABC):
         """Propose a release; whether it keeps its promise is audited elsewhere."""
 
     def for_table(self, table: AnyTable) -> Mechanism:
-        """Give the mechanism that makes the release of a table: itself, unless it stands for a choice among others."""
+        """Give the mechanism that makes the release of a table: itself, unless it represents a choice among others."""
         return self
 
     def check_parameters(self, *names: str) -> None:

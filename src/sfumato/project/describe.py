@@ -177,7 +177,7 @@ def _relative(data: Path, folder: Path) -> str:
 
 
 def is_demo_folder(folder: Path) -> bool:
-    """Whether what stands there was written by a demo, going by the marker in its project file."""
+    """Whether what is there was written by a demo, going by the marker in its project file."""
     try:
         return (folder / PROJECT_NAME).read_text(encoding="utf-8").startswith(DEMO_MARKER)
     except (OSError, ValueError):

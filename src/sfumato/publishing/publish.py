@@ -27,7 +27,7 @@ from sfumato.table.roles import redescribed
 
 @dataclass(frozen=True)
 class Published:
-    """A release that stands on disk, with the audit that confirmed it."""
+    """A release that is on disk, with the audit that confirmed it."""
 
     release: Release
     audit: AuditReport
@@ -77,7 +77,7 @@ def publish(
     force: bool = False,
     manifest_path: str | Path | None = None,
 ) -> Published:
-    """Write a release and its manifest, after auditing the very bytes that will stand on disk.
+    """Write a release and its manifest, after auditing the very bytes that will be on disk.
 
     ``original`` is what the release was made of: a table, or the frame or path that :func:`sfumato.release` was given.
 
@@ -208,7 +208,7 @@ def check_targets(target: Path, manifest_target: Path, source: Source | None, *,
 
 
 def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
-    """Whether a manifest stands there without its table."""
+    """Whether a manifest is there without its table."""
     try:
         return not table_path.exists() and b'"sfumato_manifest"' in manifest_path.read_bytes()[:200]
     except (OSError, ValueError):

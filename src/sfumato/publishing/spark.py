@@ -158,7 +158,7 @@ _GLANCES, _GLANCE_SECONDS = 10, 0.1
 
 @dataclass(frozen=True)
 class PendingFolder:
-    """A complete-to-be folder beside ``target``, in a hidden one; ``appear`` gives it its name."""
+    """A complete-to-be folder next to ``target``, in a hidden one; ``appear`` gives it its name."""
 
     target: Path
     _hidden: Path
@@ -209,7 +209,7 @@ class PendingFolder:
 
 @contextmanager
 def pending_folder(target: Path) -> Iterator[PendingFolder]:
-    """Make a hidden folder beside the target, and remove it at the end with all that is left in it."""
+    """Make a hidden folder next to the target, and remove it at the end with all that is left in it."""
     hidden = target.parent / f".{target.name}.{secrets.token_hex(6)}.part"
     with explained_writing(target):
         hidden.mkdir(_PRIVATE)
@@ -403,7 +403,7 @@ def audit_cluster_file(
     original: ClusterTable | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
-    """Have a cluster audit a release that stands on disk, as ``publishing.reaudit.audit_published`` does in memory."""
+    """Have a cluster audit a release that is on disk, as ``publishing.reaudit.audit_published`` does in memory."""
     manifest, entries = read_manifest(Path(manifest_path))
     released = _open_released(session, path, manifest, memory)
     with watching(session), exact_settings(session):
@@ -420,7 +420,7 @@ def audit_cluster_file(
 
 
 def cluster_profile(table: ClusterTable, memory: Memory) -> dict[str, Any]:
-    """Describe how far rows on a cluster can be told apart, as :func:`sfumato.audit.profile.risk_profile` does."""
+    """Describe how far rows on a cluster can be distinguished, as :func:`sfumato.audit.profile.risk_profile` does."""
     with watching(table.session), exact_settings(table.session):
         return cluster_risk_profile(table, memory.most_cells(len(table.schema)))
 

@@ -185,7 +185,7 @@ def _plain(curve: RiskCurve) -> dict[str, Any]:
 
 
 def risk_section(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """Put every risk before beside that after, as rows of ``group``, ``what``, ``unit``, ``before`` and ``after``.
+    """List every risk before and after, as rows of ``group``, ``what``, ``unit``, ``before`` and ``after``.
 
     ``reidentified`` is the share of people re-identified (marketer attack), or why there is none.
     """

@@ -48,7 +48,7 @@ _FEWEST_PENDING = 1 << 16
 
 
 def coded_block(cells: pa.Array, name: str, place: str) -> tuple[Codes, pa.Array]:
-    """Codes of a block of cells, and the plain values that they stand for, of which some may not occur."""
+    """Codes of a block of cells, and the plain values that they represent, of which some may not occur."""
     if not pa.types.is_dictionary(cells.type):
         encoded = plain_array(cells, name, place).dictionary_encode(null_encoding="encode")
         return encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary

@@ -146,7 +146,7 @@ class Rule(Protocol):
         ...
 
     def to_plan(self) -> Any:
-        """Return what stands for this rule in a project file."""
+        """Return what represents this rule in a project file."""
         ...
 
 
@@ -634,7 +634,7 @@ class Binarization:
         return replace(outline, columns=columns)
 
     def applied_to_places(self, counted: CountedTable, outline: Table) -> BinaryTable:
-        """Compute the features of distinct rows of places, beside which columns of the outline travel along."""
+        """Compute the features of distinct rows of places; columns of the outline travel along."""
         of_rows = []
         for name in self.columns:
             assignment, codes = self.assignments[name], counted[name].codes

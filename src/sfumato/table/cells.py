@@ -134,7 +134,7 @@ def as_text(values: pa.Array) -> pa.Array:
 
 
 def check_names(names: Iterable[object], *, place: str | None, line: int | None = None) -> list[str]:
-    """Trim column names; refuse empty and repeated ones, by position, for what stands there may be a row of data.
+    """Trim column names; refuse empty and repeated ones, by position, for what is there may be a row of data.
 
     ``line`` is the one on which the names stand, in a file that need not have any.
     """

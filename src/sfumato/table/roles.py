@@ -206,7 +206,7 @@ def with_guessed_roles(
 
 
 def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
-    """Describe the columns of a table anew; of a binary table those beside its features."""
+    """Describe the columns of a table again; of a binary table those apart from its features."""
     plain = table.companions if isinstance(table, BinaryTable) else table
     described = plain.with_schema(Schema.of(columns, plain.schema.missing))
     return replace(table, companions=described) if isinstance(table, BinaryTable) else described

@@ -1,4 +1,4 @@
-"""Columns and tables whose entries stand for many rows: distinct values, or distinct rows, with their counts."""
+"""Columns and tables whose entries represent many rows: distinct values, or distinct rows, with their counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class WeightedColumn(CodedColumn):
-    """A coded column whose entries stand for as many rows as their weights say.
+    """A coded column whose entries represent as many rows as their weights say.
 
     Examples
     --------
@@ -36,12 +36,12 @@ class WeightedColumn(CodedColumn):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows that the entries stand for."""
+        """Number of rows that the entries represent."""
         return int(self.weights.sum())
 
     @property
     def is_by_row(self) -> bool:
-        """Entries stand for rows anywhere in the table."""
+        """Entries represent rows anywhere in the table."""
         return False
 
     @cached_property
@@ -50,7 +50,7 @@ class WeightedColumn(CodedColumn):
         return np.bincount(self.codes, weights=self.weights, minlength=len(self.values)).astype(np.int64)
 
     def recode(self, values: pa.Array, kind: Kind = Kind.CATEGORICAL) -> WeightedColumn:
-        """Replace the distinct values one for one (equal results are merged) and sort anew."""
+        """Replace the distinct values one for one (equal results are merged) and sort again."""
         recoded = CodedColumn._from_codes(self.codes, values, kind)
         return WeightedColumn(recoded.codes, recoded.values, self.weights)
 
@@ -85,7 +85,7 @@ class OpenColumn(CodedColumn):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CountedTable(Table):
-    """Distinct rows of a table, each with the number of rows that it stands for; ``n_rows`` is their sum.
+    """Distinct rows of a table, each with the number of rows that it represents; ``n_rows`` is their sum.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class OutlinedTable(ABC):
         """Refuse a table that is another one than when it was opened, as far as that can be known."""
 
     def with_schema(self, schema: Schema | Mapping[str, Role | str]) -> Self:
-        """Describe the same columns anew, by a schema or by roles alone (see :meth:`Table.with_schema`).
+        """Describe the same columns again, by a schema or by roles alone (see :meth:`Table.with_schema`).
 
         Raises
         ------
@@ -232,4 +232,4 @@ class RowsOnCluster(OutlinedTable):
 
     @abstractmethod
     def ensure_alone(self) -> None:
-        """Refuse a folder in which more stands than the files that were read."""
+        """Refuse a folder in which there is more than the files that were read."""

@@ -15,7 +15,7 @@ HEIGHT = 380
 
 
 def table_columns(*named: tuple[str, str]) -> list[dict[str, str]]:
-    """Columns of the table beside a chart: fields of the data and what they are called.
+    """Columns of the table next to a chart: fields of the data and what they are called.
 
     Examples
     --------

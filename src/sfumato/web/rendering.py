@@ -1,4 +1,4 @@
-"""From a view's facts to HTML: whole pages, fragments for htmx, and problems beside the field they are about."""
+"""From a view's facts to HTML: whole pages, fragments for htmx, and problems next to the field they are about."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def part_response(request: Request, template: str, *, status: int = 200, **conte
 
 
 def problem_response(request: Request, error: TaskError, field: str = "", **context: Any) -> HTMLResponse:
-    """Render what is wrong, to stand beside the field that it is about."""
+    """Render what is wrong, for the place next to the field that it is about."""
     return part_response(request, "problem.html", status=UNPROCESSABLE, error=error, field=field, **context)
 
 

@@ -1,4 +1,4 @@
-"""Whether an attacker gains by the choice of columns, estimated anew from the original with own folds."""
+"""Whether an attacker gains by the choice of columns, estimated again from the original with own folds."""
 
 from __future__ import annotations
 

@@ -554,7 +554,7 @@ class ProjectionProposal(ColumnProposal):
 
 
 def propose_projection(rows: LargeRows, releaser: ProjectionReleaser) -> ProjectionProposal:
-    """Propose a party's release; the gain is measured anew on the counts of the original's columns."""
+    """Propose a party's release; the gain is measured again on the counts of the original's columns."""
 
     def smallest_class(names: Sequence[str], cut: Sequence[SharedColumn]) -> int | None:
         return _smallest_class(rows, names, cut)

@@ -76,7 +76,7 @@ class Incoming:
         self.is_held = False
 
     async def wait_for_room(self, n_bytes: int, limit: int) -> None:
-        """Wait until a packet fits beside those that are not read yet, and count it."""
+        """Wait until a packet fits next to those that are not read yet, and count it."""
         while self.unread_bytes and self.unread_bytes + n_bytes > limit:
             self.was_read.clear()
             await self.was_read.wait()

@@ -148,7 +148,7 @@ class PublicRule:
         return Assignment((feature,), np.where(is_one, 0, -1).astype(np.intp))
 
     def to_plan(self) -> Any:
-        """Return what stands for the rule in a project file."""
+        """Return what represents the rule in a project file."""
         return self.rule.to_plan()
 
 

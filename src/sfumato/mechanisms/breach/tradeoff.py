@@ -31,7 +31,7 @@ class EvaluationWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class ExtraFactor:
-    """A further factor of E(S), a number for every subset, with its weight beside those of the three."""
+    """A further factor of E(S), a number for every subset, with its weight in addition to those of the three."""
 
     values: Sequence[float]
     weight: float

@@ -85,7 +85,7 @@ def bucketed_release(
     guarantees: Sequence[BucketSize | BucketDiversity],
     evidence: Mapping[str, Any],
 ) -> Release:
-    """Arrange every slice anew within the buckets, name the bucket of each row, and describe the result.
+    """Arrange every slice again within the buckets, name the bucket of each row, and describe the result.
 
     Columns of no slice keep their rows; identifiers are left out. Buckets are numbered from 1 in the order in which
     they come up.

@@ -147,7 +147,7 @@ BUCKET = "bucket"
 
 @dataclass(frozen=True, eq=False)
 class ShareLimit:
-    """No sensitive value in more than 1/l of a part's rows that agree on the columns beside the sensitive one.
+    """No sensitive value in more than 1/l of a part's rows that agree on the columns next to the sensitive one.
 
     ``block_starts`` says where the labels of one combination of values beside begin: labels are ordered by it. Holds
     for a part when it holds for two parts that make it up.

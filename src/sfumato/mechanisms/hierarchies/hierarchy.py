@@ -97,7 +97,7 @@ class Hierarchy:
         return tuple(found)
 
     def shares(self, level: int) -> NDArray[np.float64]:
-        """Share of the hierarchy's values that each label of a level stands for."""
+        """Share of the hierarchy's values that each label of a level represents."""
         return np.bincount(self.codes[level], minlength=len(self.labels[level])) / self.n_values
 
     def with_root(self) -> Hierarchy:
@@ -127,7 +127,7 @@ class Hierarchy:
         return replace(whole, labels=tuple(whole.labels[level] for level in kept), codes=whole.codes[kept])
 
     def showing(self, counts: NDArray[np.int64]) -> Hierarchy:
-        """Write built labels anew, so that they name nothing but values of released rows.
+        """Write built labels again, so that they name nothing but values of released rows.
 
         Parameters
         ----------

@@ -142,7 +142,7 @@ class SampledTree:
         return replace(self, tree=found.tree, refined=found, is_cut_to_root=is_cut_to_root)
 
     def covered(self, blocks: Iterable[Block], k: int) -> CoveredGroups:
-        """Count all rows once more, merge groups that have fewer than k, and find out what each group stands for."""
+        """Count all rows once more, merge groups that have fewer than k, and find out what each group represents."""
         weights = np.zeros(self.tree.n_nodes)
         held = [_held(axis, self.tree.n_nodes) for axis in self.values.axes]
         for block in blocks:

@@ -124,7 +124,7 @@ def audit_large(
     options: ReadOptions = DEFAULT_OPTIONS,
     progress: Progress | None = None,
 ) -> AuditReport:
-    """Audit a release on disk that may be larger than memory, beside its original if that is given.
+    """Audit a release on disk that may be larger than memory, against its original if that is given.
 
     Parameters
     ----------

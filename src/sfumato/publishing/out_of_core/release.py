@@ -166,7 +166,7 @@ def audit_large_file(
     check_roles: Declared = False,
     progress: Progress | None = None,
 ) -> AuditReport:
-    """Audit a release that stands on disk, as ``publishing.reaudit.audit_published``, with no table in memory."""
+    """Audit a release that is on disk, as ``publishing.reaudit.audit_published``, with no table in memory."""
     manifest, entries = read_manifest(Path(manifest_path))
     told = telling(progress, _stated_rows(manifest), "rows audited")
     released = open_released(path, manifest, memory.n_bytes, told=told)

@@ -135,7 +135,7 @@ class ClusterTable(RowsOnCluster):
         return clean_cell(cell, self._stored[name].type, column.values.type, self.schema.missing_tokens(name))
 
     def ensure_alone(self) -> None:
-        """Refuse a folder in which more stands than the files that were read."""
+        """Refuse a folder in which there is more than the files that were read."""
         if self._hashed is not None:
             refuse_more_than_parts(self._hashed.path)
 

@@ -194,7 +194,7 @@ def refuse_address(source: str | os.PathLike[str]) -> None:
 
 
 def refuse_foreign_suffix(path: str | os.PathLike[str]) -> None:
-    """Refuse a file whose suffix stands for a format that cannot be read, by its first bytes where they tell more.
+    """Refuse a file whose suffix represents a format that cannot be read, by its first bytes where they tell more.
 
     Raises
     ------

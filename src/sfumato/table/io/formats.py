@@ -42,7 +42,7 @@ _WRITABLE_SUFFIXES = {
 
 
 def format_of(path: str | PathLike[str]) -> str:
-    """Name the format a path's suffixes stand for; an unknown suffix is CSV, a trailing ``.gz`` is kept.
+    """Name the format a path's suffixes represent; an unknown suffix is CSV, a trailing ``.gz`` is kept.
 
     Examples
     --------

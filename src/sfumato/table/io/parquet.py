@@ -178,7 +178,7 @@ class StoredParquet:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> StoredParquet:
-        """Hash what stands at a path.
+        """Hash what is at a path.
 
         Raises
         ------
@@ -274,7 +274,7 @@ def parse_folder(stored: StoredParquet, coder: ColumnCoder) -> Parsed:
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder stands at a path; no for what is no path."""
+    """Whether there is a folder at a path; no for what is no path."""
     try:
         return Path(path).is_dir()
     except (OSError, ValueError):

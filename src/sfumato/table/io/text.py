@@ -68,7 +68,7 @@ class Text:
             yield line if number > self.skipped_lines else "\n"
 
     def physical_lines(self) -> Iterator[str]:
-        """Lines as they stand in the file, with their ends."""
+        """Lines as in the file, with their ends."""
         return iter(io.TextIOWrapper(self.open(), encoding="utf-8", newline=""))
 
 

@@ -57,7 +57,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def empty_folder(folder: Path, *, but: Sequence[str] = ()) -> None:
-    """Remove all that stands in a folder but names of some patterns; what a dying process still adds goes too."""
+    """Remove everything in a folder but names of some patterns; what a dying process still adds goes too."""
     deadline = time.monotonic() + _SECONDS_TO_LEAVE
     while True:
         found = list(folder.iterdir()) if folder.is_dir() else []

@@ -240,7 +240,7 @@ _MOST_COLUMNS_TO_BLAME = 200
 
 
 def risk_today(folder: Path, tell: Tell, *, project: str) -> dict[str, Any]:
-    """Measure the risk of the table as it is, and say what can be chosen for it.
+    """Measure the risk of the original table, and say what can be chosen for it.
 
     The result holds ``profile`` of :func:`sfumato.audit.profile.risk_profile`, ``words``, ``blame`` (columns by which
     people stand out, by score of :func:`sfumato.attack.uniques.minimal_uniques`) and ``choices``.

@@ -1,4 +1,4 @@
-"""Make a release with everything that the page shows of it, and save it beside the project file."""
+"""Make a release with everything that the page shows of it, and save it next to the project file."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class RowsBeside:
 
 
 def tables_beside(original: AnyTable, release: Release) -> Correspondence:
-    """Read a release beside the rows that it was made of."""
+    """Read a release next to the rows that it was made of."""
     return Correspondence(attacked_rows(original, release.manifest), release.table, release.manifest)
 
 

@@ -47,7 +47,7 @@ class Method:
         return {name: text for name, text in given.items() if text}
 
     def field_id(self, field: MethodField) -> str:
-        """Name of a field in the form, where the fields of all methods stand."""
+        """Name of a field in the form, which holds the fields of all methods."""
         return f"{self.name}-{field.name}"
 
 

@@ -197,7 +197,7 @@ async def upload_table(request: Request) -> Response:
 
 
 async def show_progress(request: Request) -> Response:
-    """Show how far reading is; when it is over the page is loaded anew, or the step Open says what was wrong."""
+    """Show how far reading is; when it is over the page is loaded again, or the step Open says what was wrong."""
     page = page_of(request)
     job = page.job("open")
     if not is_htmx(request):

@@ -51,7 +51,7 @@ async def show(request: Request) -> Response:
 
 
 async def measuring(request: Request) -> Response:
-    """Let a page that waits for figures load itself anew as soon as there are some, or none will come."""
+    """Let a page that waits for figures load itself again as soon as there are some, or none will come."""
     made = made_release(page_of(request))
     if made is not None and made.measuring == request.query_params.getlist("what"):
         return Response(status_code=_NO_CONTENT)
@@ -59,7 +59,7 @@ async def measuring(request: Request) -> Response:
 
 
 async def download(request: Request) -> Response:
-    """Send one of the files, as it stands on disk."""
+    """Send one of the files, as stored on disk."""
     page = page_of(request)
     made = made_release(page)
     path = _downloads(page, made).get(request.path_params["what"]) if made is not None else None
@@ -70,7 +70,7 @@ async def download(request: Request) -> Response:
 
 
 async def save(request: Request) -> Response:
-    """Write the files beside the project file."""
+    """Write the files next to the project file."""
     page, form = page_of(request), await request.form()
     # While risk and utility are being measured the files are whole: only another tab that saves them stands in the way.
     with page.only_one(_SAVING if page.is_running(PURPOSE) else PURPOSE) as is_first:
