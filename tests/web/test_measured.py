@@ -162,7 +162,7 @@ def test_rows_that_do_not_belong_together_are_not_shown_as_if(sliced):
     page = sliced.get("/utility")
     assert "do not belong to rows of the original" in page.shown
     assert 'class="of-release' not in page.text
-    assert "as they stand there" in page.shown
+    assert "in their own order" in page.shown
 
 
 def test_risk_shows_every_figure_before_and_after(served):
@@ -192,7 +192,7 @@ def test_risk_says_what_is_promised_found_and_not_protected(served):
 
 def test_columns_under_no_guarantee_are_warned_of_near_the_top(served):
     said = result_of(served)["summary"]["not_promised"]
-    assert any("under no guarantee: 'discharge_diagnosis'" in sentence for sentence in said)
+    assert any("no guarantee covers it: 'discharge_diagnosis'" in sentence for sentence in said)
     for url in ("/risk", "/release"):
         page = served.get(url)
         for sentence in said:

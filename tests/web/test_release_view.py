@@ -114,7 +114,7 @@ def test_what_is_there_is_shown_and_saved_while_utility_is_being_measured(tmp_pa
     assert "Prediction is being measured" in page.shown
     assert page.seen.by_id["measuring"]["hx-get"] == "/release/measuring?what=utility"
     assert "Not yet measured: is being measured" in pages.get("/utility").shown
-    assert "checks were made beside the original" in pages.get("/risk").shown
+    assert "checks ran against the original" in pages.get("/risk").shown
     assert pages.get("/pictures/release/class-sizes.svg").status == 200
     assert pages.get("/release/measuring?what=utility").status == 204
     assert pages.post("/release/save").headers["location"] == "/release#save"
@@ -217,7 +217,7 @@ def test_nothing_is_saved_while_it_is_being_made_anew(made, cleared):
     with cleared.page.only_one("release"):
         refused = cleared.post("/release/save")
     assert refused.status == 422
-    assert "made anew" in refused.shown
+    assert "made again" in refused.shown
     assert not (made / "release.csv").exists()
 
 

@@ -26,7 +26,7 @@ from sfumato.schema import Role
 
 
 KEPT, DROPPED, COARSENED, FEATURES = "kept unchanged", "dropped", "coarsened", "turned into 0/1 features"
-MOVED, FLIPPED, DRAWN, ADDED = "moved within buckets", "some cells flipped", "drawn anew", "added"
+MOVED, FLIPPED, DRAWN, ADDED = "moved within buckets", "some cells flipped", "drawn at random", "added"
 MOST_SHOWN = 200
 
 _CELL_RULES = ("generalized", "hierarchy")

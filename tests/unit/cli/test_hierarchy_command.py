@@ -98,7 +98,7 @@ def test_check_says_what_will_happen(folder, capsys):
     assert code == 0
     assert out.splitlines() == [
         "ok   2 levels, nested; covers all 4 values of the column",
-        "note 1 row without a value: missing stays apart below the highest level",
+        "note 1 row without a value: missing stays separate below the highest level",
         "note 1 value of the hierarchy not in the column",
         "note the highest level has 2 labels; a level of * above it is added when it is used",
     ]
@@ -112,7 +112,7 @@ def test_check_lists_every_fault(folder, capsys):
     assert code == 3
     places = [line.split(": ")[0] for line in out.splitlines()]
     assert places == ["FAIL h.csv, line 4", "FAIL h.csv, line 3", "FAIL h.csv, line 5"]
-    assert "is no hierarchy" in err
+    assert "is not a hierarchy" in err
 
 
 def test_check_counts_what_is_not_covered_and_shows_no_value(folder, capsys):
@@ -162,7 +162,7 @@ def test_the_data_are_never_written_over(folder, capsys):
     code, _, err = hierarchy(capsys, "build", "stays.csv", "--column", "ill", "-o", "stays.csv", "--force")
 
     assert code == 3
-    assert "is the data" in err
+    assert "is the input" in err
     assert (folder / "stays.csv").read_text() == STAYS
 
 
@@ -277,4 +277,4 @@ def test_the_order_of_a_recoded_column_is_audited_with_the_project_as_the_help_s
     assert "NOT CHECKED (order): whether the levels of 'age'" in capsys.readouterr().out
     run(["audit", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "joined in its own order needs --project, which declares that order" in said
+    assert "joined in its own order, give --project, which declares that order" in said

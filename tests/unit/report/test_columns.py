@@ -47,8 +47,8 @@ def test_cells_that_were_flipped_or_drawn_are_said_to_be():
 
     assert flipped["age"] == "turned into 0/1 features, some cells flipped"
     assert flipped["readmitted"] == "kept unchanged"
-    assert drawn["readmitted"] == "drawn anew"
-    assert "drawn anew" in drawn["smoker"]
+    assert drawn["readmitted"] == "drawn at random"
+    assert "drawn at random" in drawn["smoker"]
 
 
 def test_without_the_original_nothing_is_known_of_before():
