@@ -25,7 +25,7 @@ _READING = (
     click.option("--delimiter", help="Column delimiter of a text file. Default: detected."),
     click.option("--encoding", help="Encoding of a text file. Default: UTF-8, or that of its byte-order mark."),
     click.option("--no-header", is_flag=True, help="The first line is data; columns are named c1, c2, …"),
-    click.option("--sheet", help="Sheet of an Excel file; needed if several hold something."),
+    click.option("--sheet", help="Sheet of an Excel file; required if several sheets hold data."),
     click.option(
         "--skip-rows",
         type=click.IntRange(min=0),

@@ -205,9 +205,9 @@ def test_the_sentence_says_what_and_why():
     said = compared(*results, weights=EvaluationWeights(0.2, 0.6, 0.2)).why()
 
     assert said == (
-        "Recommended: m6 k=6. Of the 3 releases that promise k >= 5, 2 are on the Pareto front and do not clearly differ from the "
-        "best AUC (0.800), and of these it leaves the least risk: AUC 0.795 of 0.900 before, 0.00% of the people "
-        "expected to be re-identified."
+        "Recommended: m6 k=6. Of the 3 releases that promise k >= 5, 2 are on the Pareto front and do not clearly "
+        "differ from the best AUC (0.800), and of these it leaves the least risk: AUC 0.795 of 0.900 before, 0.00% of "
+        "the people expected to be re-identified."
     )
 
 

@@ -212,7 +212,7 @@ CLASS_PARAMETERS: Mapping[str, ParameterSpec] = {
     "variant": ParameterSpec("kind of l-diversity"),
     "c": ParameterSpec("c of recursive (c, l)-diversity"),
     "t": ParameterSpec("t-closeness of the sensitive columns in every class"),
-    "distance": ParameterSpec("of t-closeness"),
+    "distance": ParameterSpec("distance of t-closeness"),
     "sensitive": ParameterSpec("columns of l and t, separated by commas (default: those with the role sensitive)"),
 }
 """What classes can be asked to be besides large."""

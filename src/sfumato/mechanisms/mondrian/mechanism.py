@@ -83,7 +83,7 @@ class Mondrian(Recoder):
         "criterion": ParameterSpec("what split = gain or score keeps predictable: classes or a number"),
         "penalty_weight": ParameterSpec("for split = score: weight of narrow cells relative to the score", at_least=0),
         "t": ParameterSpec("t-closeness of the sensitive column in every group"),
-        "distance": ParameterSpec("of t-closeness"),
+        "distance": ParameterSpec("distance of t-closeness"),
     }
 
     def __init__(

@@ -379,7 +379,7 @@ class ErrorRiskTree(Recoder):
         "variant": ParameterSpec("kind of l-diversity"),
         "c": ParameterSpec("c of recursive (c, l)-diversity"),
         "t": ParameterSpec("t-closeness of the sensitive column in every group; uniform cells only"),
-        "distance": ParameterSpec("of t-closeness"),
+        "distance": ParameterSpec("distance of t-closeness"),
     }
 
     def __init__(
