@@ -65,7 +65,9 @@ def test_a_guarantee_of_two_files_goes_from_release_to_report(package):
     assert found["title"] == "large groups on average"
     assert found["found"] == f"Found: groups have {found['mean']:.4g} rows on average. Promised: at least 5."
     assert found["in report"] is True
-    assert any(line.startswith("not promised: k-anonymity; the smallest class") for line in found["left open"])
+    assert any(
+        line.startswith("not promised: k-anonymity; the smallest equivalence class") for line in found["left open"]
+    )
     assert found["asked"] == ["m >= 6", 5.0, False, True]
     assert found["short"] == "group-mean m=5"
     assert "group-mean" in found["fields"]

@@ -215,7 +215,7 @@ def test_bytes_that_are_no_message_are_named(nursery, group, stage):
     [
         ("counts/64/commit", "counts/64/seeds-sum", "something else than it had committed to"),
         ("counts/64/seeds-sum", "counts/64/seeds-sum", "something else than it had committed to"),
-        ("hello", "hello/echo", "told different parties different things"),
+        ("hello", "hello/echo", "sent different parties different things"),
     ],
 )
 def test_a_party_that_tells_others_different_things_is_named(nursery, group, stage, found_at, problem):

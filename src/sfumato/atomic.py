@@ -237,7 +237,7 @@ def write_atomically(path: Path, content: bytes, *, force: bool = False, mode: i
 
 
 def check_writable(path: Path, *, force: bool) -> None:
-    """Refuse a target that is a folder, stands in no folder, or exists while ``force`` is off."""
+    """Refuse a target that is a folder, is in no folder, or exists while ``force`` is off."""
     try:
         is_folder, has_folder = path.is_dir(), path.parent.is_dir()
         exists, is_file = path.exists() or path.is_symlink(), path.is_file()
@@ -255,7 +255,7 @@ def check_writable(path: Path, *, force: bool) -> None:
         raise OutputError(problem, path=path, hint="name another file")
     if exists and not force:
         problem = "exists already"
-        raise OutputError(problem, path=path, hint="move it away, or say that it is to be replaced", remedy=("force",))
+        raise OutputError(problem, path=path, hint="move it, or allow replacing it", remedy=("force",))
 
 
 @contextlib.contextmanager
@@ -273,7 +273,7 @@ def explained_writing(path: Path) -> Iterator[None]:
             errno.EACCES: ("no permission to write there", "choose another folder"),
             errno.EPERM: ("no permission to write there", "choose another folder"),
             errno.EROFS: ("the file system is read-only", "choose another folder"),
-            errno.EEXIST: ("was created by somebody else meanwhile", "move it away, or say that it is to be replaced"),
+            errno.EEXIST: ("was created by another program in the meantime", "move it, or allow replacing it"),
             errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
         }
         problem, hint = reasons.get(exc.errno or 0, (f"cannot be written ({exc.strerror})", ""))

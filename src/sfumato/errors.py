@@ -54,6 +54,11 @@ class SfumatoError(Exception):
     remedy : tuple of str
         Names of the parameters that the hint speaks of, as they are called in Python.
 
+    Attributes
+    ----------
+    path : str or None
+        File that the message begins with, if it is about one.
+
     Examples
     --------
     >>> error = InputError("is not utf-8 text", path="people.csv", hint="name its encoding", remedy=("encoding",))
@@ -66,6 +71,7 @@ class SfumatoError(Exception):
     exit_code: ClassVar[int] = 1
     hint: str = ""
     remedy: tuple[str, ...] = ()
+    path: str | None = None
 
     def __init__(self, message: str = "", *, hint: str = "", remedy: tuple[str, ...] = ()) -> None:
         self.hint = hint
@@ -126,6 +132,7 @@ class OutputError(SfumatoError, OSError):
     """A result cannot be written; nothing was left behind."""
 
     exit_code = 3
+    path: str
 
     def __init__(self, problem: str, *, path: str | Path, hint: str = "", remedy: tuple[str, ...] = ()) -> None:
         self.path = str(path)

@@ -148,13 +148,13 @@ def _parsed(text: str, path: str | None) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            problem = "has a key twice, so that two readers could read two things"
+            problem = "has a key twice: readers may disagree on its meaning"
             raise ManifestRefusedError(problem, path=path)
         return found
 
     def finite(digits: str) -> float:
         if not math.isfinite(float(digits)):
-            problem = "holds a number that is none (NaN or Infinity)"
+            problem = "holds NaN or Infinity instead of a number"
             raise ManifestRefusedError(problem, path=path)
         return float(digits)
 

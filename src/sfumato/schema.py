@@ -154,8 +154,8 @@ class Schema:
         if identifiers:
             shown = ", ".join(f"'{on_one_line(name)}'" for name in identifiers[:_NAMES_SHOWN])
             more = f" and {len(identifiers) - _NAMES_SHOWN:,} more" if len(identifiers) > _NAMES_SHOWN else ""
-            problem += f" beside the identifiers, which are never released: {shown}{more}"
-            hint = "a text that is unique in almost every row is taken for an identifier; " + hint
+            problem += f" apart from the identifiers, which are never released: {shown}{more}"
+            hint = "a text column that is unique in almost every row counts as an identifier; " + hint
         raise SchemaError(problem, hint=hint, remedy=("quasi_identifiers",))
 
     def keep(self, names: Iterable[str]) -> Schema:
@@ -194,5 +194,5 @@ def as_roles(given: Mapping[str, Role | str]) -> dict[str, Role]:
         except ValueError:
             nearest = difflib.get_close_matches(str(word).lower(), list(Role), n=1)
             hint = f"did you mean '{nearest[0]}'?" if nearest else f"give it one of {', '.join(Role)}"
-            raise SchemaError(f"'{on_one_line(str(word))}' is no role", column=str(name), hint=hint) from None
+            raise SchemaError(f"'{on_one_line(str(word))}' is not a role", column=str(name), hint=hint) from None
     return roles

@@ -292,7 +292,7 @@ def test_rows_that_were_left_out_for_what_they_lack_are_refused(tmp_path, releas
         sfumato.release(table, releaser(n_features=2, binarize={"columns": RULES}))
 
     assert caught.value.name == "incomplete rows"
-    assert "their number would tell about people" in str(caught.value)
+    assert "their number would disclose something about people" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -479,9 +479,9 @@ def test_force_does_not_replace_the_files_of_a_frame(spark, tmp_path, is_cached)
     recoder = GlobalRecoder(k=2, max_suppressed_fraction=0.5)
     proposal = propose(table, recoder, MEMORY)
     for target in (source, source.parent, source / "0.parquet"):
-        with pytest.raises(OutputError, match="is the input, in it, or around it"):
+        with pytest.raises(OutputError, match="is the input, inside it, or contains it"):
             publish_large(proposal, target, MEMORY, force=True)
-        with pytest.raises(OutputError, match="is the input, in it, or around it"):
+        with pytest.raises(OutputError, match="is the input, inside it, or contains it"):
             release_frame(frame, recoder, target, force=True)
     frame.unpersist()
 

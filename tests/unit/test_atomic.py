@@ -51,7 +51,7 @@ def test_an_existing_file_is_kept_unless_forced(tmp_path):
     target = tmp_path / "out.toml"
     write_atomically(target, b"first")
 
-    with pytest.raises(OutputError, match=r"exists already.*to be replaced"):
+    with pytest.raises(OutputError, match=r"exists already.*allow replacing it"):
         write_atomically(target, b"second")
     assert target.read_bytes() == b"first"
     write_atomically(target, b"second", force=True)
@@ -63,7 +63,7 @@ def test_somebody_elses_file_is_never_overwritten(tmp_path):
     with PendingFile(tmp_path / "out.csv") as pending:
         pending.complete()
         (tmp_path / "out.csv").write_text("theirs")
-        with pytest.raises(OutputError, match="somebody else"):
+        with pytest.raises(OutputError, match="created by another program in the meantime"):
             pending.appear()
 
     assert (tmp_path / "out.csv").read_text() == "theirs"

@@ -72,8 +72,8 @@ def test_a_mechanism_that_needs_all_rows_is_refused_where_they_are_not_in_memory
 
     assert str(refused.value) == (
         f"{where} the mechanism must be one of breach-aware, error-risk-tree, exact-containment, gain-recoding, "
-        "global-recoding, greedy-containment, local-recoding, maximal-containment, optimal-containment, and "
-        f"{name} needs the whole table in memory. Hint: name one of these, or read the table into memory"
+        "global-recoding, greedy-containment, local-recoding, maximal-containment, optimal-containment, but "
+        f"{name} needs the whole table in memory. Hint: choose one of these, or read the table into memory"
     )
 
 

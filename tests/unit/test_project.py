@@ -123,8 +123,8 @@ def test_texts_survive_toml(text):
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ('[data]\npath = "a.csv\n', "mend line 2 of sfumato.toml in a text editor"),
-        ('[data]\npath = "a.csv"\n[columns', "mend sfumato.toml in a text editor"),
+        ('[data]\npath = "a.csv\n', "fix line 2 of sfumato.toml in a text editor"),
+        ('[data]\npath = "a.csv"\n[columns', "fix sfumato.toml in a text editor"),
     ],
 )
 def test_a_file_that_is_no_toml_is_said_with_the_place_to_mend(tmp_path, text, hint):

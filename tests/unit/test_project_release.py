@@ -232,7 +232,7 @@ def test_describing_writes_what_init_writes(tmp_path, monkeypatch, capsys):
     assert texts[0] == texts[1] == described.text == capsys.readouterr().out
     assert load_project("mine.toml").data_path.resolve() == data
     assert [guess.column.name for guess in described.guesses] == PEOPLE.split("\n")[0].split(",")
-    with pytest.raises(OutputError, match="is the data"):
+    with pytest.raises(OutputError, match="is the input"):
         describe_to_project(data, data, force=True)
     with pytest.raises(InputError, match="standard input"):
         describe_to_project("-", "other.toml")

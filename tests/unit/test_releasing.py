@@ -116,7 +116,7 @@ def test_a_table_keeps_its_roles_but_for_those_given() -> None:
         ({"target": "il"}, ColumnNotFoundError, "did you mean 'ill'?"),
         ({"roles": {"sax": "other"}, "target": "ill"}, ColumnNotFoundError, "did you mean 'sex'?"),
         ({"roles": {"sex": "quasi_identifier"}}, SchemaError, "did you mean 'quasi-identifier'?"),
-        ({"roles": {"sex": 7}}, SchemaError, "'7' is no role"),
+        ({"roles": {"sex": 7}}, SchemaError, "'7' is not a role"),
         ({"roles": ["sex"]}, SchemaError, "roles must be a mapping"),
         ({"target": "ill", "roles": {"sex": "target"}}, InvalidParameterError, "target must be given once"),
         ({"target": "ill", "roles": {"ill": "other"}}, InvalidParameterError, "target must be given once"),
@@ -185,7 +185,7 @@ class TestWithSchema:
         with pytest.raises(ColumnNotFoundError, match="did you mean 'age'"):
             self.table().with_schema({"agge": "target"})
         with pytest.raises(
-            SchemaError, match=r"column 'age': 'sensitiv' is no role\. Hint: did you mean 'sensitive'\?"
+            SchemaError, match=r"column 'age': 'sensitiv' is not a role\. Hint: did you mean 'sensitive'\?"
         ):
             self.table().with_schema({"age": "sensitiv"})
 

@@ -152,9 +152,7 @@ class TestCommand:
         write_data(project.parent, "age,sex,outcome", ROWS[:-1])
 
         assert run(["release", "--dry-run"]) == 3
-        assert "bring sfumato.toml up to date; roles that were reviewed stay (sfumato init --update)" in (
-            capsys.readouterr().err
-        )
+        assert "update sfumato.toml; reviewed roles are kept (sfumato init --update)" in (capsys.readouterr().err)
 
     @pytest.mark.parametrize(
         ("arguments", "code"), [(["--update", "--sheet", "x"], 2), (["--update", "-o", "-"], 2), ([], 2)]
@@ -175,8 +173,8 @@ class TestCommand:
         assert run(["init", "people.csv"]) == 0
         err = capsys.readouterr().err
 
-        assert "no column was taken for the target" in err
+        assert "no target column was found" in err
         assert '--target COLUMN, or write role = "target" in sfumato.toml' in err
-        assert "# No column was taken for the target" in (tmp_path / "sfumato.toml").read_text()
+        assert "# No target column was found" in (tmp_path / "sfumato.toml").read_text()
         assert run(["init", "people.csv", "--force", "--target", "town"]) == 0
-        assert "no column was taken" not in capsys.readouterr().err
+        assert "no target column was found" not in capsys.readouterr().err

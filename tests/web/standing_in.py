@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.web.jobs.jobs import Job, Jobs, Status
-from sfumato.web.jobs.process import TaskError
+from sfumato.web.jobs.process import TaskError, in_folder_of_upload
 from sfumato.web.state import Page
 from sfumato.web.tasks import task_named
 
@@ -106,11 +106,12 @@ class JobsAtOnce(Jobs):
     def _run(self, task: str, folder: Path, arguments: dict[str, Any]) -> dict[str, Any]:
         """Run a task; arguments and result are what JSON makes of them."""
         try:
-            found = task_named(task)(folder, self._tell(), **json.loads(json.dumps(arguments)))
+            with in_folder_of_upload(json.loads(json.dumps(arguments)), self._folder.parent) as named:
+                found = task_named(task)(folder, self._tell(), **named)
             result: dict[str, Any] = json.loads(json.dumps(found))
             return result
         except Exception as error:
-            raise TaskError.of(error) from None
+            raise TaskError.of(error, self._folder.parent) from None
 
 
 def start_for(page: Page, purpose: str, title: str = "It") -> Job:

@@ -283,6 +283,23 @@ class TestSession:
         assert group.releases() == set()
         assert table_of(text, "Releases")[0][2] == "nothing was written"
 
+    def test_a_typed_path_is_meant_from_the_folder_of_the_server_also_for_an_upload(self, browser, group, monkeypatch):
+        monkeypatch.chdir(group.folder)
+        upload = browser.page.folder / "data" / "0f"
+        upload.mkdir(parents=True)
+        (upload / "mine.csv").write_bytes(group.data("ann").read_bytes())
+        roles = dict.fromkeys(group.schema.names, "quasi-identifier") | {"ill": "target"}
+        listed = "\n".join(f'{name} = {{ role = "{role}" }}' for name, role in roles.items())
+        (upload / "sfumato.toml").write_text(f'[data]\npath = "mine.csv"\n[columns]\n{listed}\n')
+        browser.page.state.update(project=str(upload / "sfumato.toml"))
+        config, schema = (str(path.relative_to(group.folder)) for path in (group.config("ann"), group.schema_path))
+        fields = {"config": config, "rows": "open", "schema": schema, "min_privacy_gain": "0.1"}
+
+        browser.start("take-part", **fields, output="nowhere/release.csv")
+
+        words = shown(browser.watch()[-1])
+        assert f"{group.folder / 'nowhere' / 'release.csv'}: its folder does not exist" in words
+
     def test_a_party_that_never_comes_is_named_with_the_stage(self, browser, tmp_path):
         group = Group(tmp_path, start_timeout=1.0)
         fields = {"config": group.config("ann"), "data": group.data("ann"), "schema": group.schema_path}
@@ -319,9 +336,9 @@ class TestSession:
             ({"data": "/nowhere/mine.csv"}, "/nowhere/mine.csv"),
             ({"schema": "/nowhere/schema.json"}, "/nowhere/schema.json"),
             ({"schema": ""}, "shared schema must be given"),
-            ({"output": ""}, "output must be given"),
+            ({"output": ""}, "file of the release must be given"),
             ({"kept_back": "ill"}, "the role of 'ill' must be that of the shared schema"),
-            ({"config": "~no-such-user-here/party.toml"}, "names a user who is not known here"),
+            ({"config": "~no-such-user-here/party.toml"}, "names a user that this machine does not know"),
         ],
     )
     def test_a_wrong_entry_is_told_in_words_and_stays_in_its_field(self, browser, group, changes, words):
@@ -518,7 +535,7 @@ class TestTranscriptFile:
         status, _, text = self.opened(browser, path)
 
         assert status == 422
-        assert re.search("Name a file.|cannot be read|names a user who is not known here", shown(text))
+        assert re.search("Name a file.|cannot be read|names a user that this machine does not know", shown(text))
 
     def test_a_name_in_it_is_text_and_not_a_tag(self, browser, tmp_path):
         path = self.write(tmp_path / "s.jsonl", FACTS, {**ENTRY, "peer": "<script>alert(1)</script>"}, OUTCOME)

@@ -522,7 +522,7 @@ def test_a_built_hierarchy_is_what_global_recoding_uses(browser):
         (2, "quantile", {"intervals": "1"}, "quantile-intervals", "a whole number above 1"),
         (2, "quantile", {"intervals": "many"}, "quantile-intervals", "intervals must be a whole number"),
         (4, "groups", {"order": "nurse,cook"}, "method", "does not cover 2 of 5 values"),
-        (4, "dates", {}, "method", "values are no dates"),
+        (4, "dates", {}, "method", "values are not dates"),
     ],
 )
 def test_what_is_wrong_with_a_setting_stands_beside_it(browser, number, method, fields, place, said):

@@ -211,7 +211,7 @@ def test_a_weak_token_is_refused_with_a_hint(weak):
     with pytest.raises(InvalidParameterError, match="weak") as caught:
         PageSettings(token=weak)
 
-    assert str(caught.value).endswith("for others let a program draw 32 random bytes")
+    assert str(caught.value).endswith("for other machines let a program draw 32 random bytes")
     assert "openssl rand -base64 32" in in_flag_words(caught.value)
     assert weak not in in_flag_words(caught.value)
 

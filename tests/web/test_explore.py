@@ -277,7 +277,7 @@ class ExploreSite(Site):
             explore,
             pictures,
             project=project,
-            jobs=JobsAtOnce(folder / "jobs"),
+            jobs=JobsAtOnce(folder / "page" / "jobs"),
             routes=[released, static],
             middleware=[Middleware(PolicyHeaders)],
         )
@@ -341,7 +341,7 @@ def test_the_step_speaks_of_no_option_of_the_command_line(site):
         result |= {"status": Status.TIMED_OUT, "reason": str(refused.value)}
     path.write_text(json.dumps(kept))
     shown = site.get("/explore").shown
-    assert "searches had a time limit, which is among their parameters; with more time they may find" in shown
+    assert "searches had a time limit (one of their parameters); with more time they may find" in shown
     assert shown.count("use a mechanism that selects features") >= 2
     assert not re.search(r"--\w|'sfumato | -o ", shown)
 
@@ -482,7 +482,7 @@ def test_every_form_works_without_a_script(site):
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("running", "under way"),
+        ("running", "The comparison is running"),
         ("failed", "did not finish"),
         ("cancelled", "did not finish"),
         (None, "No comparison yet"),

@@ -186,7 +186,7 @@ def test_every_mechanism_and_guarantee_leads_to_a_definition_that_exists(project
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ("", "keeps the target most predictable"),
+        ("", "the target stays as predictable as possible"),
         ('"paid" = { role = "other"', "Without a target"),
     ],
 )
@@ -202,7 +202,7 @@ def test_sparse_tables_are_recommended_a_selection_and_offer_the_class_alone_as_
     choices = choices_of(sparse_project)
 
     assert choices["recommended"]["mechanism"] == "auto"
-    assert "those that separate the classes best are kept" in choices["recommended"]["why"]
+    assert "Keeps those 0/1 columns that separate the classes best" in choices["recommended"]["why"]
     assert [one["name"] for one in choices["targets"]] == ["target"]
 
 

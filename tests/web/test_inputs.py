@@ -154,7 +154,7 @@ class ChangingSite(Site):
         self.data.parent.mkdir()
         self.data.write_text(people())
         describe_to_project(self.data, folder / "work" / "sfumato.toml")
-        super().__init__(folder / "page", opening, columns, goal, run, jobs=JobsAtOnce(folder / "jobs"))
+        super().__init__(folder / "page", opening, columns, goal, run, jobs=JobsAtOnce(folder / "page" / "jobs"))
         self.open()
 
     def open(self):
@@ -283,6 +283,6 @@ def test_a_table_that_was_opened_meanwhile_stays(site, slowly, tmp_path):
 
 
 def test_without_a_table_there_is_nothing_to_read_again(tmp_path):
-    bare = Site(tmp_path / "page", columns, jobs=JobsAtOnce(tmp_path / "jobs"))
+    bare = Site(tmp_path / "page", columns, jobs=JobsAtOnce(tmp_path / "page" / "jobs"))
     with pytest.raises(TaskError):
         bare.post("/columns/data")

@@ -27,7 +27,7 @@ class OpenSite(Site):
     """A page with the step Open alone."""
 
     def __init__(self, folder, **settings):
-        super().__init__(folder / "page", opening, jobs=JobsAtOnce(folder / "jobs"), **settings)
+        super().__init__(folder / "page", opening, jobs=JobsAtOnce(folder / "page" / "jobs"), **settings)
 
     def problem(self, place):
         """Find what the step says beside a field, which must then be marked."""
@@ -386,9 +386,9 @@ class TestWhileOthersRun:
 
         for how, place in (("demo", "demo"), ("path", "path")):
             site.post("/open", how=how, path=str(people))
-            assert "still under way" in site.problem(place)
+            assert "still running" in site.problem(place)
         site.upload("/open/upload", "first.csv", PEOPLE.encode())
-        assert "still under way" in site.problem("upload")
+        assert "still running" in site.problem("upload")
 
         assert site.page.job("open").id == opened
         assert list((site.page.folder / "data").iterdir()) == []
@@ -400,7 +400,7 @@ class TestWhileOthersRun:
 
         status, _, text = site.get("/open/progress", htmx=True)
         assert (status, 'hx-get="/open/progress"' in text) == (200, True)
-        assert "is under way" in site.get("/open").text
+        assert "is running" in site.get("/open").text
         assert site.get("/open/progress").headers["location"] == "/columns"
         status, headers, _ = site.post("/open/cancel")
 

@@ -188,8 +188,8 @@ def test_rows_that_were_drawn_anew_belong_to_nobody(tmp_path):
     project = write_project(tmp_path, "laplace-dp", f"n_features = 2\nepsilon = 2.0\n{binarize}")
     result = make(project, tmp_path / "job")
     assert not result["rows"]["is_matched"]
-    assert "drawn anew" in result["rows"]["note"]
-    assert any("noise is drawn anew" in note for note in result["notes"])
+    assert "drawn at random" in result["rows"]["note"]
+    assert any("draws new noise" in note for note in result["notes"])
 
 
 def test_suppressed_rows_are_those_that_the_release_lacks(tmp_path):
@@ -286,7 +286,7 @@ def test_every_phase_is_told_and_the_audit_is_logged(tmp_path, quick):
         "releasing by mondrian",
         "writing and auditing the files",
         "reading the files back as a recipient would",
-        "drawing pictures and reading both tables beside each other",
+        "drawing pictures and comparing both tables",
         "measuring risk",
         *([] if quick else ["measuring utility"]),
     ]

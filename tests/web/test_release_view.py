@@ -81,7 +81,7 @@ def test_the_audited_file_can_be_downloaded_before_risk_is_measured(tmp_path):
 
     (tmp_path / "made").mkdir()
     tasks.make(tmp_path / "made", Looking(), project=str(project), quick=True)
-    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "jobs"))
+    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "page" / "jobs"))
     job = start_for(pages.page, "release")
     shutil.copytree(tmp_path / "made", job.folder, dirs_exist_ok=True)
     job._hear({"has_result": True})
@@ -91,7 +91,7 @@ def test_the_audited_file_can_be_downloaded_before_risk_is_measured(tmp_path):
     assert "Risk is being measured" in page.shown
     assert page.seen.by_id["measuring"]["hx-get"] == "/release/measuring?what=risk"
     assert "The report has no risk in it yet" in page.shown
-    assert "Not yet there: is being measured" in pages.get("/risk").shown
+    assert "Not yet measured: is being measured" in pages.get("/risk").shown
     assert pages.get("/release/measuring?what=risk").status == 204
     assert pages.get("/release/measuring?what=risk&what=utility").headers["hx-refresh"] == "true"
     end(job, result=seen[0])
@@ -102,7 +102,7 @@ def test_what_is_there_is_shown_and_saved_while_utility_is_being_measured(tmp_pa
     project = write_project(tmp_path, "mondrian", "k = 5", n_rows=60)
     first = make(project, tmp_path / "jobs" / "job1") | {"to_come": ["utility"]}
     shutil.move(tmp_path / "jobs" / "job1", tmp_path / "made")
-    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "jobs"))
+    pages = Site(tmp_path / "page", measured, release, project=project, jobs=JobsAtOnce(tmp_path / "page" / "jobs"))
     job = start_for(pages.page, "release")
     shutil.copytree(tmp_path / "made", job.folder, dirs_exist_ok=True)
     assert "The release is being made" in pages.get("/release").shown
@@ -113,8 +113,8 @@ def test_what_is_there_is_shown_and_saved_while_utility_is_being_measured(tmp_pa
     page = pages.get("/release")
     assert "Prediction is being measured" in page.shown
     assert page.seen.by_id["measuring"]["hx-get"] == "/release/measuring?what=utility"
-    assert "Not yet there: is being measured" in pages.get("/utility").shown
-    assert "checks were made beside the original" in pages.get("/risk").shown
+    assert "Not yet measured: is being measured" in pages.get("/utility").shown
+    assert "checks ran against the original" in pages.get("/risk").shown
     assert pages.get("/pictures/release/class-sizes.svg").status == 200
     assert pages.get("/release/measuring?what=utility").status == 204
     assert pages.post("/release/save").headers["location"] == "/release#save"
@@ -217,7 +217,7 @@ def test_nothing_is_saved_while_it_is_being_made_anew(made, cleared):
     with cleared.page.only_one("release"):
         refused = cleared.post("/release/save")
     assert refused.status == 422
-    assert "made anew" in refused.shown
+    assert "made again" in refused.shown
     assert not (made / "release.csv").exists()
 
 

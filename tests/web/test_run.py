@@ -33,7 +33,7 @@ PLACES = ["/goal", "/open", "/goal", "/columns", "/columns", "/columns", "/goal"
 
 @pytest.fixture
 def site(tmp_path):
-    return Site(tmp_path / "page", view, jobs=JobsAtOnce(tmp_path / "jobs"))
+    return Site(tmp_path / "page", view, jobs=JobsAtOnce(tmp_path / "page" / "jobs"))
 
 
 def started(site, purpose="release", title="Make the release"):

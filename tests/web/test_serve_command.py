@@ -23,8 +23,7 @@ from sfumato.cli import serve as serve_command
 from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError, OutputError
 from sfumato.private_folders import remove_leftovers
-from sfumato.web.page_words import FOLDER_PURPOSE
-from sfumato.web.server import listening, private_folder, tls_context, without_text
+from sfumato.web.server import FOLDER_PURPOSE, listening, private_folder, tls_context, without_text
 from sfumato.web.settings import PageSettings
 from waiting import until
 

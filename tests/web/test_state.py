@@ -33,7 +33,7 @@ class HeldJobs(JobsAtOnce):
 @pytest.fixture
 def site(tmp_path):
     project = small_project(tmp_path / "project")
-    made = Site(tmp_path / "page", opening, goal, jobs=JobsAtOnce(tmp_path / "jobs"))
+    made = Site(tmp_path / "page", opening, goal, jobs=JobsAtOnce(tmp_path / "page" / "jobs"))
     made.post("/open", path=str(project))
     assert made.page.job("open").status == "done"
     return made
@@ -69,7 +69,7 @@ class TestRuns:
         site = Site(tmp_path / "page", opening, goal, jobs=HeldJobs(tmp_path / "jobs"), project=project)
         site.page.state.update(former={"project": "other.toml", "jobs": {}})
 
-        assert "still under way" in asyncio.run(release_and_open(site))
+        assert "still running" in asyncio.run(release_and_open(site))
         assert site.page.state.project == project
         assert [arguments["project"] for task, arguments in site.page.jobs.started if task == "release.make"] == [
             str(project)
@@ -119,7 +119,7 @@ class TestBack:
 
         assert site.post("/open", how="back").headers["location"] == "/open"
 
-        assert "still under way" in site.get("/open").shown
+        assert "still running" in site.get("/open").shown
         assert site.page.state.project == project
         assert site.page.job("compare").status == "running"
 

@@ -90,7 +90,7 @@ DAMAGES = {
     "data deleted": lambda browser: (browser.project.parent / "people.csv").unlink(),
 }
 REMEDIES = {
-    "broken TOML": "mend line 3 of sfumato.toml in a text editor",
+    "broken TOML": "fix line 3 of sfumato.toml in a text editor",
     "project file deleted": "open the data file on the step Open, with a project file that does not exist yet",
     "data deleted": "",
 }

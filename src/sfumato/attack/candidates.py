@@ -30,7 +30,7 @@ _MOST_PRODUCTS = 10**11
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MatchedColumn:
-    """A released column beside the original's.
+    """A released column against the original's.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class MatchedColumn:
     cells: Codes
 
     def holds(self, people: Ids, rows: Ids) -> NDArray[np.bool_]:
-        """Whether, pair by pair, a released row's cell may stand for a person's value."""
+        """Whether, pair by pair, a released row's cell may mean a person's value."""
         return self.containing.holds_at(self.places[people].astype(np.int64), self.cells[rows])
 
     @cached_property
     def cell_of_person(self) -> Codes | None:
-        """Released cell of each person's value, -1 where there is none; ``None`` where a value stands in several."""
+        """Released cell of each person's value, -1 where there is none; ``None`` where a value is in several."""
         read = self.containing
         n_cells_at = np.zeros(read.n_places + 1, dtype=np.int64)
         np.add.at(n_cells_at, read.starts, 1)
@@ -75,7 +75,7 @@ class Candidates:
 
 
 def candidates_of(columns: Sequence[MatchedColumn], n_people: int, n_released: int) -> Candidates:
-    """Count the pairs of a person and a released row in which every cell may stand for the person's value.
+    """Count the pairs of a person and a released row in which every cell may mean the person's value.
 
     Without columns everybody may be every row.
 
@@ -102,7 +102,7 @@ def candidates_of(columns: Sequence[MatchedColumn], n_people: int, n_released: i
 
 
 def joint_classes(columns: Sequence[MatchedColumn], n_people: int, n_released: int) -> tuple[Ids, Ids]:
-    """Class of each person and of each released row, equal where all cells fit; each value stands in one cell only.
+    """Class of each person and of each released row, equal where all cells fit; each value is in one cell only.
 
     Raises
     ------
@@ -257,7 +257,7 @@ class _Corners:
 
 
 class GridCandidates:
-    """Released rows whose cells may stand for a person's values, counted over a grid of the values.
+    """Released rows whose cells may mean a person's values, counted over a grid of the values.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ class GridCandidates:
 
 
 def stands_for_one_value(column: MatchedColumn) -> bool:
-    """Whether every cell of a column stands for a single value, so that candidates are equal and need no grid."""
+    """Whether every cell of a column means a single value, so that candidates are equal and need no grid."""
     read = column.containing
     return len(read.cells) == read.n_cells and bool((read.stops - read.starts == 1).all())
 

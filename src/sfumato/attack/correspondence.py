@@ -1,4 +1,4 @@
-"""An original beside its release: what each released cell may stand for, and which released row is whose.
+"""An original and its release: what each released cell may mean, and which released row is whose.
 
 Whatever rule a column was recoded by, the attacker's question is the same: which released rows may be this person's?
 The rules come from the manifest. Without one every released cell is taken as a value.
@@ -58,7 +58,7 @@ class Correspondence:
 
     @property
     def is_synthetic(self) -> bool:
-        """Whether the released rows were drawn anew, so that none is anybody's."""
+        """Whether the released rows were drawn at random, so that none is anybody's."""
         return self._kind == SYNTHETIC
 
     @property
@@ -100,7 +100,7 @@ class Correspondence:
 
     @cached_property
     def pieces(self) -> tuple[tuple[str, ...], ...]:
-        """Released quasi-identifiers whose values stand together in a row: all of them, unless slices were moved."""
+        """Released quasi-identifiers whose values are together in a row: all of them, unless slices were moved."""
         slices = [frozenset(part) for part in self._perturbation.slices] if self._perturbation else []
         fixed = frozenset(self.quasi_identifiers) - self._moved
         parts = [tuple(n for n in self.quasi_identifiers if n in part) for part in (fixed, *slices)]
@@ -108,17 +108,17 @@ class Correspondence:
 
     @property
     def is_in_pieces(self) -> bool:
-        """Whether values of one person's quasi-identifiers stand in several rows of a bucket."""
+        """Whether values of one person's quasi-identifiers are in several rows of a bucket."""
         return len(self.pieces) > 1
 
     @cached_property
     def classes(self) -> Classes:
-        """Released rows that an attacker cannot tell apart: with equal cells, or in one bucket of moved slices."""
+        """Released rows that an attacker cannot distinguish: with equal cells, or in one bucket of moved slices."""
         return self._buckets if self.is_in_pieces else group_rows(self.released, self.quasi_identifiers)
 
     @cached_property
     def grid(self) -> GridCandidates | None:
-        """Counts of candidates by few columns; ``None`` where values of a person stand in several rows."""
+        """Counts of candidates by few columns; ``None`` where values of a person are in several rows."""
         return None if self.is_in_pieces else GridCandidates(self.classes, self.original.n_rows)
 
     @cached_property
@@ -163,7 +163,7 @@ class Correspondence:
         return given if done == n_released else None
 
     def column(self, name: str) -> MatchedColumn:
-        """Read a released column beside the one that it comes from.
+        """Read a released column next to the one that it comes from.
 
         Raises
         ------
@@ -190,8 +190,8 @@ class Correspondence:
         before, after = self.original.coded(source), self.released.coded(name)
         containing = self._containing(name, source)
         if containing is None or containing.n_unreadable:
-            problem = "has cells that cannot be read beside the original's values"
-            raise SchemaError(problem, column=name, hint="is this the release that the manifest describes?")
+            problem = "has cells that cannot be compared with the original's values"
+            raise SchemaError(problem, column=name, hint="does the manifest belong to this release?")
         places = containing.places.astype(np.int32)[before.codes]
         return MatchedColumn(containing, places, after.codes)
 

@@ -150,7 +150,7 @@ _MOST_COLUMNS_OF_TREES = 100
 
 _ON_CELLS = "released cells and sensitive values of the same people"
 _ON_OWN_VALUES = "released cells of people whose sensitive values, which were not released, come from the original"
-_ON_ROWS = "released rows as they stand; tested on the people of the original, whose values went into them"
+_ON_ROWS = "released rows; tested on the people of the original, whose values they were made from"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -292,7 +292,9 @@ class _Attack:
         """Train on all released rows, test on all people: two folds, of which the second is held out."""
         name = self._wanted.name
         if name not in self._tables.released:
-            reason = "the column is not in the release, whose rows are nobody's" if self._tables.is_synthetic else ""
+            reason = (
+                "the column is not in the release, whose rows belong to nobody" if self._tables.is_synthetic else ""
+            )
             return {"not_applicable": reason or "the column is not in the release, whose values were moved"}
         shown = self._shown_classes(present)
         rows = self._drawn(np.flatnonzero(shown >= 0))

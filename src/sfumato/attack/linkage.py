@@ -60,7 +60,7 @@ Shares = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BackgroundColumn:
-    """A column of a reference table beside the same column of a release.
+    """A column of a reference table next to the same column of a release.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class BackgroundColumn:
     shares: Shares
 
     def holds(self, rows: Ids, released_rows: Ids) -> NDArray[np.bool_]:
-        """Whether, pair by pair, a released row's cell may stand for a reference row's value."""
+        """Whether, pair by pair, a released row's cell may mean a reference row's value."""
         return self.containing.holds_at(self.places[rows], self.cells[released_rows])
 
 
@@ -156,7 +156,7 @@ def _of_generalized(reference: pa.Array, released: pa.Array, described: Column) 
 def _check_reference(reference: pa.Array, known: pa.Array, described: Column) -> None:
     """Refuse values that would be compared as texts with ranges of numbers or dates."""
     if described.kind is Kind.NUMERIC:
-        n_wrong, what, hint = int(numbers_in(known)[1].sum()), "numbers", "say which texts mean 'missing'"
+        n_wrong, what, hint = int(numbers_in(known)[1].sum()), "numbers", "list the texts that mean 'missing'"
     elif described.kind is Kind.DATE and not pa.types.is_temporal(reference.type):
         n_wrong, what, hint = _n_no_dates(known), "dates", "write them as 1960-02-11"
     else:
@@ -193,7 +193,7 @@ def _read_cells(released: pa.Array, name: str) -> list[GeneralizedCell]:
 
 def _unreadable(name: str) -> SchemaError:
     problem = "the release has cells that are neither values nor ranges or sets of values"
-    return SchemaError(problem, column=name, hint="is this the release that the manifest describes?")
+    return SchemaError(problem, column=name, hint="does the manifest belong to this release?")
 
 
 def _positions(domain: pa.Array, containing: Containing, described: Column) -> Shares | None:

@@ -169,7 +169,7 @@ def risks_of_candidates(found: Candidates, own_row: Ids | None) -> dict[str, Any
 
 
 def reidentification_risk(tables: Correspondence, *, sample_fraction: float | None = None) -> dict[str, Any]:
-    """Risks of a release beside its original.
+    """Risks of a release against its original.
 
     Returns
     -------
@@ -243,7 +243,7 @@ def _note(tables: Correspondence) -> str:
     if tables.is_flipped:
         return "cells were changed at random: a person may be one of the rows that differ least"
     if tables.own_row is None:
-        return "rows do not belong together one by one: everybody is taken to be among the rows that fit"
+        return "rows cannot be matched one by one: each person counts as one of the rows that fit"
     return ""
 
 

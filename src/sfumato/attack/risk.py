@@ -1,4 +1,4 @@
-"""Risk that is left in a release, by every attack that applies, as plain data."""
+"""Risk left in a release, by every attack that applies, as plain data."""
 
 from __future__ import annotations
 
@@ -212,8 +212,8 @@ NOT_APPLICABLE = "not_applicable"
 _MOST_SETS_ROWS = 20_000_000
 _MOST_COLUMNS = 50
 _TIMES_SLOWER = 10  # matching with the nearest rows
-_SYNTHETIC = "the released rows were drawn anew and are nobody's"
-_IN_PIECES = "values were moved within buckets, so that the ones of a row are not those of a person"
+_SYNTHETIC = "the released rows were drawn at random and belong to nobody"
+_IN_PIECES = "values were moved within buckets, so the 1-values of a row are not those of a person"
 _NOT_BINARY = "the released quasi-identifiers are not all 0/1"
 _NO_COLUMNS = "no released quasi-identifier comes from a column of the original"
 _NO_SENSITIVE = "the original has no sensitive column"

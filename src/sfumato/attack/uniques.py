@@ -1,4 +1,4 @@
-r"""Sample uniques and minimal sample uniques: with which few columns people stand out, and which columns are to blame.
+r"""Sample uniques and minimal sample uniques: with which few columns people are unique, and which columns are to blame.
 
 A row is *unique* on a set of columns when no other row has its values there. It is a *minimal* sample unique of the set
 when it is unique on no proper subset. Definitions of SUDA2 [MHK08]_. A person with many minimal uniques, and with

@@ -13,20 +13,20 @@ from sfumato.guarantees import ROUNDING
 Verdict = Literal["confirmed", "confirmed except", "refused"]
 
 EXCEPTIONS: Mapping[str, str] = {
-    "original": "the release was not compared with the table that it came from",
+    "original": "the release was not compared with the original",
     "roles": "the roles of released columns were taken from the manifest",
     "promises": "a promise was not measured",
     "format": "the manifest is of an older version",
-    "figures": "figures of the manifest were not computed again",
+    "figures": "figures of the manifest were not recomputed",
     "order": "the order of an ordered column was taken from the manifest",
     "cells": "cells of some columns were not compared with the original's",
     "row-order": "the order of the rows was not compared with the original's",
-    "spelling": "spellings of some columns were not looked at",
-    "bytes": "bytes of the release are not accounted for",
-    "compression": "the bytes of a compressed file were not made again",
-    "writer": "the bytes of a file were not made again",
+    "spelling": "spellings in some columns were not checked",
+    "bytes": "some bytes of the release are not accounted for",
+    "compression": "the bytes of a compressed file were not reproduced",
+    "writer": "the bytes of a file were not reproduced",
     "epsilon": "differential privacy is a property of the mechanism",
-    "noise": "whether noise was added cannot be told",
+    "noise": "whether noise was added cannot be checked",
 }
 """What an audit may be unable to check, by the word under which a reader accepts that."""
 
@@ -139,7 +139,8 @@ class AuditReport:
         accepted = tuple(dict.fromkeys(names))
         if not set(accepted) <= set(EXCEPTIONS):
             allowed = f"names of exceptions ({', '.join(EXCEPTIONS)})"
-            raise InvalidParameterError("accepted exceptions", "got another", allowed=allowed)
+            unknown = ", ".join(repr(name) for name in accepted if name not in EXCEPTIONS)
+            raise InvalidParameterError("accepted exceptions", f"got {unknown}", allowed=allowed)
         return replace(self, accepted=accepted)
 
     @property
@@ -149,23 +150,23 @@ class AuditReport:
         Examples
         --------
         >>> AuditReport((Check("rows", True, ""),), unchecked=(Unchecked("roles", "", "declare roles"),)).last_line
-        'confirmed except: roles — 1 check holds, 1 could not be made; to make it, declare roles'
+        'confirmed except: roles — 1 check passed, 1 could not run; to run it, declare roles'
         """
         n_good, n_all = sum(check.passed for check in self.checks), len(self.checks)
         if not self.passed:
             n_bad = n_all - n_good
             why = self.failures[0] if self.failures else "nothing was checked"
             more = f" (and {n_bad - 1} more)" if n_bad > 1 else ""
-            return f"refused: {n_bad} of {n_all} checks {'does' if n_bad == 1 else 'do'} not hold: {why}{more}"
-        held = f"{n_good} {'check holds' if n_good == 1 else 'checks hold'}"
+            return f"refused: {n_bad} of {n_all} checks failed: {why}{more}"
+        held = f"{n_good} {'check' if n_good == 1 else 'checks'} passed"
         if not self.unchecked:
             return f"confirmed: all {held}" if n_good > 1 else f"confirmed: {held}"
         names = list(dict.fromkeys(one.name for one in self.unchecked))
         shown = [f"{name} (accepted)" if name in self.accepted else name for name in names]
         remedies = list(dict.fromkeys(one.remedy for one in self.unchecked if one.remedy))
         n_open = len(self.unchecked)
-        to_make = f"; to make {'it' if n_open == 1 else 'them'}, {'; '.join(remedies)}" if remedies else ""
-        return f"confirmed except: {', '.join(shown)} — {held}, {n_open} could not be made{to_make}"
+        to_make = f"; to run {'it' if n_open == 1 else 'them'}, {'; '.join(remedies)}" if remedies else ""
+        return f"confirmed except: {', '.join(shown)} — {held}, {n_open} could not run{to_make}"
 
     @property
     def failures(self) -> tuple[str, ...]:

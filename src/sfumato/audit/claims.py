@@ -75,7 +75,7 @@ class Spending:
 
 @dataclass(frozen=True)
 class ClaimedPerturbation:
-    """How the cells came to differ from the original's: flipped, drawn anew, or moved within buckets."""
+    """How the cells came to differ from the original's: flipped, drawn at random, or moved within buckets."""
 
     kind: str
     n_cells_changed: int = 0
@@ -203,7 +203,7 @@ def _persons(source: _Entry) -> ClaimedPersons | None:
 
 
 def is_synthetic(manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest says that its rows were drawn anew from noisy counts: nothing is said of the original then."""
+    """Whether a manifest says that its rows are synthetic from noisy counts: nothing is said of the original then."""
     stated = manifest.get("perturbation")
     return isinstance(stated, Mapping) and stated.get("kind") == SYNTHETIC
 

@@ -1,4 +1,4 @@
-"""Whether what a manifest states beside its promises is so: the risk that is left, rows left out, labels listed.
+"""Whether what a manifest states besides its promises holds: the risk that is left, rows left out, labels listed.
 
 Of the utility that a manifest states counts, the suppressed fraction and (beside the original) the certainty penalty of
 ranges and sets are computed anew. Other figures are the publisher's word, which is an exception.
@@ -90,7 +90,7 @@ _LARGEST = 10**15  # larger numbers are no level of any table
 
 
 def check_stated_risk(released: AnyTable, claims: Claims) -> Iterator[Check]:
-    """Measure the stated risks anew over the released quasi-identifiers."""
+    """Measure the stated risks again over the released quasi-identifiers."""
     columns = Columns(released)
     for name, measure in MEASURED.items():
         if name not in claims.stated_risk:
@@ -121,7 +121,7 @@ def _agrees(stated: float, found: float) -> bool:
 
 
 def check_counts(released: AnyTable, claims: Claims) -> Iterator[Check]:
-    """Count anew what the manifest states of columns, slices, buckets and flipped cells."""
+    """Count again what the manifest states of columns, slices, buckets and flipped cells."""
     columns, stated = Columns(released), claims.stated_utility
     for name, count in COUNTED_ANEW.items():
         if name in stated:
@@ -181,7 +181,7 @@ def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
     names = [name for part in parts for name, value in part.items() if name not in known and not _is_text(value)]
     names += [name for name in claims.stated_sections if name not in ("utility", "risk")]
     if names:
-        said = f"figures that the publisher states and no check computes again: {listed(names, most=20)}"
+        said = f"figures that the publisher states and no check recomputes: {listed(names, most=20)}"
         yield Unchecked("figures", said.replace("_", " "))
 
 
@@ -199,7 +199,7 @@ def check_samples(claims: Claims) -> Iterator[Check]:
         label = " and ".join(name.replace("_", " ") for name in (*sizes, ALL_ROWS))
         is_right = bool(sizes) and all(_is_count(stated[name], 1, n_rows) for name in sizes)
         passed = is_right and _is_count(stated.get(ALL_ROWS), n_rows, n_rows)
-        said = "are numbers that a sample can have" if passed else f"are no sizes of a sample of {n_rows:,} rows"
+        said = "are possible sizes of a sample" if passed else f"are not possible sizes of a sample of {n_rows:,} rows"
         yield Check(f"sample: {label}", passed, f"{label} in the manifest {said}")
 
 
@@ -221,15 +221,17 @@ def check_suppression(claims: Claims) -> Iterator[Check]:
         stated = claims.stated_utility["suppressed_fraction"]
         passed = is_number(stated) and _agrees(stated, found)
         shown = f"{stated:.6g}" if is_number(stated) else "no number"
-        message = f"suppressed fraction: the manifest gives {shown}, the rows left out are {found:.6g} of all"
+        message = f"suppressed fraction: the manifest gives {shown}, found {found:.6g}"
         yield Check("utility: suppressed fraction", passed, message, stated if is_number(stated) else None, found)
     if "max_suppressed_fraction" in claims.parameters:
         limit = claims.parameters["max_suppressed_fraction"]
         if not is_number(limit) or not 0 <= limit <= 1:
-            yield Check("suppression limit", False, "the mechanism's limit of rows left out is no number from 0 to 1")
+            yield Check(
+                "suppression limit", False, "the mechanism's limit of suppressed rows is not a number from 0 to 1"
+            )
             return
         passed = claims.suppressed_rows <= Fraction(str(limit)) * max(n_rows, 0)
-        message = f"rows left out are {found:.6g} of all, the mechanism's limit is {limit:.6g}"
+        message = f"the share of suppressed rows is {found:.6g}, the mechanism's limit is {limit:.6g}"
         yield Check("suppression limit", passed, message, limit, found)
 
 
@@ -297,7 +299,7 @@ def check_digest(manifest: Mapping[str, Any], claims: Claims) -> Check:
     """Whether nothing in the manifest was changed after it was written (by mistake: a digest is no signature)."""
     found = digest_of(manifest)
     passed = found == claims.digest
-    said = "fits its content" if passed else "does not fit its content: it was changed after it was written"
+    said = "matches its content" if passed else "does not match its content: it was changed after it was written"
     return Check("manifest digest", passed, f"the manifest's digest {said}", _shown(claims.digest), found)
 
 
@@ -307,10 +309,8 @@ def check_hash(which: str, claimed: str | None, found: str) -> Check:
     if claimed is None:
         return Check(name, False, f"the manifest has no SHA-256 of the {which} file", None, found)
     passed = claimed.lower() == found.lower()
-    said = "is the one" if passed else "is not the one"
-    return Check(
-        name, passed, f"the {which} file {said} that the manifest names by its SHA-256", _shown(claimed), found
-    )
+    said = "has" if passed else "does not have"
+    return Check(name, passed, f"the {which} file {said} the SHA-256 that the manifest states", _shown(claimed), found)
 
 
 def _shown(claimed: str) -> str | None:
@@ -327,7 +327,11 @@ def check_shape(released: AnyTable, columns: Columns, claims: Claims) -> Iterato
     passed = rows == claims.output_rows and rows > 0
     reason = " (a release without rows keeps no promise)" if rows == 0 else ""
     yield Check(
-        "rows", passed, f"{claims.output_rows:,} rows are stated, {rows:,} were found{reason}", claims.output_rows, rows
+        "rows",
+        passed,
+        f"the manifest states {claims.output_rows:,} rows, found {rows:,}{reason}",
+        claims.output_rows,
+        rows,
     )
     yield _check_names(isinstance(released, BinaryTable), columns, claims)
     identifiers = claims.names(*WITHHELD)
@@ -356,9 +360,9 @@ def _check_names(in_any_order: bool, columns: Columns, claims: Claims) -> Check:
     problems = [f"the release lacks {listed(lacking)}"] if lacking else []
     problems += [f"the manifest does not state {listed(unstated)}"] if unstated else []
     if not problems and not in_any_order and claimed != found:
-        problems.append("they come in another order")
+        problems.append("their order differs")
     said = f": {'; '.join(problems)}" if problems else ""
-    message = f"{len(claimed):,} columns are stated, {len(found):,} were found{said}"
+    message = f"the manifest states {len(claimed):,} columns, found {len(found):,}{said}"
     return Check("columns", not problems, message, len(claimed), len(found))
 
 

@@ -25,7 +25,7 @@ LEFT_OUT: Mapping[str, Any] = {"protected?": ["text"]}
 
 @dataclass(frozen=True)
 class Around:
-    """What the audit has been given beside a promise."""
+    """What the audit has been given in addition to a promise."""
 
     claims: Claims
     original: Columns | None

@@ -30,7 +30,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Kinds:
-    """Records that are told apart by a word; what they share comes first, and ``last`` before what may be left out."""
+    """Records that a word distinguishes; what they share comes first, and ``last`` before what may be left out."""
 
     by: str
     first: Mapping[str, Any]
@@ -282,7 +282,7 @@ def parsed_manifest(text: str) -> Any:
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) != len(pairs):
-        problem = "the manifest has a key twice: what it says depends on who reads it"
+        problem = "the manifest has a key twice: readers may disagree on its meaning"
         raise ManifestRefusedError(problem)
     return dict(pairs)
 
@@ -290,7 +290,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        problem = "the manifest holds NaN or Infinity, which are no numbers"
+        problem = "the manifest holds NaN or Infinity, which are not numbers"
         raise ManifestRefusedError(problem)
     return number
 

@@ -162,7 +162,7 @@ def audit_rows(
 
 
 def profile_rows(reader: RowReader[AnyRows], table: AnyRows) -> dict[str, Any]:
-    """Describe how far the rows of a table that is not in memory can be told apart, as :func:`risk_profile` does.
+    """Describe how far the rows of a table that is not in memory can be distinguished, as :func:`risk_profile` does.
 
     Raises
     ------
@@ -360,7 +360,7 @@ def _not_checked(
 ) -> Iterator[Unchecked]:
     """Name what the audit in memory checks and this one does not."""
     if not reader.keeps_order:
-        yield Unchecked("row-order", "the order of the rows, which a cluster does not keep", IN_MEMORY)
+        yield Unchecked("row-order", "the order of the rows: a cluster does not keep it", IN_MEMORY)
     long = [n for n in claims.names() if is_long(released, n) or is_long(original, n)]
     if long:
         yield Unchecked("spelling", f"whether one value has two spellings in {listed(long)}", IN_MEMORY)

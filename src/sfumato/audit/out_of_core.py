@@ -74,8 +74,8 @@ class BlockReader(RowReader[LargeTable]):
         known = [rule for rule in every if rule is not None]
         long = [name for name, rule in zip(claims.names(), every, strict=True) if rule is None]
         if long:
-            said = f"whether cells of {listed(long)} follow from the original: distinct values are too many out of core"
-            yield Unchecked("cells", said, IN_MEMORY)
+            said = f"whether cells of {listed(long)} follow from the original: they have too many distinct values"
+            yield Unchecked("cells", f"{said} out of core", IN_MEMORY)
         if not known and long:
             return
         names, columns = [rule.name for rule in known], [rule.column for rule in known]

@@ -15,7 +15,7 @@ RECURSIVE_C = 3.0
 
 
 def risk_profile(table: AnyTable) -> dict[str, Any]:
-    """Describe how far the rows of a table can be told apart, and what that would give away.
+    """Describe how far the rows of a table can be distinguished, and what that would give away.
 
     The roles come from the table's schema. Without quasi-identifiers all rows are one class. A table without rows has
     level 0, and shares and risks of 0. ``reidentification_risk`` is 1 / class size: the largest, and the mean over

@@ -50,7 +50,7 @@ class ClusterReader(RowReader[RowsOnCluster]):
         found, counts = grouped_rows(frame, len(names), self.most_cells)
         if any((column < 0).any() for column in found):
             problem = "changed while it was being read"
-            raise InputError(problem, path="the release", hint="read it again when nobody writes to it")
+            raise InputError(problem, path="the release", hint="read it again when no program is writing to it")
         return CountedTable.of(table.outline, names, [column.astype(np.int32) for column in found], counts)
 
     def least_different_values(self, table: RowsOnCluster, over: Sequence[str], name: str) -> int:
@@ -160,7 +160,7 @@ def check_whole_rows(
     except TooManyLayersError:
         return _cells_not_checked("cells overlap in too many ways for a cluster")
     except UnmatchedError:
-        return _cells_not_checked("cells overlap, and counts do not tell which rows became which")
+        return _cells_not_checked("cells overlap, and counts do not show which rows became which")
     except ImpossibleError:
         are_same = False
     if are_same:

@@ -252,7 +252,7 @@ def _check_promise(
     yield from _check_parameters(promise, claims)
     if promise.statement is not None:
         passed = promise.statement == promise.guarantee.describe()
-        said = "says what is promised" if passed else "says something else than what is promised"
+        said = "says what is promised" if passed else "does not say what is promised"
         yield Check(f"{kind}: statement", passed, f"{kind}: the statement in the manifest {said}")
     if not is_measurable(promise.guarantee):
         yield from check_construction(promise, Columns(released), claims, manifest)
@@ -260,7 +260,7 @@ def _check_promise(
     name, parameter = _level_name(promise), next(iter(_parameters(promise)), "level")
     promised = getattr(promise.guarantee, parameter, None)
     if needs_original(promise.guarantee) and beside is None:
-        yield Unchecked("promises", f"{kind} was not measured: it compares with the original", GIVE_ORIGINAL)
+        yield Unchecked("promises", f"{kind} was not measured: it needs the original", GIVE_ORIGINAL)
         return
     try:
         found = level_beside(promise.guarantee, released, beside)

@@ -1,4 +1,4 @@
-"""``sfumato attack``: attack a release beside its original, or match it with a reference table."""
+"""``sfumato attack``: attack a release against its original, or match it with a reference table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SETS_SHOWN = 10
 
-_CAPTION = "  re-identified   conf. >= 1/2   conf. >= 1/10   expected right   background columns"
+_CAPTION = "  re-identified   conf. >= 1/2   conf. >= 1/10   expected hits    background columns"
 _NOTE = "  (+ adds a column to the set before, or to the first of the sets before)"
 _BITS = {
     "granularity_bits": "bits to know the background (BIG)",
@@ -45,14 +45,14 @@ _BITS = {
 @click.option(
     "--manifest",
     "manifest_path",
-    help="The release's manifest; needed with --reference, else looked for beside the release.",
+    help="Manifest of the release. Default: the one next to it; required with --reference.",
 )
 @click.option("--reference", help="Table of known people, such as a voter list, or the original.")
 @click.option(
     "--background",
     multiple=True,
     metavar="A,B,…",
-    help="Columns that the attacker knows; by default all quasi-identifiers that both tables have.",
+    help="Columns that the attacker knows. Default: all quasi-identifiers of both tables.",
 )
 @click.option(
     "--up-to",
@@ -65,10 +65,10 @@ _BITS = {
 @click.option(
     "--sample-fraction",
     type=click.FloatRange(min=0, max=1, min_open=True),
-    help="Share of the population that the table is a sample of, for the journalist's risk by classes.",
+    help="Share of the population in the table, for the journalist attack.",
 )
 @click.option("--infer-target", is_flag=True, help="Infer the target too, not only sensitive columns.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of whatever is drawn.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of random draws.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 @role_options
 @reading_options
@@ -85,22 +85,22 @@ def command(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Attack a RELEASED table: beside its ORIGINAL in every way that applies, or with --reference by linkage.
+    """Attack a RELEASED table: run every attack that applies against its ORIGINAL, or link it with --reference.
 
-    Beside the original: re-identification by prosecutor, journalist and marketer, sizes of classes, sample uniques and
-    the columns to blame, sensitive columns inferred by the strongest of several attackers, linkage with 1, 2 and 3
-    columns, and for 0/1 tables matching of known ones; before and after. The role options describe columns of the
-    original that the manifest does not, such as sensitive ones that were dropped.
+    With the original, before and after: re-identification (prosecutor, journalist, marketer), sizes of equivalence
+    classes, sample uniques and the columns to blame, sensitive columns inferred by the strongest of several attackers,
+    linkage with 1, 2 and 3 columns, and for 0/1 tables matching of known 1-values. The role options describe columns
+    of the original that the manifest does not, such as sensitive ones that were dropped.
 
-    With --reference the people of another table are matched with the released rows. A person's candidates are the
-    released rows in which every cell may stand for the person's value. Shown are the people with a single candidate
-    (re-identified), those with few, and with which background columns they fall; and of whom a sensitive or target
-    column is learned because all candidates agree on it. Information is in bits; few bits are risky.
+    With --reference: match the people of another table with the released rows. A person's candidates are the released
+    rows in which every cell covers the person's value. The output shows how many people have a single candidate
+    (re-identified) or few, and with which background columns; and for how many people a sensitive or target column is
+    disclosed because all candidates agree on it. Information is in bits; few bits are risky.
 
     No cell is printed.
 
     The reading options describe the original or the reference; unless --missing is given with --reference, the
-    manifest says which texts are missing. Columns match by name, and their values by meaning. Features computed from a
+    manifest says which texts mean missing. Columns match by name, and their values by meaning. Features computed from a
     column (bands, one of some values) are not matched with that column of a reference.
 
     \b
@@ -195,7 +195,7 @@ def _link(
             progress=progress,
         )
     if manifest.perturbation:
-        click.echo("note: cells of this release were changed at random, so that a match is no proof", err=True)
+        click.echo("note: cells of this release were changed at random, so a match proves nothing", err=True)
     if as_json:
         click.echo(json.dumps(summaries, indent=2))
         return
@@ -291,17 +291,17 @@ def _line_of_set(summary: Mapping[str, Any], names: str) -> str:
 def _details(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     from sfumato.errors import on_one_line
 
-    yield "records without a candidate (not there, or wrong)", f"{summary['n_without_candidates']:,}"
+    yield "records without a candidate (not in the release, or wrong)", f"{summary['n_without_candidates']:,}"
     for entry in summary["by_confidence"]:
         is_certain = entry["at_least"] == "1"
         label = "re-identified: a single candidate" if is_certain else f"confidence {entry['at_least']} or more"
         yield label, f"{entry['n_records']:,}"
     if summary["truth"] is None:
-        yield "expected right when one candidate is picked (truth unknown)", f"{summary['n_expected']:,.1f}"
+        yield "expected hits when one candidate is picked (truth unknown)", f"{summary['n_expected']:,.1f}"
     else:
         yield "own row among the candidates", f"{summary['truth']['n_own_row_among_candidates']:,}"
         yield "re-identified rightly", f"{summary['truth']['n_reidentified_rightly']:,}"
-        yield "expected right when one candidate is picked", f"{summary['n_expected']:,.1f}"
+        yield "expected hits when one candidate is picked", f"{summary['n_expected']:,.1f}"
     for name, label in _BITS.items():
         if bits := summary[name]:
             yield f"{label}: least, mean", f"{bits['least']:.2f}, {bits['mean']:.2f}"
@@ -391,7 +391,7 @@ def _shared(roles: Mapping[str, Role], table: AnyTable) -> dict[str, Role]:
 
 
 def risk_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Put the risk of the original beside that of the release, in words."""
+    """Put the risk of the original next to that of the release, in words."""
     yield f"{'':<{_WIDTH}} {'before':>10} {'released':>10}"
     yield from _reidentification_lines(before["reidentification"], after["reidentification"])
     yield from _class_lines(before["class_sizes"], after["class_sizes"])
@@ -411,7 +411,7 @@ def _line(label: str, before: Any, after: Any) -> str:
 
 
 def _reidentification_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    yield "re-identification by one who knows all quasi-identifiers"
+    yield "re-identification by an attacker who knows all quasi-identifiers"
     if reason := _reason(after):
         yield f"  not applicable: {reason}"
         return
@@ -419,7 +419,7 @@ def _reidentification_lines(before: Mapping[str, Any], after: Mapping[str, Any])
         for what in ("highest", "mean"):
             yield _line(f"{who}, {what} risk", before[who][what], after[who][what])
     yield _line("share of people re-identified (marketer attack)", before["marketer"], after["marketer"])
-    yield _line("people with one candidate, which is theirs", before["n_found"], after["n_found"])
+    yield _line("people whose only candidate is their own row", before["n_found"], after["n_found"])
     if after["note"]:
         yield f"  note: {after['note']}"
 
@@ -427,7 +427,7 @@ def _reidentification_lines(before: Mapping[str, Any], after: Mapping[str, Any])
 def _class_lines(before: Any, after: Any) -> Iterator[str]:
     if _reason(after):
         return
-    yield "rows in classes of so many rows that look alike"
+    yield "rows by the size of their equivalence class"
     for old, new in zip(before, after, strict=True):
         label = str(old["from"]) if old["from"] == old["to"] else f"{old['from']} to {old['to']}"
         yield _line(label if old["to"] else f"{old['from']} or more", old["n_rows"], new["n_rows"])
@@ -453,7 +453,7 @@ def _unique_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterat
 def _inference_lines(after: Any) -> Iterator[str]:
     from sfumato.errors import on_one_line
 
-    yield "sensitive columns, predicted by the strongest attacker: share that is right"
+    yield "sensitive columns, predicted by the strongest attacker (share correct)"
     if reason := _reason(after):
         yield f"  not applicable: {reason}"
         return
@@ -476,7 +476,7 @@ def _linkage_lines(before: Any, after: Any) -> Iterator[str]:
 
     if _reason(after) or _reason(before):
         return
-    yield "people found by one who knows a few columns, the worst ones"
+    yield "people found by an attacker who knows a few columns (the worst sets)"
     old_by_size = {entry["n_background"]: entry for entry in before}
     for entry in after:
         old = old_by_size.get(entry["n_background"], {"n_reidentified": 0, "columns": []})
@@ -488,8 +488,8 @@ def _linkage_lines(before: Any, after: Any) -> Iterator[str]:
 def _containment_lines(after: Any) -> Iterator[str]:
     if _reason(after):
         return
-    yield "share of people with fewer rows that have all the ones known of them"
+    yield "share of people whose known 1-values match fewer rows"
     crowds: Sequence[str] = list(after[0]["below"])
-    yield f"  {'ones known':<14}" + "".join(f"{'below ' + crowd:>12}" for crowd in crowds)
+    yield f"  {'1-values known':<14}" + "".join(f"{'below ' + crowd:>12}" for crowd in crowds)
     for entry in after:
         yield f"  {entry['n_known']:<14}" + "".join(f"{entry['below'][crowd]:>12.4g}" for crowd in crowds)

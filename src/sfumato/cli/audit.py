@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 @click.command("audit")
 @click.argument("table")
-@click.option("--manifest", "manifest_path", help="The release's manifest; without it, a risk profile is printed.")
-@click.option("--original", help="The table that was released from; also checks that nothing else was changed.")
-@click.option("--project", help="Project file that describes the original: reads it, and checks its roles too.")
-@click.option("--accept", metavar="NAMES", help="Exceptions to accept, by name: original,roles. They stay listed.")
+@click.option("--manifest", "manifest_path", help="Manifest of the release. Without it, print a risk profile.")
+@click.option("--original", help="Original table; also checks that nothing else changed.")
+@click.option("--project", help="Project file of the original; also checks its roles.")
+@click.option("--accept", metavar="NAMES", help="Exceptions to accept, such as original,roles. They stay listed.")
 @click.option(
     "--population",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of a risk profile: the rows are a sample of N people; estimates how many of them are unique.",
+    help="For a risk profile: the rows are a sample of N people. Estimates how many of them are unique.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 @click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
@@ -60,19 +60,19 @@ def command(
 ) -> None:
     """Re-compute every guarantee that a release promises, or profile the risk of any TABLE.
 
-    With --manifest: hashes, columns and every promised guarantee are re-checked, and with --original also that each
-    released cell is what the manifest says it was made from. Every byte of the released file must belong to its cells
-    or to what its format needs (docs/canonical-form.md). The last line is one of three: confirmed (exit code 0),
-    confirmed except (exit code 8), with what could not be checked and what to give so that it can be, or refused (exit
-    code 5). Without the original there are always exceptions; --accept names those that are fine with you, and the exit
-    code is 0 if there are no others.
+    With --manifest: check hashes, columns and every promised guarantee; with --original also check that each released
+    cell follows from the original as the manifest says. Every byte of the released file must belong to its cells or to
+    its format (docs/canonical-form.md). The last line is one of three: confirmed (exit code 0), confirmed except (exit
+    code 8), with what could not be checked and what to give so that it can be, or refused (exit code 5). Without the
+    original there are always exceptions. --accept names exceptions that you accept; the exit code is 0 if there are no
+    others.
 
     The reading and role options describe the original; a release is read as its manifest says. Roles are compared for
-    the columns that are given one, by --project or by role options; those of the others are the manifest's word, which
-    is an exception. Whether the cells of an ordered column were joined in its own order needs --project, which declares
-    that order. What means "missing" in the original is said by --missing or --project, never by the manifest.
+    columns that have one by --project or by role options; the roles of all others are taken from the manifest, which
+    is an exception. To check that the cells of an ordered column were joined in its own order, give --project, which
+    declares that order. --missing or --project says what means "missing" in the original, never the manifest.
 
-    With --memory no table is held in memory, and with --engine the rows stay on a Spark cluster, which counts them.
+    With --memory no table is held in memory; with --engine the rows stay on a Spark cluster, which counts them.
 
     \b
     Examples:

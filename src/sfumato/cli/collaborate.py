@@ -51,25 +51,27 @@ PLANNING = (
         type=click.Choice(["totals", "selection-only"]),
         default="totals",
         show_default=True,
-        help="Add up counts, or open nothing but which features go (slower; 3 to 7 parties, most of them honest).",
+        help="Add up counts, or reveal only which features are removed (slower; 3 to 7 parties, an honest majority).",
     ),
     click.option(
         "--sharing",
         type=click.Choice(["seeds", "shares"]),
         default="seeds",
         show_default=True,
-        help="How counts are hidden: by a cipher, or by random shares (twice as many bytes, rests on no cipher).",
+        help="How to hide counts: by a cipher, or by random shares (twice as many bytes, no cipher).",
     ),
     click.option(
         "--privacy",
         type=click.Choice(["pooled", "average"]),
         default="pooled",
         show_default=True,
-        help="Scores of privacy: from the totals, or the mean of the parties' own.",
+        help="Privacy scores: from the totals, or the mean of the parties' own scores.",
     ),
-    click.option("--weights", default="0.5,0.5", show_default=True, metavar="U,P", help="Of utility and privacy."),
-    click.option("--epsilon", type=float, help="Noise on the counts of every party: ε of differential privacy."),
-    click.option("--min-count", type=int, help="Show the totals, with counts below this hidden. Default: show none."),
+    click.option(
+        "--weights", default="0.5,0.5", show_default=True, metavar="U,P", help="Weights of utility and privacy."
+    ),
+    click.option("--epsilon", type=float, help="Add noise to every party's counts: ε of differential privacy."),
+    click.option("--min-count", type=int, help="Show the totals, hiding counts below this. Default: show none."),
     click.option(
         "--max-rows",
         type=int,
@@ -82,12 +84,12 @@ PLANNING = (
 BEYOND_SCHEMA = (
     click.option("--sensitive", multiple=True, metavar="A,B,…", help="Columns outside the schema; not released."),
     click.option("--identifiers", multiple=True, metavar="A,B,…", help="Columns outside the schema; not released."),
-    click.option("--other", multiple=True, metavar="A,B,…", help="Columns outside the schema; released as they are."),
+    click.option("--other", multiple=True, metavar="A,B,…", help="Columns outside the schema; published unchanged."),
 )
 MEMORY = click.option(
     "--memory",
     metavar="SIZE",
-    help="Read a CSV or Parquet file larger than memory in blocks, such as 1GB. A guide, no limit by the system.",
+    help="Read a CSV or Parquet file larger than memory in blocks of about this size, such as 1GB.",
 )
 BINS = click.option(
     "--bins", multiple=True, metavar="COLUMN=1,2,3", help="Cut points of a numeric column; repeat for several."
@@ -131,7 +133,7 @@ def plan_of(settings: dict[str, Any]) -> Plan:
 
 
 def given_path(name: str, typed: str | None, in_file: Path | None, hint: str) -> Path:
-    """Path that was typed or else stands in the party's file."""
+    """Path that was typed or else is in the party's file."""
     from sfumato.errors import InvalidParameterError
 
     path = Path(typed) if typed else in_file
@@ -173,7 +175,7 @@ def described(data: str, settings: dict[str, Any], memory: str | None = None) ->
     if Role.QUASI_IDENTIFIER in roles.values():
         for name in table.schema.names():
             if name not in roles:
-                raise SchemaError("has no role, while features are listed", column=name, hint="list it, or --other")
+                raise SchemaError("has no role, although features are listed", column=name, hint="list it, or --other")
     everything: dict[str, Role] = dict.fromkeys(table.schema.names(), Role.QUASI_IDENTIFIER)
     return table.with_schema(table.schema.with_roles(everything | roles))
 
@@ -207,7 +209,7 @@ def cuts_of(texts: tuple[str, ...]) -> dict[str, list[float]]:
     for text in texts:
         name, equals, listed = text.rpartition("=")
         if not equals or not name:
-            raise InvalidParameterError("--bins", "got something else", allowed="COLUMN=1,2,3")
+            raise InvalidParameterError("--bins", f"got {text!r}", allowed="COLUMN=1,2,3")
         found[name] = numbers_of(listed, "--bins", float) or []
     return found
 
@@ -221,15 +223,16 @@ def numbers_of(text: str | None, option: str, kind: Callable[[str], Any]) -> lis
     try:
         return [kind(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise InvalidParameterError(option, "got something else", allowed="numbers separated by commas") from None
+        raise InvalidParameterError(option, f"got {text!r}", allowed="numbers separated by commas") from None
 
 
 @click.group("collaborate")
 def command() -> None:
-    """Choose features together with other parties, each of whom keeps its rows.
+    """Choose features together with other parties; each party keeps its rows.
 
-    At least three parties with the same columns add up their counts so that nobody sees another's, remove the features
-    with the smallest trade-off of utility and privacy, and each publishes its own rows without these.
+    At least three parties with the same columns add up their counts so that no party sees another's counts. They
+    remove the features with the smallest trade-off of utility and privacy, and each publishes its own rows without
+    them.
 
     \b
     Examples:
@@ -249,14 +252,14 @@ def command() -> None:
 )
 @click.option("--session", default="first", show_default=True, help="Name of the session, for the parties' files.")
 @click.option("--days", type=int, default=90, show_default=True, help="How long the certificates are valid.")
-@click.option("-o", "--output", required=True, help="Folder to write to; made if it is not there.")
+@click.option("-o", "--output", required=True, help="Folder to write to; created if missing.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @needs_extra
 def keys(parties: str, hosts: str | None, session: str, days: int, output: str, force: bool) -> None:
     """Make an authority, and for every party a certificate, a private key and a file NAME.toml to start from.
 
-    For tests and small groups: whoever makes the keys could pose as anybody. Groups with an authority of their own
-    bring their certificates.
+    For tests and small groups: whoever makes the keys could pose as any party. Groups with an authority of their own
+    use its certificates.
 
     \b
     Examples:
@@ -269,8 +272,8 @@ def keys(parties: str, hosts: str | None, session: str, days: int, output: str, 
     places = [place.strip() for place in hosts.split(",")] if hosts is not None else None
     make_key_folder(Path(output), names, places, session=session, valid_days=days, force=force)
     click.echo(f"wrote keys and files of {len(names)} parties to {output}", err=True)
-    click.echo("give each party: authority.crt, all parties' .crt, and its own .key and .toml", err=True)
-    click.echo("keep authority.key away from everybody, or delete it: it can make further parties", err=True)
+    click.echo("give each party authority.crt, all parties' .crt files, and its own .key and .toml", err=True)
+    click.echo("keep authority.key secret, or delete it: whoever has it can add parties", err=True)
 
 
 @command.command("schema")
@@ -278,7 +281,7 @@ def keys(parties: str, hosts: str | None, session: str, days: int, output: str, 
 @click.option("--data", required=True, help="This party's table.")
 @BINS
 @MEMORY
-@click.option("--transcript", help="File for the record of what left this party: sizes, no contents.")
+@click.option("--transcript", help="File for the transcript: what left this party, by size, without contents.")
 @click.option("-o", "--output", help="Shared schema to write (JSON). Default: the one that the party's file names.")
 @click.option("--yes", is_flag=True, help="Do not ask: all parties may see what is listed.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
@@ -297,13 +300,13 @@ def schema(
 ) -> None:
     """Agree on columns and their values; every party runs this at the same time.
 
-    Of the others' values each party learns the union only. It lists the columns whose values all parties will see, and
-    asks before it connects to anybody. Columns that are not named are features. Numeric columns with many values need
+    Each party learns only the union of the others' values. The command lists the columns whose values all parties will
+    see, and asks before it connects. Columns that are not named are features. Numeric columns with many values need
     --bins; those with few count as categories. --target, --bins and --missing must be the same for all parties. With
     --memory a large CSV or Parquet file is read in blocks.
 
     The file holds the roles too: --identifiers, --sensitive and --other need not be given again to 'party', unless the
-    parties gave a column different ones. Compare the SHA-256 that is printed by telephone.
+    parties gave a column different ones. Compare the printed SHA-256 by telephone.
 
     \b
     Examples:
@@ -346,7 +349,7 @@ def schema(
     "--schema", "schema_path", help="Shared schema, the same for all. Default: the one that the party's file names."
 )
 @click.option("-o", "--output", help="Release to write. Default: the one that the party's file names.")
-@click.option("--transcript", help="File for the record of what left this party: sizes, no contents.")
+@click.option("--transcript", help="File for the transcript: what left this party, by size, without contents.")
 @MEMORY
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @with_options(PLANNING)
@@ -370,14 +373,14 @@ def party(
     messages, the others may have published what all had agreed to; the party that is cut off says so and publishes
     nothing, with the exit code 6 as well.
 
-    The protocol is semi-honest: it hides a party's counts from parties that keep to it. It does not stop a party from
-    putting in false numbers, and all the others together can work out one party's counts.
+    The protocol is semi-honest: it hides a party's counts from parties that follow it. It does not stop a party from
+    sending false numbers, and all the others together can work out one party's counts.
 
-    The same for all parties must be the schema, what is computed (--mode, --sharing, --privacy, --weights, --epsilon,
-    --min-count, --max-rows), which cells are missing (--missing, --drop-incomplete), and --dry-run. Each party has its
-    own --min-privacy-gain, columns outside the schema, paths, and ways to read its file (--format, --delimiter,
-    --encoding, --no-header, --sheet), and --memory or --engine, with which a large CSV or Parquet file is read in
-    blocks, or its rows stay on a Spark cluster: same counts, same release.
+    All parties must use the same schema, the same computation (--mode, --sharing, --privacy, --weights, --epsilon,
+    --min-count, --max-rows), the same missing values (--missing, --drop-incomplete), and the same --dry-run. Each party
+    has its own --min-privacy-gain, columns outside the schema, paths, and ways to read its file (--format, --delimiter,
+    --encoding, --no-header, --sheet). With --memory a large CSV or Parquet file is read in blocks; with --engine its
+    rows stay on a Spark cluster: same counts, same release.
 
     \b
     Examples:
@@ -505,7 +508,10 @@ def _say_categories(table: Table, cuts: dict[str, list[float]]) -> None:
     from sfumato.errors import on_one_line
 
     for name in numbers_as_categories(table, cuts):
-        click.echo(on_one_line(f"note: the numbers of '{name}' count as categories; cut them with --bins"), err=True)
+        click.echo(
+            on_one_line(f"note: the numbers of '{name}' count as categories; use --bins to cut them into intervals"),
+            err=True,
+        )
 
 
 def _say_united(table: Table, cuts: dict[str, list[float]]) -> None:
@@ -514,7 +520,9 @@ def _say_united(table: Table, cuts: dict[str, list[float]]) -> None:
 
     united = united_columns(table, cuts)
     listed = ", ".join(f"{name} ({n_values:,})" for name, n_values in united.items())
-    click.echo(on_one_line(f"all parties will see the values of these columns (how many are here): {listed}"), err=True)
+    click.echo(
+        on_one_line(f"all parties will see the values of these columns (number of values here): {listed}"), err=True
+    )
     if names_only := [name for name in table.schema.names() if name not in united]:
         click.echo(on_one_line(f"all parties will see these names only: {', '.join(names_only)}"), err=True)
     if outside := [f"{name} ({role})" for name, role in columns_outside(table).items()]:
@@ -526,10 +534,10 @@ def _ask(yes: bool) -> None:
     if yes:
         return
     if sys.stdin is None or not sys.stdin.isatty():
-        problem = "nobody can be asked here whether all parties may see this"
-        raise click.UsageError(f"{problem}; look at the columns above and add --yes. Nobody was connected.")
+        problem = "there is no terminal to confirm that all parties may see this"
+        raise click.UsageError(f"{problem}; check the columns above and add --yes. No connection was made.")
     if not click.confirm("May all parties see this?", err=True):
-        raise click.UsageError("not confirmed; nobody was connected, and nothing left this machine.")
+        raise click.UsageError("not confirmed; no connection was made, and nothing left this machine.")
 
 
 def _say_waiting(own: PartyConfig) -> None:
@@ -562,21 +570,21 @@ def round_line(number: int, stage: str, n_bytes: int, seconds: float) -> str:
 def say_trust(mode: str, n_parties: int) -> None:
     """Say what the protocol protects against and what not: mode of a session, or "schema"."""
     others, few = n_parties - 1, (n_parties - 1) // 2
-    pooling = "" if n_parties == _FEWEST else f", also if {n_parties - 2} of the {others} others pool all they see"
+    pooling = "" if n_parties == _FEWEST else f", even if {n_parties - 2} of the {others} others pool all they see"
     if mode == "selection-only":
-        protects = f"all counts stay hidden from any {_parties(few)} that keep to the protocol"
+        protects = f"all counts stay hidden from any {_parties(few)} that follow the protocol"
         not_covered = (
-            f"{_parties(few + 1)} that pool all they see learn everything; a party that sends wrong numbers, "
-            "even after it has seen the others', can change the result unnoticed"
+            f"{_parties(few + 1)} that pool all they see: they learn everything; a party that sends wrong numbers, "
+            "even after it saw the others': it can change the result unnoticed"
         )
     else:
         what = "who holds a value stays" if mode == "schema" else "your counts stay"
-        protects = f"{what} hidden from parties that keep to the protocol{pooling}"
-        false = "claims values that it does not hold" if mode == "schema" else "puts in false numbers"
+        protects = f"{what} hidden from parties that follow the protocol{pooling}"
+        false = "claims values that it does not hold" if mode == "schema" else "sends false numbers"
         known = "which values you hold" if mode == "schema" else "your counts"
         not_covered = (
-            f"a party that {false} is not noticed; one can stop when it has learned a total; "
-            f"all {others} others together can work out {known}"
+            f"a party that {false}: nobody notices; a party that stops once it has learned a total; "
+            f"all {others} others together: they can work out {known}"
         )
     click.echo(f"semi-honest protocol: {protects}", err=True)
     click.echo(f"not protected against: {not_covered}", err=True)
@@ -591,7 +599,7 @@ def show_scores(scores: Sequence[Mapping[str, Any]], removed: Sequence[str]) -> 
     order = {name: place for place, name in enumerate(removed, start=1)}
     if not scores:
         click.echo(f"removed, in this order: {', '.join(map(on_one_line, removed))}", err=True)
-        click.echo("scores: not opened in this mode", err=True)
+        click.echo("scores: not revealed in this mode", err=True)
         return
     width = max(7, *(len(on_one_line(score["name"])) for score in scores))
     click.echo("scores of the features over all rows of all parties (Table I)", err=True)

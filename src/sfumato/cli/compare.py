@@ -52,7 +52,7 @@ class Order:
 @click.option("--project", help="Project file, when DATA is not given. Default: sfumato.toml.")
 @click.option("-m", "--mechanism", "mechanisms", multiple=True, help="Compare only this one; repeat for several.")
 @click.option("--guarantee", "guarantees", multiple=True, metavar="NAME=VALUE", help="What to promise, such as k=5.")
-@click.option("--no-l", "no_l", is_flag=True, help="Ask for k alone, also where a column is sensitive.")
+@click.option("--no-l", "no_l", is_flag=True, help="Ask for k alone, even if a column is sensitive.")
 @click.option(
     "--also", multiple=True, metavar="KIND", help="Try another kind of promise too, such as containment; or all."
 )
@@ -62,10 +62,12 @@ class Order:
 @click.option("--max-rows", type=int, default=20_000, show_default=True, help="Rows that utility is measured on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds and samples.")
 @click.option("--run-folder", default="sfumato-compare", show_default=True, help="Folder of finished points.")
-@click.option("--fresh", is_flag=True, help="Measure every point again, whatever the run folder holds.")
+@click.option("--fresh", is_flag=True, help="Measure every point again; ignore the run folder.")
 @click.option("--workers", type=int, help="Processes at once. Default: number of cores.")
 @click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds for each point.")
-@click.option("--time-limit", type=float, help="Seconds for all of it; points that do not fit are listed as not run.")
+@click.option(
+    "--time-limit", type=float, help="Seconds for the whole comparison; remaining points are listed as not run."
+)
 @click.option("-o", "--output", help="Write the table: .csv, or .json with everything.")
 @click.option("--plot", help="Draw utility against risk: .svg, .png or .pdf.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
@@ -78,18 +80,18 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     """Compare mechanisms on DATA (or on the table that the project file describes) and recommend a release.
 
     Every mechanism proposes settings that suit the table; [compare.grid] of the project file names others. Each point
-    is released, audited, re-identified and cross-validated in a process of its own, cheap ones first, and shown when it
-    is finished. Finished points are kept in the run folder: a run that was ended shows them, and the same command goes
-    on with the others. Nothing of the data is written.
+    is released, audited, attacked (re-identification) and cross-validated in a process of its own, cheap ones first,
+    and shown when it is finished. Finished points are kept in the run folder: a run that was stopped shows them, and
+    the same command continues with the others. Nothing of the data is written.
 
-    Utility is the mean AUC of the classifiers, with mechanisms fitted on the training rows alone. Risk is the expected
-    share of people who are re-identified by somebody who knows all quasi-identifiers. Strict k-anonymity with k = 5,
-    and l = 2 of every sensitive column, is asked for unless --guarantee says otherwise. Other kinds of promises
-    (kk-anonymity, containment, buckets, differential-privacy, breach-bound, perturbation, partial) are tried with
-    --also, and are groups of their own.
+    Utility is the mean AUC of the classifiers, with mechanisms fitted on the training rows alone. Risk is the share of
+    people re-identified by an attacker who knows all quasi-identifiers (marketer attack). A recommended release must
+    promise strict k-anonymity with k = 5, and l = 2 of every sensitive column, unless --guarantee says otherwise.
+    --also tries other kinds of promises (kk-anonymity, containment, buckets, differential-privacy, breach-bound,
+    perturbation, partial) in groups of their own.
 
-    Recommended is the release with the least risk among those whose utility cannot be told from the best that promises
-    the same, and never one that another beats in utility and risk.
+    The command recommends the release with the least risk among those on the Pareto front whose utility does not
+    clearly differ from the best with the same promise.
 
     \b
     Examples:
@@ -122,7 +124,7 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     show_comparison(found, as_json=as_json)
     _write(found, settings)
     if not is_whole:
-        kept = f"finished points are kept in {settings['run_folder']}, and the same command goes on from there"
+        kept = f"finished points are kept in {settings['run_folder']}; the same command continues from there"
         click.echo(f"sfumato: interrupted; {kept}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
     found.raise_if_nothing_meets()
@@ -180,8 +182,8 @@ def _weights(order: Order, settings: dict[str, Any]) -> list[float]:
     except ValueError:
         weights = []
     if len(weights) != len(EvaluationWeights._fields):
-        allowed = "three numbers by commas: utility, privacy, size"
-        raise InvalidParameterError("--weights", "got another text", allowed=allowed)
+        allowed = "three numbers separated by commas: utility, privacy, size"
+        raise InvalidParameterError("--weights", f"got {settings['weights']!r}", allowed=allowed)
     return weights
 
 
@@ -274,7 +276,7 @@ def _check_outputs(settings: dict[str, Any]) -> None:
     if output is not None:
         if Path(output).suffix.lower() not in (".csv", ".json"):
             allowed = "a file name that ends in .csv or .json"
-            raise InvalidParameterError("--output", "got another name", allowed=allowed)
+            raise InvalidParameterError("--output", f"got {output!r}", allowed=allowed)
         check_writable(Path(output), force=settings["force"])
     if settings["plot"] is not None:
         check_picture(settings["plot"], force=settings["force"])
@@ -304,7 +306,7 @@ def _draw(found: Comparison, path: str, *, force: bool) -> None:
         original_utility=found.original_utility,
         majority_utility=0.5 if found.utility_name == "AUC" else measured,
         utility_name=f"mean {found.utility_name}",
-        risk_name="people expected to be re-identified (share)",
+        risk_name="share of people re-identified (marketer attack)",
     )
     save(display, path, force=force)
 
@@ -390,7 +392,7 @@ def _original(found: Comparison) -> dict[str, str]:
     shown = {"utility": with_interval(found.ranked_original), "risk": "-" if risk is None else f"{risk:.4f}"}
     numbers = {"columns": result["n_columns"], "rows": result["n_rows"]}
     counts = {name: "-" if value is None else f"{value:,}" for name, value in numbers.items()}
-    return dict.fromkeys(_HEADS, "") | {"mechanism": "(as it is)"} | shown | counts
+    return dict.fromkeys(_HEADS, "") | {"mechanism": "(original)"} | shown | counts
 
 
 def _table(found: Comparison) -> Iterator[str]:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 @click.command("demo")
 @click.option("-o", "--output", default="sfumato-demo", show_default=True, help="Folder for the files.")
 @click.option(
-    "-k", default=5, show_default=True, help="Rows of a group: every person is one of at least so many that look alike."
+    "-k", default=5, show_default=True, help="k: every person shares all quasi-identifiers with at least k - 1 others."
 )
 @click.option("--quick", is_flag=True, help="Train no classifiers for the report.")
-@click.option("--force", is_flag=True, help="Replace files in the folder that an earlier demo did not write.")
+@click.option("--force", is_flag=True, help="Replace files in the folder, even those that no earlier demo wrote.")
 def command(output: str, k: int, quick: bool, force: bool) -> None:
     """Take 5,000 synthetic hospital admissions from roles to an audited release and a report.
 
@@ -71,7 +71,7 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     click.echo(f"\nFiles in {folder}/: {files}", err=True)
     again = f"sfumato release --project {folder}/sfumato.toml --force"
     click.echo(f"Next: open {folder}/report.html; edit {folder}/sfumato.toml and run '{again}';", err=True)
-    click.echo(f"      see what else there is with 'sfumato compare --project {folder}/sfumato.toml'", err=True)
+    click.echo(f"      compare other mechanisms with 'sfumato compare --project {folder}/sfumato.toml'", err=True)
     click.echo(f"      or do all of it in the browser with 'sfumato serve --project {folder}/sfumato.toml'", err=True)
 
 
@@ -101,5 +101,5 @@ def _show_risk(table: Table) -> None:
 
     profile = risk_profile(table)
     click.echo(
-        f"   as it is: k = {profile['k']}, {profile['sample_uniques']['share']:.1%} of the rows are unique", err=True
+        f"   before: k = {profile['k']}, {profile['sample_uniques']['share']:.1%} of the rows are unique", err=True
     )

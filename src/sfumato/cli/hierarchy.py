@@ -35,8 +35,8 @@ def command() -> None:
 
 @command.command("show")
 @click.argument("file")
-@click.option("--delimiter", default=";", show_default=True, help="Between the labels of a line.")
-@click.option("--encoding", help="Of FILE; by default UTF-8 (or as its byte-order mark says).")
+@click.option("--delimiter", default=";", show_default=True, help="Delimiter between the labels of a line.")
+@click.option("--encoding", help="Encoding of FILE. Default: UTF-8, or that of its byte-order mark.")
 def show(file: str, delimiter: str, encoding: str | None) -> None:
     """Show the levels of the hierarchy in FILE: how many labels each has, and the first of them."""
     from sfumato.errors import on_one_line
@@ -64,18 +64,18 @@ def show(file: str, delimiter: str, encoding: str | None) -> None:
 @click.option("--intervals", type=int, default=16, show_default=True, help="quantile: number of the finest intervals.")
 @click.option("--cuts", help="cuts: where the finest intervals begin, such as 0,18,40,65.")
 @click.option("--merge", help="width, quantile, cuts: neighbours joined on each further level, such as 2,2,5.")
-@click.option("--step", type=int, default=1, show_default=True, help="mask: characters masked more on each level.")
+@click.option("--step", type=int, default=1, show_default=True, help="mask: further characters to mask on each level.")
 @click.option("--order", help="groups: all values from lowest to highest, A,B,….")
 @click.option("--sizes", help="groups: neighbours joined on each level, such as 2,2 (default: two).")
-@click.option("--target", help="auto: column whose classes tell which texts are alike (default: by frequency).")
+@click.option("--target", help="auto: column whose classes decide which texts are alike (default: by frequency).")
 @click.option("-o", "--output", required=True, help="Hierarchy file to write ('-': stdout).")
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 @reading_options
 def build(data: str, column: str, method: str, output: str, force: bool, **settings: Any) -> None:
     """Build a hierarchy for a column of DATA; its highest level is always *.
 
-    auto: numbers by quantiles, dates by month and year, texts by the target's classes or by frequency. Look at what
-    was built, and edit it: it is plain text.
+    auto: numbers by quantiles, dates by month and year, texts by the target's classes or by frequency. Check the
+    result and edit it: it is plain text.
     """
     from sfumato.atomic import check_writable, write_atomically
     from sfumato.mechanisms.hierarchies.automatic import build_hierarchy
@@ -112,7 +112,7 @@ def check(file: str, data: str, column: str, **settings: Any) -> None:
     for fault in faults:
         click.echo(f"FAIL {fault}")
     if faults:
-        raise InputError("is no hierarchy: see above", path=file)
+        raise InputError("is not a hierarchy: see above", path=file)
     hierarchy = read_hierarchy(file)
     table = _read(data, read_options(settings))
     coded = table[column]
@@ -122,7 +122,7 @@ def check(file: str, data: str, column: str, **settings: Any) -> None:
     )
     if found.n_rows > hierarchy.n_values:
         click.echo(
-            f"note {_counted(coded.n_missing, 'row')} without a value: missing stays apart below the highest level"
+            f"note {_counted(coded.n_missing, 'row')} without a value: missing stays separate below the highest level"
         )
     unused = found.n_rows - len(found.labels[0])
     if unused:
@@ -134,7 +134,7 @@ def _refuse_the_data(data: str, output: Path) -> None:
     from sfumato.errors import OutputError
 
     if output.exists() and Path(data).exists() and output.samefile(data):
-        raise OutputError("is the data, which is never written to", path=output, hint="name another file")
+        raise OutputError("is the input, which is never overwritten", path=output, hint="name another file")
 
 
 def _note_root(hierarchy: Hierarchy) -> None:

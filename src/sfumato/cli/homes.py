@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 DEFAULT_MEMORY = "1GB"
 FEW_ROWS = 5_000_000
 """Below, the time that a cluster takes to start and to talk is more than all work on one machine."""
-MEMORY_HELP = "Work out of core, in about so much memory, such as 1GB (CSV, Parquet)."
-ENGINE_HELP = "Work on a Spark cluster, spark://host:port (Parquet); --memory is then the driver's, default 1GB."
+MEMORY_HELP = "Work out of core in about this much memory, such as 1GB (CSV, Parquet)."
+ENGINE_HELP = "Work on a Spark cluster, spark://host:port (Parquet); --memory then limits the driver (default 1GB)."
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class Rows(ABC):
     def audited(
         self, path: str, manifest_path: Path, original: OutlinedTable | None, declared: Declared
     ) -> AuditReport:
-        """Audit a release, beside its original if that is given."""
+        """Audit a release, against its original if that is given."""
 
     @abstractmethod
     def profile(self, table: OutlinedTable) -> dict[str, Any]:
-        """Describe how far the rows of a table can be told apart."""
+        """Describe how far the rows of a table can be distinguished."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Home(ABC):
 
     @abstractmethod
     def checked_output(self, order: Order, *, force: bool, dry_run: bool) -> Path | None:
-        """Refuse an order that would be refused in the end; gives where the release is to stand."""
+        """Refuse an order that would be refused in the end; gives where to write the release."""
 
     @abstractmethod
     def check_audit(self, asked: AskedAudit) -> None:
@@ -277,8 +277,8 @@ def _refuse_other_formats(path: str, options: ReadOptions) -> None:
 
     found = options.format or ("parquet" if Path(path).is_dir() else format_of(path))
     if found != "parquet" or path == "-":
-        allowed = "a Parquet file or a folder of such, which driver and workers see under the same path"
-        raise InvalidParameterError("a table with --engine", "got another", allowed=allowed)
+        allowed = "a Parquet file, or a folder of Parquet files, that driver and workers see under the same path"
+        raise InvalidParameterError("a table with --engine", f"got {path!r}", allowed=allowed)
 
 
 def _check_data(order: Order) -> int:
@@ -381,8 +381,8 @@ def _guessed(
     opened = rows.open(path, None, replace(options, mixed_as_text=True))
     for name in opened.schema.names():
         if opened.is_open(name) and name not in roles:
-            problem = "has too many distinct values for its role to be guessed"
-            hint = "give it one: --identifiers if it names people, --other if it is to be released as it is"
+            problem = "has too many distinct values to guess its role"
+            hint = "give it one: --identifiers if it names people, --other to publish it unchanged"
             raise SchemaError(problem, column=name, hint=hint)
     described, guesses = apply_roles(opened.outline, roles, quasi_identifiers_as_given=quasi_identifiers_as_given)
     return _described_as(opened, described), guesses
@@ -406,7 +406,7 @@ def verify_away(
     roles: dict[str, Role],
     home: Home,
 ) -> AuditReport:
-    """Audit a release where its rows are, beside its original if that is given."""
+    """Audit a release where its rows are, against its original if that is given."""
     from sfumato.project.file import load_project
     from sfumato.publishing.reaudit import original_options
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--update",
     is_flag=True,
-    help="Read changed data again and keep the reviewed roles, kinds and comments of the project file.",
+    help="Read changed data again; keep the project file's reviewed roles, kinds and comments.",
 )
 @role_options
 @reading_options
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 def command(data: str | None, output: str, force: bool, update: bool, **settings: Any) -> None:
     """Describe DATA in a project file: a role and a kind for every column, with the reason for each guess.
 
-    With --update an existing project file is brought up to date when its data have changed: what it says of the columns
-    stays, new columns are added with guesses, and those that are gone become comments.
+    With --update: update an existing project file after its data changed. What it says about columns stays, new columns
+    are added with guesses, and columns that are gone become comments.
 
     \b
     Examples:
@@ -91,9 +91,11 @@ def _update(data: str | None, output: str, settings: dict[str, Any]) -> None:
     for name in updated.gone:
         click.echo(on_one_line(f"no longer in the data: '{name}', now a comment in {output}"), err=True)
     for name, kind in updated.unfit.items():
-        words = f"'{name}' is declared otherwise than {kind}, which its values are now: check its kind in {output}"
+        words = (
+            f"the values of '{name}' are now {kind}, but the project file says otherwise: check its kind in {output}"
+        )
         click.echo(on_one_line(words), err=True)
-    click.echo(f"updated {Path(output)}: the roles of the other columns are as they were", err=True)
+    click.echo(f"updated {Path(output)}: all other roles are unchanged", err=True)
     if updated.project.default_role is None:
         _say_lacking(listed, output)
 
@@ -122,8 +124,8 @@ def _say_lacking(columns: Iterable[Column], output: str) -> None:
     where = "the project file" if output == "-" else output
     lacking = roles_lacking(columns)
     if Role.TARGET in lacking:
-        needs = "no column was taken for the target, which 'sfumato release' needs for most mechanisms"
+        needs = "no target column was found, and most mechanisms of 'sfumato release' need one"
         click.echo(f'{needs}: name it with --target COLUMN, or write role = "target" in {where}', err=True)
     if Role.QUASI_IDENTIFIER in lacking:
-        needs = "no column was taken for a quasi-identifier, among which 'sfumato release' chooses"
+        needs = "no quasi-identifier was found, and 'sfumato release' needs at least one"
         click.echo(f"{needs}: check the identifiers, or name columns with --quasi-identifiers", err=True)

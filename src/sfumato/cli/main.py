@@ -50,7 +50,7 @@ FLAGS = {
     "target": '--target COLUMN, or role = "target" in the project file',
     "tls_cert": "--tls-cert",
     "tls_key": "--tls-key",
-    "token": "--token, for instance the output of openssl rand -base64 32",
+    "token": "--token, such as the output of openssl rand -base64 32",
     "timeout": "--timeout",
     "update": "sfumato init --update",
 }
@@ -98,16 +98,16 @@ def in_flag_words(error: SfumatoError) -> str:
 COMMANDS = {
     "attack": "Play the attacker: who is re-identified, what is inferred, with which columns.",
     "audit": "Re-check a release against its manifest, or profile the risk of any table.",
-    "collaborate": "Choose features with other parties, none of whom shows its rows.",
+    "collaborate": "Choose features with other parties; no party shows its rows.",
     "compare": "Try every mechanism on a table, show utility against risk, and recommend one release.",
     "demo": "Take a built-in hospital table from roles to an audited release.",
     "hierarchy": "Look at, build and check generalization hierarchies.",
     "init": "Describe a table in a project file, with guessed roles and the reasons.",
     "mechanisms": "List the mechanisms, what they promise and their parameters.",
-    "plot": "Draw what a release's manifest has evidence for.",
+    "plot": "Draw the evidence in a release's manifest.",
     "release": "Make a release, audit it, and write it with its manifest.",
     "report": "Write a report of a release as one HTML file.",
-    "reproduce": "Re-make a paper's tables from public data, beside ours.",
+    "reproduce": "Recompute a paper's tables from public data, next to the printed ones.",
     "serve": "Open the page: all steps from a table to an audited release, in a local browser.",
 }
 

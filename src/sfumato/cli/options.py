@@ -21,25 +21,23 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _READING = (
-    click.option(
-        "--format", "format_", help="csv, tsv, parquet, excel, arff or libsvm; by default from the file name."
-    ),
-    click.option("--delimiter", help="Column delimiter of a text file; by default found out."),
-    click.option("--encoding", help="Encoding of a text file; by default UTF-8 (or as its byte-order mark says)."),
+    click.option("--format", "format_", help="csv, tsv, parquet, excel, arff or libsvm. Default: from the file name."),
+    click.option("--delimiter", help="Column delimiter of a text file. Default: detected."),
+    click.option("--encoding", help="Encoding of a text file. Default: UTF-8, or that of its byte-order mark."),
     click.option("--no-header", is_flag=True, help="The first line is data; columns are named c1, c2, …"),
-    click.option("--sheet", help="Sheet of an Excel file; needed if several hold something."),
+    click.option("--sheet", help="Sheet of an Excel file; required if several sheets hold data."),
     click.option(
         "--skip-rows",
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="Leave out the first N lines of a text file, or rows of a sheet: a title above the header.",
+        help="Skip the first N lines of a text file, or rows of a sheet (a title above the header).",
     ),
     click.option(
         "--missing", multiple=True, help="Text that means 'missing'; repeat for several. Default: empty, ?, NA, …"
     ),
     click.option(
-        "--drop-incomplete", is_flag=True, help="Leave out rows with missing values (default: a value of its own)."
+        "--drop-incomplete", is_flag=True, help="Drop rows with missing values. Default: missing is a value of its own."
     ),
 )
 
@@ -51,7 +49,9 @@ _ROLES = (
     click.option(
         "--person", help="Column that says which rows are about one person; never released. Persons are then counted."
     ),
-    click.option("--other", multiple=True, metavar="A,B,…", help="Columns released as they are."),
+    click.option(
+        "--other", multiple=True, metavar="A,B,…", help="Columns published unchanged; no guarantee covers them."
+    ),
 )
 
 

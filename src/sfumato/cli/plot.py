@@ -15,7 +15,7 @@ from sfumato.errors import ManifestError
 @click.option("--kind", help="Which picture, where the manifest has evidence for several.")
 @click.option("--force", is_flag=True, help="Replace a picture that exists.")
 def command(manifest_path: str, output: str, kind: str | None, force: bool) -> None:
-    """Draw what a release's MANIFEST has evidence for. No table is read.
+    """Draw the evidence in a release's MANIFEST. No table is read.
 
     \b
     Kinds:
@@ -38,8 +38,8 @@ def command(manifest_path: str, output: str, kind: str | None, force: bool) -> N
     check_picture(output, force=force)
     manifest, entries = read_manifest(Path(manifest_path))
     if entries.get("digest") != digest_of(entries):
-        problem = "was changed after it was written: its digest does not fit its content"
-        raise ManifestError(problem, path=manifest_path, hint="draw the manifest as it was released")
+        problem = "was changed after it was written: its digest does not match its content"
+        raise ManifestError(problem, path=manifest_path, hint="draw the manifest that was released")
     try:
         display = display_of_manifest(manifest, kind, path=manifest_path)
     except ManifestError as exc:

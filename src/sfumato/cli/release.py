@@ -51,11 +51,13 @@ class Order:
 @click.option("-o", "--output", help="File to write (.csv, .tsv, .parquet, .xlsx, .svm; .gz for text).")
 @click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: auto.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
-@click.option("--no-l", is_flag=True, help="Of auto: ask for no l-diversity of sensitive columns, k-anonymity alone.")
+@click.option(
+    "--no-l", is_flag=True, help="auto only: promise k-anonymity alone, without l-diversity of sensitive columns."
+)
 @click.option(
     "--attacker-knows",
     type=click.Choice(["all", "ones"]),
-    help="Of auto, for 0/1 tables (words, items): all values of a person, or no more than the ones. Default: all.",
+    help="auto only, 0/1 tables (words, items): all values of a person, or 1-values only. Default: all.",
 )
 @click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism.")
 @click.option(
@@ -68,7 +70,7 @@ class Order:
 @click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
-@click.option("--quick", is_flag=True, help="Train no classifiers to say what prediction keeps.")
+@click.option("--quick", is_flag=True, help="Train no classifiers; prediction is then not measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
 @click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
@@ -88,17 +90,17 @@ def command(
 ) -> None:
     """Make a release of DATA (or of the table that the project file describes), audit it and write it.
 
-    Nothing is written unless an independent audit confirms every guarantee. The manifest stands beside the table as
-    OUTPUT.manifest.json.
+    Nothing is written unless an independent audit confirms every guarantee. The manifest is written next to the table,
+    as OUTPUT.manifest.json.
 
-    Without -m the release is made by auto: strict k-anonymity (k = 5), with l-diversity (l = 2) of every sensitive
-    column, in the form that keeps most of the target predictable. Five lines say what came of it.
+    Without -m, auto makes the release: strict k-anonymity (k = 5), with l-diversity (l = 2) of every sensitive column,
+    in the form that keeps most of the target predictable. Five lines sum the release up.
 
-    A parameter that is a table is given entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are
-    looked up in the working folder, those that a project file names in the folder of that file.
+    Give a parameter that is a table entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are looked
+    up in the working folder, files named in a project file in the folder of that file.
 
-    For differential privacy (laplace-dp, exponential-dp) nothing is guessed from the rows: --target and
-    --quasi-identifiers must be given, other columns are never released, and incomplete rows stay.
+    For differential privacy (laplace-dp, exponential-dp) nothing is guessed from the rows: give --target and
+    --quasi-identifiers. Other columns are never released, and incomplete rows stay.
 
     With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
     release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.

@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("released")
-@click.option("--manifest", "manifest_path", help="The release's manifest. Default: the one beside RELEASED.")
-@click.option("--original", help="The table that was released from: utility and risk are measured beside it.")
-@click.option("--project", help="Project file that describes the original, instead of --original.")
+@click.option("--manifest", "manifest_path", help="Manifest of the release. Default: the one next to RELEASED.")
+@click.option("--original", help="Original table, to measure utility and risk against.")
+@click.option("--project", help="Project file of the original, instead of --original.")
 @click.option("-o", "--output", required=True, help="HTML file to write.")
-@click.option("--external", is_flag=True, help="Write the version for others: less detailed, no file paths.")
-@click.option("--quick", is_flag=True, help="Train no classifiers: the report says that utility was not measured.")
+@click.option("--external", is_flag=True, help="Write the version for recipients: less detail, no file paths.")
+@click.option("--quick", is_flag=True, help="Train no classifiers; the report then says that utility was not measured.")
 @click.option("--force", is_flag=True, help="Replace a report that exists.")
 @role_options
 @reading_options
 def command(released: str, manifest_path: str | None, output: str, **settings: Any) -> None:
     """Write what was asked, done, promised and found about a RELEASED table into one HTML file.
 
-    The release is audited first; there is no report of one that the audit refuses (exit code 5). What the audit could
-    not check comes first in the report. With the original, classifiers are trained before and after, and both tables
-    are attacked. Some mechanisms take a while, for they are fitted in every fold: --quick leaves that out. Roles of
-    released columns are those of the manifest; of other columns they are those given, or guessed. The audit compares
-    the roles that are given, or those of a project.
+    The release is audited first; if the audit refuses it, there is no report (exit code 5). The report begins with what
+    the audit could not check. With the original, classifiers are trained before and after, and both tables are
+    attacked. Mechanisms are fitted in every fold, which may take a while: --quick skips it. Roles of released columns
+    come from the manifest; those of other columns from the options or a guess. The audit compares the roles that are
+    given, or those of a project.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``sfumato reproduce``: a paper's tables beside ours."""
+"""``sfumato reproduce``: a paper's tables next to ours."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 @click.command("reproduce")
 @click.argument("paper", required=False)
 def command(paper: str | None) -> None:
-    """Re-make a PAPER's tables from public data and write them beside ours into reproductions/PAPER/RESULTS.md.
+    """Recompute a PAPER's tables from public data; write both into reproductions/PAPER/RESULTS.md.
 
     Works in a checkout of the project, with the data sets in the folder named by SFUMATO_DATA (or ../shared/data).
-    Without PAPER, lists what there is.
+    Without PAPER, list all papers.
 
     \b
     Examples:

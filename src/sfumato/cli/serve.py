@@ -13,18 +13,23 @@ _PACKAGES = ("starlette", "uvicorn", "python_multipart")
 
 @click.command("serve")
 @click.argument("data", required=False)
-@click.option("--project", metavar="FILE", help="Project file to use; made if it is not there. Default: sfumato.toml.")
+@click.option("--project", metavar="FILE", help="Project file to use; created if missing. Default: sfumato.toml.")
 @click.option("--port", type=int, default=0, help="Port to listen on. Default: a free one.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; any other needs the next 4."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; another one needs --root, --token, --tls-cert and --tls-key.",
 )
 @click.option(
     "--root", metavar="FOLDER", help="Folder whose files the page may use. Default: all that this account may use."
 )
-@click.option("--token", envvar="SFUMATO_TOKEN", help="Secret of the address. Default: random. Also: SFUMATO_TOKEN.")
+@click.option(
+    "--token", envvar="SFUMATO_TOKEN", help="Secret in the page's address. Default: random. Also: SFUMATO_TOKEN."
+)
 @click.option("--tls-cert", metavar="FILE", help="Certificate chain (PEM); the page is then served over https.")
 @click.option("--tls-key", metavar="FILE", help="Private key of the certificate (PEM).")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Further host name of the page; may be repeated.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Further host name of the page; repeat for several.")
 @click.option("--upload-limit", default="2GB", show_default=True, metavar="SIZE", help="Largest upload.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def command(
@@ -42,8 +47,8 @@ def command(
 ) -> None:
     """Open the page: all steps from DATA to an audited release, in a browser of this machine.
 
-    The address with its secret token is printed to stdout. Only this machine can reach the page, nothing is fetched
-    from or sent to any other, and Ctrl-C ends it. Without DATA the page asks for a file.
+    Prints the address with its secret token to stdout. Only this machine can reach the page. The page fetches nothing
+    from other machines and sends nothing to them. Ctrl-C ends it. Without DATA the page asks for a file.
 
     \b
     Examples:

@@ -107,7 +107,7 @@ def interrupted_words() -> str:
 
 
 def forget_written() -> None:
-    """Begin anew to count the files that are written."""
+    """Begin again to count the files that are written."""
     _named_files().clear()
 
 

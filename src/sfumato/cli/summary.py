@@ -11,6 +11,7 @@ import click
 
 from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, IN_MEMORY
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
+from sfumato.report.guarantee_texts import guarantee_in_words
 from sfumato.report.in_short import lines_of
 from sfumato.report.not_covered import not_promised
 
@@ -65,7 +66,7 @@ def show_release(release: Release) -> None:
             for line in _evidence_lines(name.replace("_", " "), value):
                 click.echo(line, err=True)
     if manifest.missing.get("n_dropped"):
-        click.echo(f"rows left out for missing values: {manifest.missing['n_dropped']:,}", err=True)
+        click.echo(f"rows dropped because of missing values: {manifest.missing['n_dropped']:,}", err=True)
     for line in not_promised(release):
         click.echo(line, err=True)
 
@@ -91,15 +92,16 @@ def _shortened(text: str, width: int) -> str:
 
 
 def _promise(entry: Mapping[str, Any]) -> str:
+    statement = guarantee_in_words(entry)["statement"]
     if entry["audited"] is None:
-        return f"promised by construction of the mechanism, which no audit can confirm: {entry['statement']}"
-    return f"promised and audited: {entry['statement']} (found: {_number(entry['audited'])})"
+        return f"promised by construction of the mechanism; no audit can confirm it: {statement}"
+    return f"promised and audited: {statement} (found: {_number(entry['audited'])})"
 
 
 _FLAGS = {
     GIVE_ORIGINAL: "give --original or --project",
     DECLARE: "give --project or the role of every column",
-    IN_MEMORY: "audit it without --memory and --engine",
+    IN_MEMORY: "audit it in memory, without --memory and --engine",
 }
 """Remedies of the audit as options of the command line."""
 

@@ -421,4 +421,4 @@ def _check_roster(me: str, roster: Sequence[str]) -> None:
         allowed = f"from {FEWEST_PARTIES} to {MOST_PARTIES} different names"
         raise InvalidParameterError("roster", f"got {len(roster)}", allowed=allowed)
     if me not in roster:
-        raise InvalidParameterError("me", "got another name", allowed="one of the roster")
+        raise InvalidParameterError("me", f"got {me!r}", allowed="one of the roster")

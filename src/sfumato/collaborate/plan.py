@@ -114,4 +114,4 @@ class Plan:
 
 def _check_choice(name: str, given: str, choices: tuple[str, ...]) -> None:
     if given not in choices:
-        raise InvalidParameterError(name, "got another one", allowed=f"one of {', '.join(choices)}")
+        raise InvalidParameterError(name, f"got {given!r}", allowed=f"one of {', '.join(choices)}")

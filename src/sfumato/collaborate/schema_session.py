@@ -147,7 +147,7 @@ def private_union(
         n_slots = min(MOST_SLOTS, max(_FEWEST_SLOTS, _SLOTS_A_COLLISION * n_spoiled))
     if pending:
         problem = f"values are left after {number} rounds"
-        raise CollaborationError(problem, party="one of them", stage="union", hint="start the session anew")
+        raise CollaborationError(problem, party="one of them", stage="union", hint="start the session again")
     return united
 
 
@@ -177,7 +177,7 @@ def _encoded(value: str, column: str, most_bytes: int) -> bytes:
     try:
         text = value.encode()
     except UnicodeEncodeError:
-        raise SchemaError("holds a value that is no Unicode text", column=column) from None
+        raise SchemaError("holds a value that is not Unicode text", column=column) from None
     if len(text) > most_bytes:
         problem = f"holds a value of more than {most_bytes} bytes"
         raise SchemaError(problem, column=column, hint="leave the column out, or shorten its values")
@@ -228,7 +228,7 @@ def _decoded(item: bytes, n_columns: int) -> tuple[int, str | None]:
         value = None
     is_missing = tag == bytes([_MISSING]) and not text
     if number >= n_columns or not (is_missing or (tag == bytes([_TEXT]) and value is not None)):
-        problem = "wrote something that is no value"
+        problem = "wrote something that is not a value"
         raise CollaborationError(problem, party="one of them", stage="union")
     return number, None if is_missing else value
 
@@ -354,11 +354,11 @@ def check_columns(table: Table, cuts: Mapping[str, Sequence[float]], named: Coll
     features = table.schema.names(Role.QUASI_IDENTIFIER)
     for name in cuts:
         if name not in features:
-            raise SchemaError("is given cut points and is no feature", column=name)
+            raise SchemaError("has cut points but is not a feature", column=name)
         try:
             table[name].numbers()
         except ValueError:
-            raise SchemaError("is given cut points, but not all its values are numbers", column=name) from None
+            raise SchemaError("has cut points, but not all its values are numbers", column=name) from None
     for name in numbers_as_categories(table, cuts):
         if table[name].n_distinct > FEW_VALUES:
             problem = f"is numeric with more than {FEW_VALUES} values and has no cut points"

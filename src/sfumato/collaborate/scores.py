@@ -90,7 +90,7 @@ def check_weights(weights: Sequence[float]) -> TradeoffWeights:
     in_range = all(w == 0 or _LEAST_WEIGHT <= w <= _MOST_WEIGHT for w in numbers)
     if len(weights) != 2 or len(numbers) != 2 or not in_range or not any(numbers):
         allowed = f"two numbers, for utility and privacy, 0 or from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}, not both 0"
-        raise InvalidParameterError("weights", "got others", allowed=allowed)
+        raise InvalidParameterError("weights", f"got {list(weights)}", allowed=allowed)
     return TradeoffWeights(*numbers)
 
 

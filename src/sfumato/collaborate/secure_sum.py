@@ -135,7 +135,7 @@ def uniform(source: WordSource, n: int, modulus: int) -> Words:
     if modulus == WHOLE_WORDS:
         return source(n)
     if modulus != PRIME:
-        raise InvalidParameterError("modulus", "it is another number", allowed="2**64 or 2**61 - 1")
+        raise InvalidParameterError("modulus", f"got {modulus}", allowed="2**64 or 2**61 - 1")
     drawn = source(n) >> np.uint64(3)
     while (refused := drawn == PRIME).any():
         drawn = np.concatenate([drawn[~refused], source(int(refused.sum())) >> np.uint64(3)])
@@ -291,7 +291,7 @@ def _to_bytes(words: Words) -> bytes:
 
 def _check_own(own: Words, modulus: int) -> None:
     if modulus not in _RING_NAMES:
-        raise InvalidParameterError("modulus", "it is another number", allowed="2**64 or 2**61 - 1")
+        raise InvalidParameterError("modulus", f"got {modulus}", allowed="2**64 or 2**61 - 1")
     if not isinstance(own, np.ndarray) or own.dtype != np.uint64 or own.ndim != 1:
         raise InvalidParameterError("own", "it is not", allowed="a one-dimensional array of uint64")
     if modulus == PRIME and own.size and int(own.max()) >= PRIME:

@@ -115,7 +115,7 @@ class Question:
         by_class = [matrix.sum(axis=0).tolist() for matrix in counts]
         if not counts or any(np.min(matrix) < 0 for matrix in counts) or any(c != by_class[0] for c in by_class):
             allowed = "one matrix a feature, all with the same rows counted by the same classes"
-            raise InvalidParameterError("counts", "got others", allowed=allowed)
+            raise InvalidParameterError("counts", "but these are not", allowed=allowed)
         share = weights.utility / sum(weights)
         return cls(tuple(map(len, counts)), len(by_class[0]), TradeoffWeights(share, 1 - share), max_rows)
 
@@ -347,7 +347,9 @@ def select_only(
     check_threshold(min_privacy_gain)
     question = Question.of(counts, check_weights(weights), max_rows)
     if prepared is not None and prepared.question != question:
-        raise InvalidParameterError("prepared", "got that of others", allowed="the result for the same parameters")
+        raise InvalidParameterError(
+            "prepared", "but it was prepared for other parameters", allowed="the result for the same parameters"
+        )
     own = _own_numbers(question, counts, min_privacy_gain)
     if not question.n_removable:
         raise _out_of_reach(question)

@@ -182,7 +182,7 @@ class SharedSchema:
             raise InvalidParameterError("target", f"got {len(target)} columns", allowed="one column")
         unknown = set(cuts or {}) - set(features)
         if unknown:
-            raise InvalidParameterError("cuts", "names other columns", allowed="cut points of features")
+            raise InvalidParameterError("cuts", "but names other columns", allowed="cut points of features")
         columns = tuple(_column(name, values, (cuts or {}).get(name)) for name, values in features.items())
         ((name, classes),) = target.items()
         return cls(columns, _column(name, classes, None))
@@ -382,7 +382,7 @@ def _column_as_data(entry: Any, path: str | Path) -> SharedColumn:
     data = _entries(entry, {"name", domain, "missing"}, path)
     listed = data[domain]
     if not isinstance(data["name"], str) or not isinstance(data["missing"], bool) or not isinstance(listed, list):
-        _refuse(path, "a column's name is no text, its missing no truth value, or its values no list")
+        _refuse(path, "a column's name is not a text, its missing not a truth value, or its values not a list")
     if domain == "values":
         if not all(isinstance(value, str) for value in listed):
             _refuse(path, "a column's values are not all texts")

@@ -115,7 +115,7 @@ def _common_rows(first: Table, second: Table, key: str) -> tuple[Places, Places]
 
 def _rows_by_key(table: Table, key: str) -> dict[str, int]:
     if table[key].n_missing or table[key].n_distinct < table.n_rows:
-        problem = "is to join rows, but some have none or share one"
+        problem = "must identify rows, but some rows have no value or share one"
         raise SchemaError(problem, column=key)
     return {name: row for row, name in enumerate(as_text(table[key].cells()).to_pylist())}
 
@@ -124,7 +124,7 @@ def _counts(table: Table, key: str) -> Mapping[str, Counts]:
     """Count the values of a party's own columns by class."""
     schema = SharedSchema.of_table(table)
     if key in schema.names:
-        raise SchemaError("joins rows and is no feature", column=key, hint="give it the role identifier")
+        raise SchemaError("joins the rows, so it cannot be a feature", column=key, hint="give it the role identifier")
     return dict(zip(schema.names, schema.matrices(schema.counts(table)), strict=True))
 
 

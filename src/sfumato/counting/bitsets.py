@@ -41,7 +41,7 @@ def rows_with(matrix: sp.csc_matrix, feature: int) -> NDArray[np.int32]:
 
 
 def counted(places: NDArray[np.integer], row_counts: Counts | None, n: int) -> Counts:
-    """Count the rows at each place from 0 to n - 1; ``row_counts``: rows that each entry stands for (``None``: one)."""
+    """Count the rows at each place from 0 to n - 1; ``row_counts``: rows that each entry represents (``None``: one)."""
     return np.bincount(places, row_counts, n).astype(np.int64, copy=False)
 
 

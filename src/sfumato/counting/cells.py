@@ -49,7 +49,7 @@ class CellTable:
 
     @cached_property
     def n_rows(self) -> int:
-        """Number of rows the cells stand for."""
+        """Number of rows the cells represent."""
         return int(self.counts.sum())
 
     @cached_property

@@ -361,7 +361,7 @@ def _without_values(path: Path | None = None) -> Iterator[None]:
     except duckdb.OutOfMemoryException:
         problem = "counting needs more memory than it may use"
         raise InputError(
-            problem, path=path, hint="raise the engine's memory_limit, or free space for spilling"
+            problem, path=path, hint="raise the engine's memory_limit, or free disk space for spilling"
         ) from None
     except duckdb.ConnectionException:
         problem = "the counting engine is closed"

@@ -63,7 +63,7 @@ def count_on_cluster(
         _count_pairs(pairs, coded, columns, beside, every)
     if int(counts.sum()) != table.n_rows or any((code < 0).any() for code in codes):
         problem = "changed while it was being read"
-        raise InputError(problem, path=table.place, hint="read it again when nobody writes to it")
+        raise InputError(problem, path=table.place, hint="read it again when no program is writing to it")
     order = np.lexsort(codes[::-1])
     counted = CountedTable.of(table.outline.keep(every), columns, [code[order] for code in codes], counts[order])
     return replace(counted, pairs=pairs)
@@ -174,12 +174,12 @@ class SparkEngine(Engine):
             found.validate(full=True)
         except pa.ArrowInvalid:
             problem = "the cluster has read texts that are not UTF-8"
-            raise InputError(problem, hint="write the table anew in UTF-8") from None
+            raise InputError(problem, hint="write the table again in UTF-8") from None
         return found
 
     def _open(self, source: Countable, columns: Sequence[str] | None) -> tuple[Sequence[str], nw.LazyFrame[Any]]:
         if isinstance(source, Table | pa.Table):
-            hint = "what is in memory is counted there: leave the engine out"
+            hint = "a table in memory is counted in memory: leave the engine out"
             allowed = "a Spark DataFrame or the path of Parquet files"
             raise InvalidParameterError("source", "got a table in memory", allowed=allowed, hint=hint)
         with watching(self._session), exact_settings(self._session):

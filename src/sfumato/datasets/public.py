@@ -97,7 +97,7 @@ _PU1_SHAPE = (1_099, 24_604)
 
 
 def data_folder() -> Path:
-    """Folder of the public data sets: ``SFUMATO_DATA``, or ``shared/data`` beside the checkout.
+    """Folder of the public data sets: ``SFUMATO_DATA``, or ``shared/data`` next to the checkout.
 
     Raises
     ------

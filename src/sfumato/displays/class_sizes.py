@@ -98,12 +98,12 @@ class ClassSizeDisplay(DrawnDisplay):
         try:
             ranges = tuple((int(e["from"]), None if e["to"] is None else int(e["to"])) for e in after)
             if before is not None and [(e["from"], e["to"]) for e in before] != list(ranges):
-                raise InvalidParameterError("before", "got others", allowed="counted by the ranges of after")
+                raise InvalidParameterError("before", "but it is not", allowed="counted by the ranges of after")
             rows = tuple(int(entry["n_rows"]) for entry in after)
             return cls(rows, None if before is None else tuple(int(e["n_rows"]) for e in before), k, ranges)
         except (KeyError, TypeError):
             allowed = "lists of from, to and n_rows"
-            raise InvalidParameterError("class sizes", "got something else", allowed=allowed) from None
+            raise InvalidParameterError("class sizes", "but these are not", allowed=allowed) from None
 
     @property
     def title(self) -> str:
@@ -151,7 +151,7 @@ def sizes_before_and_after(
     """
     after = Correspondence(original, released, manifest)
     if after.is_synthetic:
-        raise InvalidParameterError("released", "its rows were drawn anew", allowed="a release of people's own rows")
+        raise InvalidParameterError("released", "its rows are synthetic", allowed="a release of people's own rows")
     return Correspondence(original, original, None).classes.sizes, after.classes.sizes
 
 

@@ -1,4 +1,4 @@
-"""Horizontal bars with names beside them: as many as can be read, on a page that grows with their number."""
+"""Horizontal bars with names next to them: as many as can be read, on a page that grows with their number."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def n_rows_that_fit(ax: Axes, n_rows: int) -> int:
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Write a name beside each row, the first at the top."""
+    """Write a name next to each row, the first at the top."""
     ax.set_yticks(range(len(names)), [shortened(name) for name in names], parse_math=False)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0, pad=7)

@@ -107,7 +107,7 @@ class InformationGainDisplay(DrawnDisplay):
         return self._drawn_on(axes)
 
     def _draw_bars(self, ax: Axes, shown: list[int]) -> None:
-        styles = ((True, BLUE, "", "coarsened"), (False, ORANGE, "////", "left as it is, unprotected"))
+        styles = ((True, BLUE, "", "coarsened"), (False, ORANGE, "////", "unchanged, unprotected"))
         for is_low, colour, hatch, label in styles:
             rows = [row for row, place in enumerate(shown) if self._is_coarsened(place) is is_low]
             widths = [self.gains[shown[row]] for row in rows]

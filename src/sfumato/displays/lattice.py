@@ -1,4 +1,4 @@
-"""Levels that a search over hierarchies took the columns to, beside the levels that there are."""
+"""Levels that a search over hierarchies took the columns to, and the levels that there are."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class LatticeDisplay(DrawnDisplay):
             axes,
             title=self.title,
             note=note_of(self.note, len(self.names), n_shown),
-            x_label="level (0: the values as they are)",
+            x_label="level (0: the values themselves)",
             y_label="",
         )
         legend_below(axes)
@@ -152,7 +152,7 @@ class LatticeDisplay(DrawnDisplay):
         ax.barh(rows, self.levels[:n_shown], 0.72, facecolor=BLUE, label="level of most rows")
         kept = [row for row in rows if self.levels[row] == 0]
         if kept:
-            ax.plot([0] * len(kept), kept, "o", color=BLUE, markersize=4, clip_on=False, label="kept as they are")
+            ax.plot([0] * len(kept), kept, "o", color=BLUE, markersize=4, clip_on=False, label="kept unchanged")
         others = [(level, row) for row in rows for level in (self.regrouped[row] if self.regrouped else ())]
         if others:
             across, down = zip(*others, strict=True)

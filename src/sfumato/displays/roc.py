@@ -154,4 +154,4 @@ def _line(curve: Curve, auc: float | None) -> RocLine:
         return RocLine(tuple(map(float, false_positive)), tuple(map(float, true_positive)), auc)
     except (KeyError, TypeError):
         allowed = "false_positive and true_positive as lists of rates"
-        raise InvalidParameterError("the curve", "got something else", allowed=allowed) from None
+        raise InvalidParameterError("the curve", "but this one is not", allowed=allowed) from None

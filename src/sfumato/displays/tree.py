@@ -142,7 +142,7 @@ class TreeDisplay(DrawnDisplay):
     @property
     def title(self) -> str:
         """What the picture shows, in one line."""
-        return "Decision tree with the information it takes to disclose somebody (TIDI)"
+        return "Decision tree with the information needed to disclose a person (TIDI)"
 
     def children(self) -> list[list[int]]:
         """Children of every node, in order."""

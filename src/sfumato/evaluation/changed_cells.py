@@ -18,7 +18,7 @@ from sfumato.table.generalized import write_value
 
 
 def changed_cells_fraction(original: AnyTable, release: Release) -> float:
-    """Share of the original's quasi-identifying cells that are not released as they are.
+    """Share of the original's quasi-identifying cells that are not published unchanged.
 
     A cell counts as changed if it was generalized, flipped, moved to another row or drawn anew, or if its row or
     column is not released. A column that is released as binary features only counts as changed.

@@ -385,7 +385,7 @@ def _kill(process: BaseProcess) -> None:
 TIMEOUT = 300.0
 
 
-_STILL_RUNNING = "the comparison had not come to it when this was written"
+_STILL_RUNNING = "the comparison had not reached this point yet"
 
 
 class ComparisonInterrupted(KeyboardInterrupt):
@@ -507,7 +507,7 @@ def _check(
             raise InvalidParameterError(name, f"got {seconds!r}", allowed="a number of seconds above 0")
     target = class_column(table)
     if target.n_distinct < 2:
-        problem = "the target has one class only, so that there is nothing to predict"
+        problem = "the target has one class only, so there is nothing to predict"
         raise SchemaError(problem, hint="choose another target column, or more rows")
     stratified_folds(target.codes, measuring.n_folds, measuring.seed, person_codes(table))
     if not grid.points:

@@ -93,7 +93,7 @@ class RankedPoint:
 
     @property
     def changed_cells_fraction(self) -> float | None:
-        """Share of the quasi-identifying cells that are not released as they are."""
+        """Share of the quasi-identifying cells that are not published unchanged."""
         found: float | None = self.result.get("changed_cells_fraction")
         return found
 
@@ -212,7 +212,7 @@ def undominated(points: Sequence[RankedPoint]) -> list[RankedPoint]:
 
 
 def tied_with_best(points: Sequence[RankedPoint], measure: str) -> list[RankedPoint]:
-    """Points whose utility cannot be told from the best of them, the best included.
+    """Points whose utility does not clearly differ from the best of them, the best included.
 
     A point is tied if it has at most 0.01 less than the best, and the paired corrected test over the folds (Nadeau and
     Bengio; see :func:`sfumato.learning.fold_scores.compare_folds`) finds no difference at 0.05. Without scores by fold
@@ -321,13 +321,13 @@ def _missed(
     if not nearest and not all(one.is_done for one in points):
         hints.append(_what_went_wrong(points))
     if any(one.result["status"] == Status.NOT_RUN for one in points):
-        hints.append("not all points were run; the same command goes on with the missing ones")
+        hints.append("not all points were run; the same command continues with the missing ones")
     if is_asked and (most is None or not wanted.allows(most)):
         safest = "no point asks for it" if most is None else f"the safest {wanted.parameter} tried was {most:g}"
         hints.append(f"{safest}; name others in [compare.grid]")
     asks_l = any(guarantee.name == "l" for guarantee in asked)
     if asks_l:
-        hints.append("if l is out of reach, k alone can be asked for")
+        hints.append("if l cannot be reached, ask for k alone")
     is_refused = any(
         one.result["status"] == Status.INFEASIBLE and value is not None and wanted.allows(value)
         for one, value in zip(points, tried, strict=True)
@@ -476,18 +476,18 @@ class Comparison:
 
     @property
     def original_utility(self) -> float | None:
-        """Utility of the table as it is."""
+        """Utility of the original table."""
         return mean_utility(self.original, self._measure)
 
     @cached_property
     def ranked_original(self) -> RankedPoint:
-        """The table as it is, with its headline figures; it promises nothing."""
+        """The original table, with its headline figures; it promises nothing."""
         low, high = _interval(self.original, self._measure)
         return RankedPoint(self.original, self.original_utility, self.original_risk, False, low, high)
 
     @property
     def original_risk(self) -> float | None:
-        """Risk of the table as it is."""
+        """Risk of the original table."""
         return headline_risk(self.original)
 
     @cached_property
@@ -528,12 +528,12 @@ class Comparison:
             return f"It is the only finished release that promises {self._asked_words()}"
         of_all = f"Of the {n_meeting:,} releases that promise {self._asked_words()}"
         if len(self._tied) == 1:
-            clear = f"every safer one is lower by more than {WITHIN:g} or clearly by the folds"
+            clear = f"every safer one is lower by more than {WITHIN:g} or significantly over the folds"
             return f"{of_all}, it has the best {self.utility_name}, and {clear}"
         best = max(one.utility or 0.0 for one in self._tied)
         return (
-            f"{of_all}, {len(self._tied):,} are beaten by none and cannot be told from the best {self.utility_name} "
-            f"({best:.3f}), and of these it leaves the least risk"
+            f"{of_all}, {len(self._tied):,} are on the Pareto front and do not clearly differ from the best "
+            f"{self.utility_name} ({best:.3f}), and of these it leaves the least risk"
         )
 
     def _asked_words(self) -> str:
@@ -600,10 +600,10 @@ class Comparison:
             notes.append(f"utility was measured on {most:,} of {n_rows:,} rows; release and risk are of all rows")
         if any(TIME_LIMITS & set(one.point.parameters) for one in self.points):
             notes.append(
-                "searches had a time limit, which is among their parameters; with more time they may find better ones"
+                "searches had a time limit (one of their parameters); with more time they may find better releases"
             )
         if any(one.is_done and one.result["risk"]["headline"]["marketer"] is None for one in self.points):
-            notes.append("rows that were drawn anew are nobody's: their risk of re-identification is taken as 0")
+            notes.append("synthetic rows belong to nobody: their risk of re-identification counts as 0")
         return notes
 
     def rows(self) -> list[dict[str, Any]]:

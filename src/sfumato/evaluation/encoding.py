@@ -42,7 +42,7 @@ class TrainingRows(NamedTuple):
 
 
 class GeneralizedEncoder:
-    """Turn ranges, sets and labels into columns of numbers: the mean of what each cell stands for.
+    """Turn ranges, sets and labels into columns of numbers: the mean of what each cell represents.
 
     A cell stands for some of a column's values. A value by itself would get a few numbers; a cell gets their mean over
     the values that it stands for. So values and cells are numbers of one kind, a classifier that was trained on a
@@ -263,7 +263,7 @@ def _label_as_cell(label: str | None, described: Column, listed: Mapping[str, Se
 
 
 def values_as_cells(table: Table, names: Iterable[str]) -> Table:
-    """Write plain values of some columns as cells that stand for one value each; numeric truth values as 1 and 0."""
+    """Write plain values of some columns as cells that represent one value each; numeric truth values as 1 and 0."""
     columns = dict(table.columns)
     for name in names:
         values, kind = columns[name].values, table.schema[name].kind

@@ -43,7 +43,7 @@ _NOT_SHOWN = TIME_LIMITS | {"binarize", "n_workers"}
 
 @dataclass(frozen=True)
 class Point:
-    """A mechanism with its parameters, or the table as it is.
+    """A mechanism with its parameters, or the original table.
 
     Examples
     --------

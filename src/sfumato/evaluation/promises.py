@@ -42,12 +42,12 @@ _TITLES = {
 _MEANINGS = {
     STRICT: "every row equals at least k − 1 others in all quasi-identifiers",
     "kk-anonymity": "every person fits at least k rows; fewer than k rows may be equal",
-    "containment": "for attackers who know only ones (items bought, conditions had); rows may be unique",
+    "containment": "against attackers who know only 1-values (items bought, conditions); rows may be unique",
     "buckets": "hides who has which sensitive value, not who is in the table",
-    "differential-privacy": "rows are drawn anew from noisy counts",
+    "differential-privacy": "rows are drawn from noisy counts",
     "breach-bound": "an estimate of what can be inferred; rows may be unique",
-    PERTURBED: "some released cells are false, and which ones is not said",
-    PARTIAL: "the other quasi-identifiers are released unprotected",
+    PERTURBED: "some released cells are false, and the release does not say which",
+    PARTIAL: "the other quasi-identifiers are published unprotected",
 }
 _ORDER = tuple(_TITLES)
 _SAID_BY_TITLE = frozenset({STRICT, "global-anonymity", "bucket-size", "bucket-diversity"})

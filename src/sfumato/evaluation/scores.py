@@ -331,7 +331,7 @@ def evaluate(
     used = _sampled(table, max_rows, seed)
     target = class_column(used)
     if target.n_distinct < 2:
-        problem = "the target has one class only, so that there is nothing to predict"
+        problem = "the target has one class only, so there is nothing to predict"
         raise SchemaError(problem, hint="choose another target column, or more rows")
     folds = stratified_folds(target.codes, n_folds, seed, person_codes(used))
     parts = _honest_folds if fitted_on == "training fold" else _folds_of_release
@@ -419,7 +419,7 @@ def _encoded(columns: Mapping[str, Column], train: tuple[Table, Codes], test: tu
 def _class_codes(part: Treated, target: CodedColumn) -> Codes:
     """Classes of released rows, numbered as those of the whole table."""
     if part.target is None:
-        problem = "the mechanism does not release the target, so that nothing can be learned from the release"
+        problem = "the mechanism does not release the target, so nothing can be learned from the release"
         raise SchemaError(problem)
     number_of = {value: number for number, value in enumerate(target.values.to_pylist())}
     numbers = np.array([number_of[value] for value in part.target.values.to_pylist()], dtype=np.int32)

@@ -52,8 +52,8 @@ def class_column(table: AnyTable) -> CodedColumn:
         problem = "the table has no target to predict"
         raise SchemaError(problem, hint="give one column the role target")
     if beside.schema[name].kind is Kind.NUMERIC and beside[name].n_distinct > MOST_CLASSES:
-        problem = f"has {beside[name].n_distinct:,} different numbers, and only classes are predicted"
-        raise SchemaError(problem, column=name, hint="make classes of it, or predict another column")
+        problem = f"has {beside[name].n_distinct:,} different numbers, but only classes can be predicted"
+        raise SchemaError(problem, column=name, hint="group it into classes, or predict another column")
     return beside[name]
 
 
@@ -247,7 +247,7 @@ def _in_form_of(released: AnyTable, names: Sequence[str], test: AnyTable, manife
     recoded = {recoding["name"] for recoding in manifest.recodings} - computed.keys()
     for name in names:
         if name not in computed and (name not in table.schema or name in recoded):
-            problem = f"is released by {manifest.mechanism['name']}, and there is no rule by which new rows get it"
+            problem = f"is released by {manifest.mechanism['name']}, but no rule computes it for new rows"
             raise SchemaError(problem, column=name, hint="the mechanism needs a method 'recode'")
     described = [Column(name) if name in computed else table.schema[name] for name in names]
     columns = {name: computed[name] if name in computed else table[name] for name in names}

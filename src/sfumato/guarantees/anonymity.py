@@ -17,12 +17,12 @@ from sfumato.guarantees.base import (
 )
 
 _OTHERS_LEARNED = (
-    "not promised: that other columns stay unknown where all rows of a group agree on them; "
-    "an attack on the release counts of whom they are learned"
+    "not promised: that other columns stay unknown. If all rows of a group have the same value, the group discloses "
+    "it; an attack on the release counts these cases"
 )
 _OF_FITTING_ROWS = (
     "k-anonymity: fewer than k released rows may be equal.",
-    "That other columns stay unknown where all fitting rows agree on them.",
+    "That other columns stay unknown: if all fitting rows have the same value, they disclose it.",
 )
 
 
@@ -38,17 +38,17 @@ class KAnonymity(MayLeaveOut, CrowdGuarantee):
         title="People who look alike",
         why="Every person looks like at least k − 1 others.",
         suggested="5; 10 or more for a release to the public",
-        left_empty="People may stand out by what others know of them.",
+        left_empty="Attackers may single a person out by what they know.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="k-anonymity",
-        meaning="Every row has the same quasi-identifying values as at least k − 1 other rows. Nobody can be told "
-        "apart within such a group.",
+        meaning="Every row has the same quasi-identifying values as at least k − 1 other rows. These values do not "
+        "distinguish the rows of such a group.",
         found="Found: the smallest group of equal rows has {level} rows. Promised: at least {k}.",
         against=KNOWS_ALL,
         not_promised=(
-            "That the sensitive value stays unknown: if all rows of a group share it, it is disclosed.",
-            "Anything about columns that were declared sensitive or other: they are released as they are.",
+            "That the sensitive value stays unknown: if all rows of a group share it, the group discloses it.",
+            "Anything about columns with the role sensitive or other: they are published unchanged.",
         ),
     )
     protected: tuple[str, ...] = ()
@@ -98,8 +98,16 @@ class KKAnonymity(CrowdGuarantee):
         not_promised=_OF_FITTING_ROWS,
     )
 
+    def in_plain_words(self) -> str:
+        """Say the promise for people."""
+        return (
+            f"on {len(self.columns)} quasi-identifying columns, every original row fits at least {self.k} released "
+            f"rows and every released row fits at least {self.k} original rows. This is not k-anonymity: fewer than "
+            f"{self.k} released rows may be equal"
+        )
+
     def describe(self) -> str:
-        """Say the promise in one plain sentence."""
+        """Say the promise in one sentence, as manifests state it."""
         return (
             f"on {len(self.columns)} quasi-identifying columns every original row fits at least {self.k} released rows "
             f"and every released row at least {self.k} original ones (which is not k-anonymity: fewer than {self.k} "
@@ -126,15 +134,23 @@ class GlobalAnonymity(CrowdGuarantee):
     asked_as: ClassVar[tuple[str, ...]] = ("global-anonymity",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="global (1,k)-anonymity",
-        meaning="Even if every person must be given one row of their own, each original row can still belong to at "
-        "least k released rows.",
+        meaning="Match every person with one released row: over all such matchings, each original row can still belong "
+        "to at least k released rows.",
         found="Found: every original row can belong to at least {level} released rows. Promised: at least {k}.",
-        against="somebody who knows the quasi-identifying values of everybody in the table, and that each has one row",
+        against="an attacker who knows the quasi-identifying values of everybody in the table, and that each of them "
+        "has one row",
         not_promised=_OF_FITTING_ROWS,
     )
 
+    def in_plain_words(self) -> str:
+        """Say the promise for people."""
+        return (
+            f"each original row can belong to at least {self.k} released rows, even for an attacker who knows all "
+            f"original rows on {len(self.columns)} quasi-identifying columns"
+        )
+
     def describe(self) -> str:
-        """Say the promise in one plain sentence."""
+        """Say the promise in one sentence, as manifests state it."""
         return (
             f"even to somebody who knows all original rows on {len(self.columns)} quasi-identifying columns, each of "
             f"them can belong to at least {self.k} released rows (global (1,k)-anonymity)"

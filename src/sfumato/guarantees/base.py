@@ -88,7 +88,7 @@ class GuaranteeWords:
     not_promised: tuple[str, ...]
 
 
-KNOWS_ALL = "somebody who knows all quasi-identifying values of a person in the table"
+KNOWS_ALL = "an attacker who knows all quasi-identifying values of a person in the table"
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,8 @@ class ReleaseFacts:
         if self.smallest_class is None:
             return sentence
         start = ". The" if apart else "; the"
-        return f"{sentence}{start} smallest class of equal released rows has {self.smallest_class:,}"
+        rows = "row" if self.smallest_class == 1 else "rows"
+        return f"{sentence}{start} smallest equivalence class of the release has {self.smallest_class:,} {rows}"
 
 
 class Guarantee:
@@ -158,8 +159,16 @@ class Guarantee:
     columns: tuple[str, ...]
 
     def describe(self) -> str:
-        """Say the promise in one plain sentence."""
+        """Say the promise in one sentence, as manifests state it.
+
+        The audit compares it with the manifest's statement, letter by letter: another wording would make it refuse
+        releases that were published before. What people are shown is :meth:`in_plain_words`.
+        """
         raise NotImplementedError
+
+    def in_plain_words(self) -> str:
+        """Say the promise for people; it never claims more than :meth:`describe`."""
+        return self.describe()
 
     def is_met_by(self, level: float) -> bool:
         """Whether a level measured on a table keeps the promise."""
@@ -195,11 +204,11 @@ class MayLeaveOut(Guarantee):
 
     def _check_protected(self) -> None:
         if not set(self.protected) <= set(self.columns):
-            raise InvalidParameterError("protected", "names other columns", allowed="some of the quasi-identifiers")
+            raise InvalidParameterError("protected", "but names other columns", allowed="some of the quasi-identifiers")
         for name in ("columns", "protected"):
             named = getattr(self, name)
             if len(set(named)) < len(named):
-                raise InvalidParameterError(name, "names a column twice", allowed="different columns")
+                raise InvalidParameterError(name, "but names a column twice", allowed="different columns")
 
     def _left_out(self) -> str:
         n_open = len(set(self.columns) - set(self.over))

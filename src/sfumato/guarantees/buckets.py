@@ -33,8 +33,8 @@ class _InBuckets(Guarantee):
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
         """Say that quasi-identifiers are not changed."""
         yield (
-            "not promised: k-anonymity, or that somebody's being in the table stays unknown: quasi-identifiers are "
-            "released as they are, only what belongs with what is hidden within each bucket"
+            "not promised: k-anonymity, or hiding who is in the table. Quasi-identifiers are published unchanged; a "
+            "bucket hides only which values belong to the same row"
         )
 
 
@@ -49,17 +49,17 @@ class BucketSize(_InBuckets):
     form_field: ClassVar[FormField | None] = FormField(
         symbol="k",
         title="Rows of a bucket",
-        why="Within a bucket of at least k rows it is hidden which parts of a row belong together. It is not "
+        why="A bucket has at least k rows and hides which parts of a row belong together. It is not "
         "k-anonymity: people can be found.",
         suggested="5",
         left_empty="Buckets may be small.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="size of buckets",
-        meaning="Rows are put into buckets of at least k, and within one it is hidden which parts of a row belong "
+        meaning="Every bucket has at least k rows. Within a bucket, the release hides which parts of a row belong "
         "together.",
         found="Found: the smallest bucket has {level} rows. Promised: at least {k}.",
-        against="somebody who knows the values of one slice of columns and wants those of another",
+        against="an attacker who knows the values of one slice of columns and wants those of another slice",
         not_promised=("That the values within one slice are not unique to a person.",),
     )
     k: Crowd
@@ -67,8 +67,17 @@ class BucketSize(_InBuckets):
     def __post_init__(self) -> None:
         check_whole("k", self.k, LEAST_CROWD)
 
+    def in_plain_words(self) -> str:
+        """Say the promise for people."""
+        return (
+            f"every value of '{self.bucket}' marks a bucket of at least {self.k} rows. Within a bucket, the values of "
+            f"a row in one slice of columns can belong to the values of any of {self.k} rows in another slice. This is "
+            f"not k-anonymity: a slice may hold values of the {len(self.columns)} quasi-identifying columns that "
+            "nobody else has"
+        )
+
     def describe(self) -> str:
-        """Say the promise in one plain sentence."""
+        """Say the promise in one sentence, as manifests state it."""
         return (
             f"what '{self.bucket}' holds together are at least {self.k} rows, so that the values of a row in one slice "
             f"of the columns can belong with those of any of {self.k} rows in another (which is not k-anonymity: a "
@@ -94,18 +103,18 @@ class BucketDiversity(_InBuckets):
         title="Different sensitive values in a bucket",
         why="No sensitive value of a person is more likely than 1/l. Who is in the table can still be seen.",
         suggested="2 or 3",
-        left_empty="A bucket may hold one sensitive value alone.",
+        left_empty="A bucket may have a single sensitive value.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="diversity in buckets",
-        meaning="Rows are put into buckets, and within one it is hidden which sensitive value belongs to whom. No "
-        "value is more likely than 1/l.",
-        found="Found: a sensitive value makes up one part in {level} of a bucket at most. Promised: one part in {l}.",
-        against=f"{KNOWS_ALL}, also the bucket, and who takes the rows of a bucket as equally likely",
+        meaning="Within a bucket, the release hides which sensitive value belongs to whom. No value is more likely "
+        "than 1/l.",
+        found="Found: no sensitive value makes up more than 1/{level} of a bucket. Promised: at most 1/{l}.",
+        against=f"{KNOWS_ALL} and the bucket, and who considers all rows of the bucket equally likely",
         not_promised=(
-            "k-anonymity, or that being in the table stays unknown: quasi-identifiers are released as they are.",
-            "Protection against a model of how quasi-identifiers go with sensitive values.",
-            "Protection against somebody who knows the sensitive values of others in the bucket.",
+            "k-anonymity, or hiding who is in the table: quasi-identifiers are published unchanged.",
+            "Protection against a model of how quasi-identifiers relate to sensitive values.",
+            "Protection against an attacker who knows the sensitive values of others in the bucket.",
         ),
     )
     l: Crowd  # noqa: E741  # the field's own name
@@ -115,8 +124,18 @@ class BucketDiversity(_InBuckets):
     def __post_init__(self) -> None:
         check_whole("l", self.l, LEAST_CROWD)
 
+    def in_plain_words(self) -> str:
+        """Say the promise for people."""
+        known = f" with the same values of {_listed(self.beside)}" if self.beside else ""
+        return (
+            f"no value of '{self.sensitive}' is more probable than 1/{self.l} to an attacker who knows a person's "
+            f"{len(self.columns)} quasi-identifying columns and considers all rows of the same "
+            f"'{self.bucket}'{known} equally likely. Quasi-identifiers are published unchanged: the release does "
+            "not hide who is in the table"
+        )
+
     def describe(self) -> str:
-        """Say the promise in one plain sentence."""
+        """Say the promise in one sentence, as manifests state it."""
         known = f" and with the same values of {_listed(self.beside)}" if self.beside else ""
         return (
             f"to somebody who knows a person's {len(self.columns)} quasi-identifying columns and takes all rows of the "

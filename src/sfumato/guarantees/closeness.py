@@ -21,17 +21,17 @@ class TCloseness(MayLeaveOut):
     asked_as: ClassVar[tuple[str, ...]] = ("t",)
     form_field: ClassVar[FormField | None] = FormField(
         symbol="t",
-        title="Distance from the whole table",
-        why="The sensitive values of a group are spread nearly as in the whole table.",
+        title="Distance from the whole table's distribution",
+        why="In every group, the sensitive values are distributed nearly as in the whole table.",
         suggested="empty; 0.2 where even a likely value would do harm",
         left_empty="A sensitive value may be much more likely in a group than in the whole table.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="t-closeness",
-        meaning="In every group of equal rows, the sensitive column is spread nearly as in the whole table: the "
+        meaning="In every group of equal rows, the sensitive values are distributed nearly as in the whole table: the "
         "distance is at most t.",
         found="Found: the group that differs most is at a distance of {level}. Promised: at most {t}.",
-        against=f"{KNOWS_ALL}, and how the sensitive ones are distributed in the whole table",
+        against=f"{KNOWS_ALL} and the distribution of the sensitive values in the whole table",
         not_promised=("Protection of that distribution itself: it is released.",),
     )
     t: Share

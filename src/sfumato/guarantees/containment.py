@@ -35,21 +35,21 @@ class Containment(CrowdGuarantee):
     form_field: ClassVar[FormField | None] = FormField(
         symbol="k",
         title="People who have the same",
-        why="Somebody who knows only what people have (items bought, conditions had) is left with at least k rows. It "
-        "is not k-anonymity: who also knows what a person does not have may find one row.",
+        why="An attacker who knows only what a person has (items bought, conditions) still has at least k matching "
+        "rows. It is not k-anonymity: an attacker who also knows what the person does not have may find one row.",
         suggested="5; 10 or more for a release to the public",
-        left_empty="What a person has may fit one row alone.",
+        left_empty="What a person has may match a single row.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="k-anonymity by containment",
-        meaning="For 0/1 tables. Take the ones of any row: at least k rows have all of them. Who knows some ones of a "
-        "person cannot get below k rows.",
-        found="Found: whatever is known of a person, at least {level} rows have it. Promised: at least {k}.",
-        against="somebody who knows some revealing values of a person (by default the ones: conditions had, items "
+        meaning="For 0/1 tables. Knowing any 1-values of a person still leaves at least k matching rows. 0-values are "
+        "not covered, unless they are declared as revealing.",
+        found="Found: the revealing values of a row occur together in at least {level} rows. Promised: at least {k}.",
+        against="an attacker who knows some revealing values of a person (by default the 1-values: conditions, items "
         "bought)",
         not_promised=(
-            "Anything about values that are said not to reveal, by default the zeros.",
-            "That no row is unique: a row may have a pattern of zeros and ones that no other row has.",
+            "Anything about values that are not declared as revealing, by default the 0-values.",
+            "That no row is unique: no other row may have the same pattern of 0-values and 1-values.",
         ),
     )
     reveals: Annotated[tuple[str, ...], list_of(word(*REVEALING))] = ()
@@ -57,7 +57,9 @@ class Containment(CrowdGuarantee):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.reveals and (len(self.reveals) != len(self.columns) or not set(self.reveals) <= set(REVEALING)):
-            raise InvalidParameterError("reveals", "got another list", allowed=f"one of {REVEALING} for each column")
+            raise InvalidParameterError(
+                "reveals", "but this list is not", allowed=f"one of {REVEALING} for each column"
+            )
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -71,10 +73,25 @@ class Containment(CrowdGuarantee):
             f"at least {self.k} rows have them all{rest}"
         )
 
+    def in_plain_words(self) -> str:
+        """Say the promise for people."""
+        columns = f"these {len(self.columns)} columns" if len(self.columns) != 1 else "this column"
+        if not self.reveals:
+            return (
+                f"knowing any 1-values of a person in {columns} still leaves at least {self.k} matching rows. 0-values "
+                "are not covered"
+            )
+        named = {"ones": "the 1-values", "zeros": "the 0-values", "both": "both values"}
+        counted = ", ".join(f"{named[v]} of {self.reveals.count(v)}" for v in REVEALING if v in self.reveals)
+        return (
+            f"knowing any revealing values of a person in {columns} still leaves at least {self.k} matching rows. "
+            f"Revealing values, by number of columns: {counted}. Other values are not covered"
+        )
+
     @property
     def open_values(self) -> str:
-        """Zeros, where only ones are said to reveal."""
-        return "" if self.reveals else "zeros"
+        """Values that are not covered where only 1-values are said to reveal."""
+        return "" if self.reveals else "0-values"
 
 
 @declared
@@ -87,9 +104,9 @@ class UniquePatterns(Guarantee):
     form_field: ClassVar[FormField | None] = FormField(
         symbol="θ",
         title="Largest share of unique rows",
-        why="Few rows have a pattern of zeros and ones that no other row has.",
-        suggested="empty; 0.05 where the zeros of a person may be known too",
-        left_empty="Any number of rows may be unique for who knows the zeros of a person too.",
+        why="Few rows have a 0/1 pattern that no other row has.",
+        suggested="empty; 0.05 if attackers may also know 0-values",
+        left_empty="Any number of rows may be unique to an attacker who also knows 0-values.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="few unique rows",

@@ -29,17 +29,17 @@ class DifferentialPrivacy(Guarantee):
         title="Privacy budget",
         why="Holds whatever an attacker knows. Smaller is safer and noisier.",
         suggested="1; more than 10 protects little",
-        left_empty="Who knows all rows but one may find the last one.",
+        left_empty="An attacker who knows all rows but one may find the last one.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="differential privacy",
         meaning="Changing one person's values changes the chance of any release by a factor of at most e to the power "
         "of ε. Smaller ε is safer.",
         found="Cannot be measured: no look at one release can confirm it. The audit re-computed how epsilon = "
-        "{epsilon} was divided, and found the stated noise to be enough.",
+        "{epsilon} was divided and found the stated noise sufficient.",
         against="anybody, whatever they know",
         not_promised=(
-            "Anything about class sizes and the list of features, which are taken as known.",
+            "Anything about class sizes and the list of features, which count as public.",
             "That the audit confirms it: it holds if the program did what the manifest says.",
         ),
     )
@@ -51,10 +51,18 @@ class DifferentialPrivacy(Guarantee):
         if not 0 < self.epsilon < float("inf"):
             raise InvalidParameterError("epsilon", f"got {self.epsilon!r}", allowed="above 0")
         if self.neighbours != ONE_ROW_CHANGED:
-            raise InvalidParameterError("neighbours", "got another text", allowed=f"'{ONE_ROW_CHANGED}'")
+            raise InvalidParameterError("neighbours", "but this one is not", allowed=f"'{ONE_ROW_CHANGED}'")
+
+    def in_plain_words(self) -> str:
+        """Say the promise for people."""
+        return (
+            f"changing the feature values of one row changes the probability of any release by a factor of at most "
+            f"exp({self.epsilon:g}). {len(self.columns)} features were released; class sizes and the list of features "
+            "count as public"
+        )
 
     def describe(self) -> str:
-        """Say the promise in one plain sentence."""
+        """Say the promise in one sentence, as manifests state it."""
         return (
             f"whatever the values of one row on the features are, any release has the same probability up to a factor "
             f"of exp({self.epsilon:g}) ({len(self.columns)} features were released; class sizes and the list of "
@@ -68,6 +76,6 @@ class DifferentialPrivacy(Guarantee):
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
         """Say that what is taken as known is not protected, and neither are two releases together."""
         yield (
-            "not promised: anything about the number of rows, the class of each, and the names of the columns, which "
-            "are taken as known; nor about a second release of the same rows, which costs its epsilon again"
+            "not promised: anything about the number of rows, the class of each row and the column names, which count "
+            "as public. A second release of the same rows costs its epsilon again"
         )

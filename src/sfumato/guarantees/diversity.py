@@ -33,15 +33,15 @@ class LDiversity(MayLeaveOut):
     form_field: ClassVar[FormField | None] = FormField(
         symbol="l",
         title="Different sensitive values in a group",
-        why="Who finds a person's group still does not know the sensitive value.",
-        suggested="2 or 3 where a column is sensitive, else empty",
-        left_empty="All people of a group may share one sensitive value, and who finds the group learns it.",
+        why="An attacker who finds a person's group still does not know the sensitive value.",
+        suggested="2 or 3 if a column is sensitive, else empty",
+        left_empty="All people of a group may share one sensitive value; whoever finds the group learns it.",
     )
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="l-diversity",
-        meaning="Every group of equal rows has at least l well represented values of the sensitive column.",
+        meaning="Every group of equal rows has at least l well-represented values of the sensitive column.",
         found="Found: the least diverse group reaches {level}. Promised: at least {l}, counted as {variant} values.",
-        against=f"{KNOWS_ALL}, and who wants the sensitive one",
+        against=f"{KNOWS_ALL} and wants the sensitive value",
         not_promised=(
             "Protection where the values of a group mean nearly the same.",
             "Protection where one value of a group is far more frequent than the others.",

@@ -43,7 +43,7 @@ class PrivacyGain(Guarantee):
         "several parties select columns together.",
         found="Found: the dropped columns held a share of {level} of the largest entropy. "
         "Promised: at least {min_privacy_gain}.",
-        against="somebody who would have used the dropped columns",
+        against="an attacker who would have used the dropped columns",
         not_promised=(
             "Anything about the columns that are released: a row may be unique on them.",
             "k-anonymity, or that a person cannot be found.",
@@ -61,20 +61,20 @@ class PrivacyGain(Guarantee):
             raise InvalidParameterError("min_privacy_gain", problem, allowed="above 0 and at most 1")
         names = (*self.columns, *self.removed)
         if not self.removed or len(set(names)) < len(names):
-            raise InvalidParameterError("removed", "got another list", allowed="some columns that are not released")
+            raise InvalidParameterError("removed", "but these are not", allowed="some columns that are not released")
         if not isinstance(self.n_values, Mapping) or set(self.n_values) != set(names):
-            raise InvalidParameterError("n_values", "got others", allowed="a number for every column")
+            raise InvalidParameterError("n_values", "but these are not", allowed="a number for every column")
         for n in self.n_values.values():
             check_whole("n_values", n)
         if not isinstance(self.cuts, Mapping) or not set(self.cuts) <= set(names):
-            raise InvalidParameterError("cuts", "names other columns", allowed="cut points of some of the columns")
+            raise InvalidParameterError("cuts", "but names other columns", allowed="cut points of some of the columns")
         object.__setattr__(self, "n_values", dict(self.n_values))
         object.__setattr__(self, "cuts", {name: tuple(map(float, cuts)) for name, cuts in self.cuts.items()})
         for name, cuts in self.cuts.items():
             is_ascending = all(map(math.isfinite, cuts)) and all(low < high for low, high in pairwise(cuts))
             if not cuts or not is_ascending or not 1 <= self.n_values[name] - len(cuts) <= 2:
                 allowed = "ascending numbers, with as many intervals as the column has values, or one fewer"
-                raise InvalidParameterError("cuts", "got others", allowed=allowed)
+                raise InvalidParameterError("cuts", "but these are not", allowed=allowed)
 
     @property
     def most_entropy_bits(self) -> float:
@@ -93,5 +93,5 @@ class PrivacyGain(Guarantee):
 
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
         """Say that it protects nobody by the columns that are released."""
-        said = "not promised: k-anonymity; dropping columns hides what stood in them and nothing else"
+        said = "not promised: k-anonymity. Dropping columns hides their values and nothing else"
         yield facts.with_smallest_class(said, apart=True)

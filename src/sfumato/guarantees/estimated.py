@@ -30,7 +30,7 @@ _METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "a
 
 
 def attackers_in(attacker: str) -> tuple[str, ...]:
-    """Kinds of which the strongest attacks: names joined by ``+``; ``strongest`` stands for the paper's two.
+    """Kinds of which the strongest attacks: names joined by ``+``; ``strongest`` means the paper's two.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def attackers_in(attacker: str) -> tuple[str, ...]:
         return ("naive-bayes", "c45")
     if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(BREACH_ATTACKERS):
         allowed = f"'strongest' or one of {', '.join(BREACH_ATTACKERS)}; or several, joined by '+'"
-        raise InvalidParameterError("attacker", "got another one", allowed=allowed)
+        raise InvalidParameterError("attacker", "but this one is not", allowed=allowed)
     return kinds
 
 
@@ -90,7 +90,7 @@ class BreachBound(Guarantee):
         "cent. This is estimated, not proven.",
         found="Found by the audit's own attackers: an increase of {level} % or more (lower end of the interval). "
         "Promised: at most {max_breach_increase} %.",
-        against="an attacker of the kind named who trains on rows like the released ones",
+        against="an attacker of the named kind who trains on rows like the released ones",
         not_promised=(
             "Anything against another kind of attacker, or from columns that are not quasi-identifiers.",
             "That the sensitive column is hard to predict: only that it is not easier than before.",
@@ -113,13 +113,13 @@ class BreachBound(Guarantee):
         is_repeated = len(set(self.baseline)) < len(self.baseline)
         if is_repeated or not set(self.columns) <= set(self.baseline) or self.sensitive in self.baseline:
             allowed = "all quasi-identifiers once each, the released ones included and the sensitive column left out"
-            raise InvalidParameterError("baseline", "got another list", allowed=allowed)
+            raise InvalidParameterError("baseline", "but these are not", allowed=allowed)
         if not set(self.numeric) <= set(self.baseline):
-            raise InvalidParameterError("numeric", "names other columns", allowed="some of the baseline")
+            raise InvalidParameterError("numeric", "but names other columns", allowed="some of the baseline")
         attackers_in(self.attacker)
         if self.metric not in get_args(BreachMetric):
             allowed = f"one of {', '.join(get_args(BreachMetric))}"
-            raise InvalidParameterError("metric", "got another one", allowed=allowed)
+            raise InvalidParameterError("metric", "but this one is not", allowed=allowed)
         if self.confidence != BREACH_CONFIDENCE:
             problem = f"got {self.confidence!r}"
             raise InvalidParameterError("confidence", problem, allowed=f"{BREACH_CONFIDENCE:g}")
@@ -140,8 +140,8 @@ class BreachBound(Guarantee):
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
         """Say that it is about one kind of attacker, and no k-anonymity."""
         yield facts.with_smallest_class(
-            "not promised: k-anonymity, or safety from attackers of another kind or who also use the released target "
-            "and other columns (the attacker is given quasi-identifiers only)"
+            "not promised: k-anonymity, or safety from other kinds of attackers, or from attackers who also use the "
+            "released target and other columns (the estimate gives the attacker quasi-identifiers only)"
         )
 
 

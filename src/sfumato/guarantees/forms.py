@@ -24,7 +24,7 @@ def list_of(each: Form) -> Form:
 
 
 def named(each: Form) -> Form:
-    """Give the same form to everything that names of the data (columns, labels, parties) stand for."""
+    """Give the same form to everything that names of the data (columns, labels, parties) represent."""
     return {"type": "object", "additionalProperties": each}
 
 
@@ -40,12 +40,12 @@ def word(*choices: str) -> Form:
 
 
 def exactly(text: str) -> Form:
-    """Form of a text by which records are told apart."""
+    """Form of a text by which records are distinguished."""
     return {"const": text}
 
 
 def or_null(form: Form) -> Form:
-    """Allow null beside what a form allows."""
+    """Allow null in addition to what a form allows."""
     return {**form, "type": [form["type"], "null"]}
 
 

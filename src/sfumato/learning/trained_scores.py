@@ -113,7 +113,7 @@ Places = NDArray[np.intp]
 
 
 class ClassifierScores(TrainedScores):
-    """Cross-validated performance of a scikit-learn classifier on any set of columns, trained anew for each.
+    """Cross-validated performance of a scikit-learn classifier on any set of columns, trained again for each.
 
     Parameters
     ----------

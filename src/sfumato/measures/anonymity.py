@@ -52,7 +52,7 @@ def at_risk_fraction(sizes: ArrayLike, k: int) -> float:
 
 
 def discernibility(sizes: ArrayLike, n_suppressed: int = 0) -> int:
-    r"""Discernibility metric: every row pays the number of rows it cannot be told from.
+    r"""Discernibility metric: every row pays the number of rows that it cannot be distinguished from.
 
     :math:`\sum_E |E|^2 + n_{suppressed} \cdot n` of Bayardo and Agrawal (2005), with n all rows of the
     original table, suppressed ones included. Lower is better; the least is the number of rows.

@@ -61,8 +61,8 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
     counts_persons: ClassVar[bool] = True  # where it chooses a partition of rows
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
-        "l": ParameterSpec("l-diversity of every sensitive column; 1: not asked for", at_least=1),
-        "attacker_knows": ParameterSpec("all values of a person, or (0/1 tables only) no more than the ones"),
+        "l": ParameterSpec("l-diversity of every sensitive column; 1: none", at_least=1),
+        "attacker_knows": ParameterSpec("what attackers know: all values of a person, or (0/1 tables only) 1-values"),
     }
 
     def __init__(
@@ -123,7 +123,7 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
         except PrivacyNotAchievableError as exc:
             if table.n_rows < self.k or getattr(chosen, "l", None) is None:
                 raise
-            hint = f"{self._too_uniform(table)}; k-anonymity alone is in reach"
+            hint = f"{self._too_uniform(table)}; k-anonymity alone can be reached"
             raise PrivacyNotAchievableError(
                 exc.guarantee, best_level=exc.best_level, hint=hint, remedy=("no_l",)
             ) from exc
@@ -143,12 +143,14 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
         if not isinstance(table, BinaryTable) and not all(
             is_zero_one(table[name]) for name in table.schema.names(Role.QUASI_IDENTIFIER)
         ):
-            problem = "got 'ones', and not all quasi-identifiers are 0/1"
-            hint = "'ones' is for words, items, diagnoses: columns that hold 1 for those who have it and 0 for others"
+            problem = "got 'ones', but not all quasi-identifiers are 0/1"
+            hint = (
+                "'ones' is for words, items and diagnoses: columns that are 1 for people who have it and 0 for others"
+            )
             raise InvalidParameterError("attacker_knows", problem, allowed="'all' here", hint=hint)
         if sensitive:
-            problem = "is sensitive, and a selection of features promises no l-diversity"
-            hint = "ask for no l, or give the column another role"
+            problem = "is sensitive, but selecting features cannot promise l-diversity"
+            hint = "ask for k without l, or give the column another role"
             raise SchemaError(problem, column=sensitive[0], hint=hint, remedy=("no_l",))
         reveals = "ones" if self.attacker_knows == "ones" else "both"
         return GreedyContainmentSelector(k=self.k, on_infeasible="skip", reveals=reveals)
@@ -168,7 +170,7 @@ def _settings_to_compare(table: AnyTable) -> tuple[dict[str, Any], ...]:
 
 DECLARATION = MechanismInfo(
     Automatic,
-    why="what you get if you name no mechanism: the release that keeps most of the target under strict k-anonymity",
+    why="the default: the release that keeps most of the target under strict k-anonymity",
     promises="k-anonymity, with l-diversity of sensitive columns",
     compared=_settings_to_compare,
     kind_of=lambda parameters: "containment" if parameters.get("attacker_knows") == "ones" else "k-anonymity",

@@ -116,7 +116,7 @@ def align(axis: Axis, column: CodedColumn) -> Axis:
 
 
 def cell_of_values(described: Column, values: Sequence[str | None]) -> str | None:
-    """Write a cell that stands for some values of a column: a range where they have an order, else a set.
+    """Write a cell that represents some values of a column: a range where they have an order, else a set.
 
     ``None`` among the values is missing.
 
@@ -195,7 +195,7 @@ def positions_of(described: Column, known: pa.Array) -> Positions | None:
     Raises
     ------
     SchemaError
-        If the column is numeric and some values are no finite numbers.
+        If the column is numeric and some values are not finite numbers.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def _not_numbers(known: pa.Array) -> str:
 
 def _check_span(described: Column, positions: Positions) -> None:
     if len(positions) and positions.max() / 2 - positions.min() / 2 > np.finfo(np.float64).max / 2:
-        problem = "has numbers so far apart that their distance is no number"
+        problem = "has numbers so far apart that their distance overflows"
         raise SchemaError(problem, column=described.name, hint="give the column in a larger unit")
 
 

@@ -55,7 +55,7 @@ class Release:
         return tuple(guess for guess in self.description if not guess.is_given)
 
     def __repr__(self) -> str:
-        promises = "; ".join(g.describe() for g in self.manifest.promised())
+        promises = "; ".join(g.in_plain_words() for g in self.manifest.promised())
         return f"Release({self.table!r}, {self.manifest.mechanism['name']}: {promises})"
 
     def _repr_html_(self) -> str:
@@ -69,7 +69,7 @@ class Release:
         for entry, promise in zip(manifest.guarantees, manifest.promised(), strict=True):
             found = entry.get("audited")
             level = f"{found:.4g}" if isinstance(found, int | float) else "no level was measured"
-            rows.append((promise.kind, f"{promise.describe()} (audit: {level})"))
+            rows.append((promise.kind, f"{promise.in_plain_words()} (audit: {level})"))
         if self.guesses:
             rows.append(("guessed roles", f"{len(self.guesses):,} (see .guesses)"))
         cells = "".join(
@@ -235,7 +235,7 @@ class Mechanism(ABC):
         """Propose a release; whether it keeps its promise is audited elsewhere."""
 
     def for_table(self, table: AnyTable) -> Mechanism:
-        """Give the mechanism that makes the release of a table: itself, unless it stands for a choice among others."""
+        """Give the mechanism that makes the release of a table: itself, unless it represents a choice among others."""
         return self
 
     def check_parameters(self, *names: str) -> None:

@@ -341,7 +341,7 @@ class SensitivePromises:
     def _of_column(self, name: str, table: Table) -> list[LDiversity | TCloseness]:
         if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
             problem = f"'{name}' is a {table.schema[name].role}"
-            raise InvalidParameterError("sensitive", problem, allowed="a column that is released as it is")
+            raise InvalidParameterError("sensitive", problem, allowed="a column that is published unchanged")
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
         promised: list[LDiversity | TCloseness] = []
         if self.l is not None:

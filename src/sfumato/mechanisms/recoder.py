@@ -40,7 +40,7 @@ Penalties = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cover:
-    """Which cells are released together and which rows' values they stand for.
+    """Which cells are released together and which rows' values they represent.
 
     A *part* has member rows; a *class* stands for the values of all members of its parts. Every row has one class,
     one of whose parts it is a member of.
@@ -67,7 +67,7 @@ class Cover:
 
     @classmethod
     def of_groups(cls, groups_of_rows: NDArray[np.integer]) -> Cover:
-        """Let every group stand for its own rows, and no other; groups are renumbered from 0 in their order."""
+        """Let every group represent its own rows, and no other; groups are renumbered from 0 in their order."""
         groups, numbered = np.unique(groups_of_rows, return_inverse=True)
         n_rows, n_groups = len(groups_of_rows), len(groups)
         members = sp.csr_matrix((np.ones(n_rows, dtype=np.int8), (numbered, np.arange(n_rows))), (n_groups, n_rows))

@@ -125,7 +125,7 @@ def _what_is_wrong(info: object, name: str) -> str:
     try:
         _ = info.parameters
     except (TypeError, NameError, KeyError) as exc:
-        return f"its parameters cannot be told: {exc}"
+        return f"its parameters cannot be read: {exc}"
     return ""
 
 

@@ -88,7 +88,7 @@ def describe_to_project(
     target = Path(target)
     check_writable(target, force=force)
     if target.exists() and Path(data).exists() and target.samefile(data):
-        problem = "is the data, which is never written to"
+        problem = "is the input, which is never overwritten"
         raise OutputError(problem, path=target, hint="name another project file")
     described = describe_data(data, target.parent, options=options, roles=roles)
     write_atomically(target, described.text.encode(), force=force)
@@ -177,7 +177,7 @@ def _relative(data: Path, folder: Path) -> str:
 
 
 def is_demo_folder(folder: Path) -> bool:
-    """Whether what stands there was written by a demo, going by the marker in its project file."""
+    """Whether what is there was written by a demo, going by the marker in its project file."""
     try:
         return (folder / PROJECT_NAME).read_text(encoding="utf-8").startswith(DEMO_MARKER)
     except (OSError, ValueError):
@@ -222,7 +222,7 @@ def project_text(
     """Write a commented project file: every column with its guessed role and kind, and why."""
     lines = [
         "# A sfumato project: what the columns are and what to release. It holds no data.",
-        "# Check every role: a guess is a guess. 'sfumato release' reads this file.",
+        "# Check every role: all are guessed. 'sfumato release' reads this file.",
         "",
         "[data]",
         f"path = {toml_text(source.name)}",
@@ -234,7 +234,7 @@ def project_text(
     roles = ", ".join(Role)
     lines += ["", "[columns]", f"# roles: {roles}", f"# kinds: {', '.join(Kind)}"]
     if Role.TARGET in roles_lacking(guess.column for guess in guesses):
-        lines.append("# No column was taken for the target, which most mechanisms need: give one the role target.")
+        lines.append("# No target column was found, and most mechanisms need one: give a column the role target.")
     for guess in guesses:
         column = guess.column
         reason = " ".join(guess.reason.split())
@@ -245,7 +245,7 @@ def project_text(
 
 _RELEASE_SECTION = """
 [release]
-mechanism = "auto"  # the best strict k-anonymity we can make; 'sfumato mechanisms' lists the others
+mechanism = "auto"  # strict k-anonymity that keeps most of the target; 'sfumato mechanisms' lists the others
 output = "release.csv"
 
 [release.parameters]
@@ -257,7 +257,7 @@ k = 5
 
 # What 'sfumato compare' tries; without this section every mechanism proposes its own settings:
 # [compare]
-# also = ["containment"]  # kinds of promises to try beside k-anonymity
+# also = ["containment"]  # further kinds of promises to try
 # weights = [0.5, 0.3, 0.2]  # of utility, privacy and few columns
 # [compare.grid.mondrian]
 # k = [5, 10]

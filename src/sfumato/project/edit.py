@@ -321,7 +321,7 @@ def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> 
         if name in changes.hierarchies and changes.hierarchies[name] is None:
             entry.pop("hierarchy", None)
         if name not in listed and not {"role", "kind"} <= entry.keys():
-            problem = "is not listed in the project file yet, so that both its role and its kind are needed"
+            problem = "is not listed in the project file yet: give both its role and its kind"
             raise SchemaError(problem, column=name)
         if entry != listed.get(name):
             reason = "" if name in listed else changes.reasons.get(name, "")

@@ -152,7 +152,7 @@ class Project:
             raise DataChangedError(
                 "is not the file that the project describes (its SHA-256 differs)",
                 path=self.data_path,
-                hint=f"if the change is meant, bring {self.path.name} up to date; roles that were reviewed stay",
+                hint=f"if the change is intended, update {self.path.name}; reviewed roles are kept",
                 remedy=("update",),
             )
 
@@ -181,11 +181,11 @@ def parse_toml(path: Path, raw: bytes) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, RecursionError) as exc:
         position = str(exc).rpartition("(")[2].rstrip(")")  # the text before it may quote the file
         line = re.match(r"at (line \d+)", position)
-        hint = f"mend {line[1] + ' of ' if line else ''}{path.name} in a text editor"
+        hint = f"fix {line[1] + ' of ' if line else ''}{path.name} in a text editor"
         raise InputError(f"is not valid TOML ({position})", path=path, hint=hint) from None
     except ValueError:
         problem = "is not valid TOML: a number has too many digits"
-        raise InputError(problem, path=path, hint=f"mend {path.name} in a text editor") from None
+        raise InputError(problem, path=path, hint=f"fix {path.name} in a text editor") from None
 
 
 def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
@@ -196,7 +196,7 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
     _check_keys(path, "[release]", release, _RELEASE_KEYS)
     if "path" not in data:
         problem = "[data] names no path"
-        raise InputError(problem, path=path, hint="describe a data file anew", remedy=("init",))
+        raise InputError(problem, path=path, hint="describe a data file again", remedy=("init",))
     return Project(
         path=path,
         sha256=hashlib.sha256(raw).hexdigest(),
@@ -219,7 +219,7 @@ def project_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         problem = "there is no such project file"
-        hint = "make one, or name the data file"
+        hint = "create one, or name the data file"
         raise InputError(problem, path=path, hint=hint, remedy=("init",)) from None
     except OSError as exc:
         raise InputError(f"cannot be read ({exc.strerror})", path=path) from None

@@ -108,7 +108,7 @@ def _given_roles(target: str | None, roles: Mapping[str, Role | str] | None) -> 
         return given
     named = [name for name, role in given.items() if role is Role.TARGET and name != target]
     if named or given.get(target, Role.TARGET) is not Role.TARGET:
-        raise InvalidParameterError("target", "got another one among the roles", allowed="given once")
+        raise InvalidParameterError("target", "but the roles name a different one", allowed="given once")
     return {**given, target: Role.TARGET}
 
 

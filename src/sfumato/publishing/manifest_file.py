@@ -8,7 +8,7 @@ from sfumato.errors import ManifestError
 
 
 def manifest_path_for(table_path: Path) -> Path:
-    """Where a release's manifest stands: beside the table, under its full name.
+    """Where a release's manifest is: next to the table, under its full name.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from sfumato.table.roles import redescribed
 
 @dataclass(frozen=True)
 class Published:
-    """A release that stands on disk, with the audit that confirmed it."""
+    """A release that is on disk, with the audit that confirmed it."""
 
     release: Release
     audit: AuditReport
@@ -107,7 +107,7 @@ def publish(
     force: bool = False,
     manifest_path: str | Path | None = None,
 ) -> Published:
-    """Write a release and its manifest, after auditing the very bytes that will stand on disk.
+    """Write a release and its manifest, after auditing the very bytes that will be on disk.
 
     ``original`` is what the release was made of: a table, or the frame or path that :func:`sfumato.release` was given.
 
@@ -227,7 +227,7 @@ def check_targets(target: Path, manifest_target: Path, source: Source | None, *,
     writable_format_of(target)
     for path in (target, manifest_target):
         if source and path.exists() and Path(source.name).exists() and path.samefile(source.name):
-            problem = "is the input, which is never written to"
+            problem = "is the input, which is never overwritten"
             raise OutputError(problem, path=path, hint="choose another output path", remedy=("output",))
     if target.absolute() == manifest_target.absolute() or target.resolve() == manifest_target.resolve():
         problem = "is named as the table and as the manifest"
@@ -238,7 +238,7 @@ def check_targets(target: Path, manifest_target: Path, source: Source | None, *,
 
 
 def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
-    """Whether a manifest stands there without its table."""
+    """Whether a manifest is there without its table."""
     try:
         return not table_path.exists() and b'"sfumato_manifest"' in manifest_path.read_bytes()[:200]
     except (OSError, ValueError):

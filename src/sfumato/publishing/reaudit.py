@@ -37,7 +37,7 @@ def audit_published(
     original: AnyTable | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
-    """Audit a release that stands on disk, with all hashes; the roles of the original only where it was described."""
+    """Audit a release that is on disk, with all hashes; the roles of the original only where it was described."""
     manifest, entries = read_manifest(Path(manifest_path))
     released = read_released(table_path, manifest)
     return audit_release(

@@ -159,7 +159,7 @@ _GLANCES, _GLANCE_SECONDS = 10, 0.1
 
 @dataclass(frozen=True)
 class PendingFolder:
-    """A complete-to-be folder beside ``target``, in a hidden one; ``appear`` gives it its name."""
+    """A complete-to-be folder next to ``target``, in a hidden one; ``appear`` gives it its name."""
 
     target: Path
     _hidden: Path
@@ -210,7 +210,7 @@ class PendingFolder:
 
 @contextmanager
 def pending_folder(target: Path) -> Iterator[PendingFolder]:
-    """Make a hidden folder beside the target, and remove it at the end with all that is left in it."""
+    """Make a hidden folder next to the target, and remove it at the end with all that is left in it."""
     hidden = target.parent / f".{target.name}.{secrets.token_hex(6)}.part"
     with explained_writing(target):
         hidden.mkdir(_PRIVATE)
@@ -254,9 +254,9 @@ def check_folder_targets(target: Path, manifest_target: Path, inputs: Sequence[P
     """Refuse an output that exists (without ``force``), has to do with an input, or is not named as Parquet."""
     if str(target) == "-" or writable_format_of(target) != "parquet":
         allowed = "a folder whose name ends in .parquet, which the cluster can write to"
-        raise InvalidParameterError("output of a cluster", "got another", allowed=allowed)
+        raise InvalidParameterError("output of a cluster", f"got {target.name!r}", allowed=allowed)
     if _is_about(target, inputs):
-        problem = "is the input, in it, or around it; the input is never written to"
+        problem = "is the input, inside it, or contains it; the input is never overwritten"
         raise OutputError(problem, path=target, hint="choose another output path")
     if target.is_dir() and not target.is_symlink():
         _check_replaceable(target, force=force)
@@ -274,9 +274,7 @@ def _is_about(target: Path, inputs: Sequence[Path]) -> bool:
 def _check_replaceable(folder: Path, *, force: bool) -> None:
     if not force:
         problem = "exists already"
-        raise OutputError(
-            problem, path=folder, hint="move it away, or say that it is to be replaced", remedy=("force",)
-        )
+        raise OutputError(problem, path=folder, hint="move it, or allow replacing it", remedy=("force",))
     with explained_writing(folder):
         is_known = all(path.is_file() and _is_of_spark(path.name) for path in folder.iterdir())
     if not is_known:
@@ -406,7 +404,7 @@ def audit_cluster_file(
     original: ClusterTable | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
-    """Have a cluster audit a release that stands on disk, as ``publishing.reaudit.audit_published`` does in memory."""
+    """Have a cluster audit a release that is on disk, as ``publishing.reaudit.audit_published`` does in memory."""
     manifest, entries = read_manifest(Path(manifest_path))
     released = _open_released(session, path, manifest, memory)
     with watching(session), exact_settings(session):
@@ -423,7 +421,7 @@ def audit_cluster_file(
 
 
 def cluster_profile(table: ClusterTable, memory: Memory) -> dict[str, Any]:
-    """Describe how far rows on a cluster can be told apart, as :func:`sfumato.audit.profile.risk_profile` does."""
+    """Describe how far rows on a cluster can be distinguished, as :func:`sfumato.audit.profile.risk_profile` does."""
     with watching(table.session), exact_settings(table.session):
         return profile_rows(_reader(table, memory), table)
 

@@ -16,14 +16,14 @@ NO_ORIGINAL = "the original was not given"
 NO_TARGET = "the release has no target to predict"
 QUICK = "skipped on request, to save time"
 
-_ONE_ROW = "Every person has one row. Somebody with several rows may be a group of their own."
+_ONE_ROW = "Every person has one row. A person with several rows may form a group alone."
 ASSUMPTIONS = (
-    "There is one release of one table. Releases of overlapping tables can be combined against all that is promised.",
-    "The roles of the columns are right. A quasi-identifier declared as something else is covered by nothing.",
+    "There is one release of one table. Combining releases of overlapping tables can break every promise.",
+    "The roles of the columns are right. No guarantee covers a quasi-identifier that has another role.",
     _ONE_ROW,
-    "A missing value counts as a value of its own, equal to other missing values.",
-    "The manifest is published with the table. It may hold the SHA-256 of the original, by which somebody who can "
-    "guess the whole original can confirm the guess.",
+    "Missing counts as a value of its own: missing values are equal to each other.",
+    "The manifest is published with the table. It may hold the SHA-256 of the original: an attacker who can guess the "
+    "whole original can confirm the guess.",
 )
 
 
@@ -57,7 +57,7 @@ def guarantee_in_words(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "kind": guarantee.kind,
         "title": words.title,
-        "statement": guarantee.describe(),
+        "statement": guarantee.in_plain_words(),
         "level": entry.get("audited"),
         "found": words.found.format(**fields | {"level": number_in_words(entry.get("audited"))}),
         "against": words.against,

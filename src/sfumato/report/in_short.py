@@ -25,8 +25,8 @@ from sfumato.table.persons import may_repeat
 MOST_NAMED = 12
 MOST_LOST = 1 / 3
 MOST_UNIQUE = 0.05
-_PRIVATE = "the release is differentially private, and figures taken from the original would tell more than that allows"
-_DRAWN = "the released rows were drawn from noisy counts, so that none belongs to a person"
+_PRIVATE = "the release is differentially private; figures from the original would disclose more than epsilon allows"
+_DRAWN = "the released rows were drawn from noisy counts; no row belongs to a person"
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,9 @@ class InShort:
 
     def _lost(self) -> str:
         if not self.lost_columns:
-            columns = f"{'' if self.is_compared else 'released '}column{'s' if self.n_columns != 1 else ''}"
-            return f"none; {self.n_columns:,} {columns} with different values" if self.n_columns else "none"
+            many = f"all {self.n_columns:,} {'columns still vary' if self.is_compared else 'released columns vary'}"
+            one = f"the one {'column still varies' if self.is_compared else 'released column varies'}"
+            return f"none; {one if self.n_columns == 1 else many}" if self.n_columns else "none"
         named = ", ".join(f"'{name}'" for name in self.lost_columns[:MOST_NAMED])
         more = f" and {len(self.lost_columns) - MOST_NAMED:,} more" if len(self.lost_columns) > MOST_NAMED else ""
         return f"{self._how_many_lost()}: {named}{more}"
@@ -166,7 +167,7 @@ class InShort:
         said = [f"{share_in_words(self.unique)} of rows are unique on all released columns together"]
         if self.one_class is not None:
             alike = share_in_words(self.one_class)
-            said.insert(0, f"{alike} of rows are in groups with a single target value, which discloses it")
+            said.insert(0, f"{alike} of rows are in groups that share one target value, which discloses it")
         if self.is_about_ones:
             said.insert(0, "attackers who also know 0-values (what a person does not have)")
         return "; ".join(said)
@@ -231,7 +232,7 @@ def in_short(
     >>> table = admissions(n_rows=200).keep(["age", "sex", "readmitted"])
     >>> short = in_short(release(table, Mondrian(k=5)), table)
     >>> short.lines()[2]
-    'Lost columns:  none; 2 columns with different values'
+    'Lost columns:  none; all 2 columns still vary'
     """
     if release.manifest.is_differentially_private:
         original = None  # what is said of the release must not depend on one more look at the rows
@@ -259,7 +260,7 @@ def _promise(entry: Mapping[str, Any]) -> str:
     found, name = entry.get("audited"), guarantee.level.name
     symbol = f"{name} = " if len(name) == 1 else ""
     level = f" (audit found {symbol}{found:g})" if isinstance(found, int | float) else ""
-    return f"{guarantee.words.title}: {guarantee.describe()}{level}"
+    return f"{guarantee.words.title}: {guarantee.in_plain_words()}{level}"
 
 
 def _columns(release: Release, shown: Columns, original: AnyTable | None) -> tuple[int, tuple[str, ...]]:
@@ -292,7 +293,7 @@ def _prediction(
     if original is None:
         return NO_ORIGINAL
     if mechanism is None:
-        return "the mechanism, to be fitted in training folds, was not given"
+        return "the mechanism was not given, so it cannot be fitted in training folds"
     # every release is summed up, and few train classifiers: loading them takes a third of a second
     from sfumato.report.measured import utility_kept
 

@@ -31,15 +31,15 @@ MOST_COLUMNS_TO_BLAME = 5
 _MOST_STEPS = 400
 MOST_LEVELS = 500_000
 """Different values of all columns up to which classifiers are trained unasked: some minutes' work."""
-_ALL_DIFFERENT = "every row has a target value of its own, so that there is nothing to learn"
+_ALL_DIFFERENT = "every row has its own target value, so there is nothing to learn"
 
 SHARE, COUNT = "share", "count"
 _ATTACKS = {
     "reidentification": "Finding a person by all quasi-identifiers",
-    "uniques": "Standing out by a few columns",
+    "uniques": "Uniqueness on a few columns",
     "inference": "Guessing a sensitive value",
     "linkage": "Linking with another table",
-    "containment": "Matching by known ones",
+    "containment": "Matching by known 1-values",
 }
 _METRICS = ("accuracy", "balanced_accuracy", "auc")
 
@@ -94,7 +94,7 @@ def utility_kept(
 def _too_wide(levels: int) -> str:
     return (
         f"training classifiers would take long: the columns have {levels:,} different values in all, more than "
-        f"{MOST_LEVELS:,}; a comparison trains them all the same"
+        f"{MOST_LEVELS:,}; a comparison trains them anyway"
     )
 
 
@@ -185,7 +185,7 @@ def _plain(curve: RiskCurve) -> dict[str, Any]:
 
 
 def risk_section(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """Put every risk before beside that after, as rows of ``group``, ``what``, ``unit``, ``before`` and ``after``.
+    """List every risk before and after, as rows of ``group``, ``what``, ``unit``, ``before`` and ``after``.
 
     ``reidentified`` is the share of people re-identified (marketer attack), or why there is none.
     """
@@ -238,7 +238,7 @@ def _reidentification(before: Mapping[str, Any], after: Mapping[str, Any]) -> It
         for what in ("highest", "mean"):
             label = f"{what} risk of a person; the attacker {words} ({who})"
             yield _row(group, label, SHARE, old[who][what], new[who][what], detail=what == "mean")
-    yield _row(group, "people whose row is found for certain", COUNT, old["n_found"], new["n_found"], detail=True)
+    yield _row(group, "people whose row is found with certainty", COUNT, old["n_found"], new["n_found"], detail=True)
 
 
 def _uniques(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -277,7 +277,7 @@ def _containment(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
     by_size = {entry["n_known"]: entry["below"] for entry in old}
     for entry in new:
         for crowd, share in list(entry["below"].items())[:1]:
-            what = f"people with fewer than {crowd} candidates when {entry['n_known']} of their ones are known"
+            what = f"people with fewer than {crowd} candidates when {entry['n_known']} of their 1-values are known"
             old_share = by_size.get(entry["n_known"], {}).get(crowd)
             yield _row(_ATTACKS["containment"], what, SHARE, old_share, share, detail=True)
 

@@ -15,6 +15,7 @@ from sfumato.guarantees import Guarantee
 from sfumato.guarantees.base import ReleaseFacts
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Release
+from sfumato.report.guarantee_texts import share_in_words
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
@@ -24,7 +25,7 @@ MOST_NAMED = 20
 
 
 def not_promised(release: Release) -> list[str]:
-    """Say in plain words what the guarantees of a release leave open, and which columns stand under none.
+    """Say in plain words what the guarantees of a release leave open, and which columns none of them covers.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def not_promised(release: Release) -> list[str]:
     >>> from sfumato.datasets.admissions import admissions
     >>> table = admissions(n_rows=50).keep(["age", "discharge_diagnosis", "readmitted"])
     >>> not_promised(release(table, Mondrian(k=5)))[-1].partition(" (")[0]
-    "released as it is, under no guarantee: 'discharge_diagnosis'"
+    "published unchanged; no guarantee covers it: 'discharge_diagnosis'"
     """
     manifest = release.manifest
     promised = manifest.promised()
@@ -51,8 +52,8 @@ def _about_patterns(manifest: Manifest, promised: Sequence[Guarantee]) -> Iterat
         return
     values = next((guarantee.open_values for guarantee in promised if guarantee.open_values), "")
     yield (
-        f"not promised: {f'anything about {values}. ' if values else ''}{unique:.2%} of the rows have a 0/1 pattern "
-        f"that no other row has; the ordinary k is {k}"
+        f"not promised: {f'anything about {values}. ' if values else ''}{unique:.2%} of rows have a 0/1 pattern that "
+        f"no other row has; ordinary k-anonymity holds with k = {k}"
     )
 
 
@@ -76,7 +77,7 @@ def _taken_as_binary(manifest: Manifest) -> Iterator[str]:
     if taken:
         more = f" and {len(taken) - MOST_NAMED:,} more" if len(taken) > MOST_NAMED else ""
         named = ", ".join(f"'{name}'" for name in taken[:MOST_NAMED]) + more
-        yield f"taken as 0/1 without a look at the rows: {named} (1, yes and true are 1, every other cell is 0)"
+        yield f"read as 0/1 without looking at the rows: {named} (1, yes and true become 1, every other cell 0)"
 
 
 def _uncovered(release: Release) -> Iterator[str]:
@@ -88,10 +89,11 @@ def _uncovered(release: Release) -> Iterator[str]:
     names = [name for name in beside.schema.names(Role.SENSITIVE, Role.OTHER) if name not in covered]
     shares = {name: _unique_share(beside, name) for name in names}
     for name in sorted(names, key=lambda one: -shares[one])[:MOST_NAMED]:
-        unique = f"its value is unique in {shares[name]:.1%} of the rows"
-        yield f"released as it is, under no guarantee: '{name}' ({unique})"
+        share = share_in_words(shares[name])
+        unique = f"in {share} of rows its value occurs only once" if shares[name] else "no value occurs only once"
+        yield f"published unchanged; no guarantee covers it: '{name}' ({unique})"
     if len(names) > MOST_NAMED:
-        yield f"released as they are, under no guarantee: {len(names) - MOST_NAMED:,} further columns"
+        yield f"published unchanged; no guarantee covers them: {len(names) - MOST_NAMED:,} further columns"
 
 
 def _unique_share(table: Table, name: str) -> float:

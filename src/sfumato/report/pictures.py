@@ -76,7 +76,7 @@ def displays_of(summary: Mapping[str, Any], manifest: Manifest) -> Iterator[tupl
     if NOT_MEASURED not in risk and risk["curves"]:
         before, after = (_curve(risk["curves"][when]) for when in ("before", "after"))
         highest = [share_in_words(curve.risks[-1]) for curve in (before, after)]
-        alt = f"Highest risk of a person by the size of the own group: {highest[0]} before, {highest[1]} after."
+        alt = f"Highest risk of a person, by the size of the person's group: {highest[0]} before, {highest[1]} after."
         yield "risk", "risk-curve", alt, RiskDisplay(after, before, _promised_k(manifest))
     for name, kind in registered_displays().items():
         if kind.can_draw(manifest):

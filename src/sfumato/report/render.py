@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The summary for others: what the manifest tells anyway and a few headline figures, no detail of small groups.
 
 
-WITHHELD = "figures taken from the original would tell more about it than the noise allows"
+WITHHELD = "figures from the original would disclose more than the noise allows"
 
 
 def for_others(summary: Mapping[str, Any]) -> dict[str, Any]:

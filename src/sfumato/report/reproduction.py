@@ -17,7 +17,7 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
 from sfumato.table.coding import Table
 
 LONGEST_COMMAND = 4_000
-CLOCKED = "The search had a time limit and is not known to have ended before it: another run may give other bytes."
+CLOCKED = "The search had a time limit and may have reached it: another run may give other bytes."
 _TIME_LIMITS = ("max_seconds", "time_budget")
 _PROVEN = ("is_proven_optimal", "proven")
 
@@ -102,33 +102,33 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
     name, notes = str(manifest.mechanism["name"]), []
     source = original.source if original is not None else None
     if find_mechanism(name) is None:
-        return None, [f"'{name}' is a session of several parties and cannot be run by one of them."]
+        return None, [f"'{name}' is a session of several parties: one party cannot run it alone."]
     if original is None or source is None or source.format == "memory":
-        return None, ["The original is not known as a file, so that there is no shell line that reads it."]
+        return None, ["The original is not a file, so no shell command can read it."]
     settings, unknown = settings_of(manifest, asked.declared)
     tables = [key for key, value in settings.items() if not _fits_options(value)]
     if (unknown or tables) and asked.project is None:
         needed = ", ".join([*unknown, *tables])
-        notes.append(f"This line lacks the settings of {needed}, for which there are no options: use a project file.")
+        notes.append(f"This command lacks the settings of {needed}: there are no options for them. Use a project file.")
     settings = {key: value for key, value in settings.items() if key not in tables}
     if asked.project is not None:
         arguments = ["--project", asked.project]
         if manifest.project_sha256 not in (None, asked.project_sha256):
-            notes.append("The project file is not the one that the manifest names: it may have been changed since.")
+            notes.append("The project file is not the one in the manifest: it may have been changed since.")
     else:
         arguments = [source.name, *_roles(original), *asked.reading, *_missing(manifest)]
         if not asked.is_as_read or manifest.missing.get("columns"):
-            notes.append("Kinds of columns are found out from the file again: where others were declared, it differs.")
+            notes.append("Kinds of columns are guessed again: where other kinds were declared, the release differs.")
     if asked.n_guessed:
         notes.append(f"Roles of {asked.n_guessed:,} columns that were not released were guessed; check them.")
     if manifest.perturbation is not None and manifest.perturbation.get("kind") == "synthetic":
-        notes.append("The noise is drawn anew at every run and takes no seed: the file will not be the same.")
+        notes.append("Every run draws new noise without a seed: the file will not be the same.")
     if may_depend_on_clock(manifest):
         notes.append(CLOCKED)
     output = str(manifest.output.get("name") or "release.csv")
     line = shlex.join(["sfumato", "release", *arguments, "-m", name, *_flags(name, settings, asked), "-o", output])
     if len(line) > LONGEST_COMMAND:
-        notes.append("The line would be too long: describe the columns with 'sfumato init' and a project file.")
+        notes.append("The command would be too long: describe the columns with 'sfumato init' and a project file.")
         return None, notes
     return line, notes
 

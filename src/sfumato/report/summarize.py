@@ -25,8 +25,8 @@ from sfumato.schema import Role
 # What became of every column: names, roles and numbers of distinct values, never a value.
 
 
-KEPT, DROPPED, COARSENED, FEATURES = "kept as it is", "dropped", "coarsened", "turned into 0/1 features"
-MOVED, FLIPPED, DRAWN, ADDED = "moved within buckets", "some cells flipped", "drawn anew", "added"
+KEPT, DROPPED, COARSENED, FEATURES = "kept unchanged", "dropped", "coarsened", "turned into 0/1 features"
+MOVED, FLIPPED, DRAWN, ADDED = "moved within buckets", "some cells flipped", "drawn at random", "added"
 MOST_SHOWN = 200
 
 _CELL_RULES = ("generalized", "hierarchy")
@@ -103,9 +103,9 @@ SUMMARY_VERSION = 1
 
 _LONGEST_VALUE = 300
 _PERTURBED = {
-    "flipped": "{n_cells_changed:,} cells of the features were changed at random; which ones is not said.",
-    "synthetic": "The released rows were drawn anew from noisy counts: no row is that of a person.",
-    "bucketed": "Within the rows that share a value of '{bucket}', values of {n_slices} slices of columns were moved.",
+    "flipped": "{n_cells_changed:,} cells of the features were changed at random; the release does not say which.",
+    "synthetic": "The released rows were drawn from noisy counts: no row belongs to a person.",
+    "bucketed": "Values of {n_slices} slices of columns were moved among the rows that share a value of '{bucket}'.",
 }
 
 
@@ -294,9 +294,9 @@ def _in_short(
 
 def _audit_in_short(names: str, audit: AuditReport) -> str:
     if not audit.unchecked:
-        return f"An independent audit confirms what is promised: {names}."
+        return f"An independent audit confirms the promises: {names}."
     exceptions = ", ".join(dict.fromkeys(one.name for one in audit.unchecked))
-    return f"Promised: {names}. An independent audit confirms it except for what it could not check: {exceptions}."
+    return f"Promised: {names}. An independent audit confirms this except for what it could not check: {exceptions}."
 
 
 def _audit_command(manifest: Manifest) -> str | None:

@@ -43,7 +43,7 @@ class Memory:
         allowed = "a number with a unit, such as 800MB or 4GB, and at least 200MB"
         found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]i?B)", text.strip(), re.IGNORECASE | re.ASCII)
         if not found:
-            raise InvalidParameterError("memory", "got something else", allowed=allowed)
+            raise InvalidParameterError("memory", f"got {text!r}", allowed=allowed)
         n_bytes = int(float(found[1]) * _UNITS[found[2].upper()])
         if n_bytes < LEAST_BYTES:
             raise InvalidParameterError("memory", "got less", allowed=allowed)

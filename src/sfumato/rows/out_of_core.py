@@ -48,7 +48,7 @@ _FEWEST_PENDING = 1 << 16
 
 
 def coded_block(cells: pa.Array, name: str, place: str) -> tuple[Codes, pa.Array]:
-    """Codes of a block of cells, and the plain values that they stand for, of which some may not occur."""
+    """Codes of a block of cells, and the plain values that they represent, of which some may not occur."""
     if not pa.types.is_dictionary(cells.type):
         encoded = plain_array(cells, name, place).dictionary_encode(null_encoding="encode")
         return encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary
@@ -406,9 +406,9 @@ def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
         raise InvalidParameterError("DATA read in blocks", "got standard input", allowed=allowed)
     name = format_to_read(path, options)
     if name not in FORMATS:
-        hint = "convert the file, or hold it in memory: set no limit"
+        hint = "convert the file, or read it into memory (set no limit)"
         raise InvalidParameterError(
-            "DATA read in blocks", "got another format", allowed=allowed, hint=hint, remedy=("memory",)
+            "DATA read in blocks", f"got {name}", allowed=allowed, hint=hint, remedy=("memory",)
         )
     _refuse_dropping(options)
     return name
@@ -420,8 +420,8 @@ def _refuse_dropping(options: ReadOptions) -> None:
         allowed = "left out where a table is not held in memory"
         raise InvalidParameterError("one_row_per_person", problem, allowed=allowed, hint=hint, remedy=("memory",))
     if options.complete_rows_only:
-        hint = "leave incomplete rows out of the file beforehand, or hold it in memory: set no limit"
-        allowed, problem = "left out for a table that is read in blocks", "got it"
+        hint = "remove incomplete rows from the file first, or read it into memory (set no limit)"
+        allowed, problem = "off for a table that is read in blocks", "got it"
         raise InvalidParameterError("complete_rows_only", problem, allowed=allowed, hint=hint, remedy=("memory",))
 
 
@@ -439,5 +439,5 @@ def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions
     return ParquetBlocks.of(path, stored.name)
 
 
-def _changed(place: str, hint: str = "read it again when nobody writes to it") -> InputError:
+def _changed(place: str, hint: str = "read it again when no program is writing to it") -> InputError:
     return InputError("changed while it was being read", path=place, hint=hint)

@@ -146,7 +146,7 @@ class Rule(Protocol):
         ...
 
     def to_plan(self) -> Any:
-        """Return what stands for this rule in a project file."""
+        """Return what represents this rule in a project file."""
         ...
 
 
@@ -252,9 +252,7 @@ class AsIs:
         """Keep the column's name; words are recorded as ``one-of``, so that the description says which one is 1."""
         found = as_truth(column, coded)
         if found is None:
-            problem = (
-                f"is to be used as it is, but has {coded.n_distinct:,} distinct values that are not all 0/1 or yes/no"
-            )
+            problem = f"has the rule as-is, but its {coded.n_distinct:,} distinct values are not all 0/1 or yes/no"
             raise NotBinaryError(problem, column=column.name, hint="use the rule values, one_of or cuts")
         return found
 
@@ -342,7 +340,7 @@ def _numbers(name: str, coded: CodedColumn) -> NDArray[np.float64]:
     try:
         return coded.numbers()
     except ValueError:
-        problem = "is to be read as numbers, but not all its values are numbers"
+        problem = "has a rule for numbers, but not all its values are numbers"
         hint = "use the rule values or one_of, or declare the texts that mean missing"
         raise SchemaError(problem, column=name, hint=hint) from None
 
@@ -636,7 +634,7 @@ class Binarization:
         return replace(outline, columns=columns)
 
     def applied_to_places(self, counted: CountedTable, outline: Table) -> BinaryTable:
-        """Compute the features of distinct rows of places, beside which columns of the outline travel along."""
+        """Compute the features of distinct rows of places; columns of the outline travel along."""
         of_rows = []
         for name in self.columns:
             assignment, codes = self.assignments[name], counted[name].codes

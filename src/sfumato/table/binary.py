@@ -1,4 +1,4 @@
-"""Binary tables: a sparse 0/1 matrix of features beside the columns that travel with it."""
+"""Binary tables: a sparse 0/1 matrix of features next to the columns that travel with it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class BinaryTable:
 
     @property
     def row_counts(self) -> NDArray[np.int64] | None:
-        """Rows that each row of the matrix stands for; ``None``: each for itself."""
+        """Rows that each row of the matrix represents; ``None``: each for itself."""
         return self.companions.row_counts if isinstance(self.companions, CountedTable) else None
 
     @property

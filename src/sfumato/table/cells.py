@@ -134,7 +134,7 @@ def as_text(values: pa.Array) -> pa.Array:
 
 
 def check_names(names: Iterable[object], *, place: str | None, line: int | None = None) -> list[str]:
-    """Trim column names; refuse empty and repeated ones, by position, for what stands there may be a row of data.
+    """Trim column names; refuse empty and repeated ones, by position, for what is there may be a row of data.
 
     ``line`` is the one on which the names stand, in a file that need not have any.
     """
@@ -157,7 +157,7 @@ def check_names(names: Iterable[object], *, place: str | None, line: int | None 
 def _wrong_name(problem: str, hint: str, place: str | None, line: int | None) -> InputError:
     if line is None:
         return InputError(problem, path=place, hint=hint)
-    hint += f" in line {line:,}; if that line holds data and no names, say that there is no header"
+    hint += f" in line {line:,}; if that line holds data instead of names, state that there is no header"
     return InputError(problem, path=place, line=line, hint=hint, remedy=("header",))
 
 

@@ -67,7 +67,7 @@ class CodedColumn:
         return cls(recode[codes], ordered.take(pa.array(first)))
 
     def recode(self, values: pa.Array, kind: Kind = Kind.CATEGORICAL) -> CodedColumn:
-        """Replace the distinct values one for one (equal results are merged) and sort anew."""
+        """Replace the distinct values one for one (equal results are merged) and sort again."""
         return self._from_codes(self.codes, values, kind)
 
     @property
@@ -274,7 +274,7 @@ class Table:
     def with_schema(
         self, schema: Schema | Mapping[str, Role | str], *, line_of: Callable[[int], int | None] | None = None
     ) -> Table:
-        """Describe the same columns anew, sorting the values of a column whose kind changed.
+        """Describe the same columns again, sorting the values of a column whose kind changed.
 
         Instead of a schema, roles by column may be given, such as ``{"age": "quasi-identifier"}``; all else then stays.
         ``line_of`` gives the line of the file on which a data row (from 0) stands, for the message.

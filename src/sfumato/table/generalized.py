@@ -31,7 +31,7 @@ _MEMBER = re.compile(r"((?:[^\\|]|\\.)*)\|", re.DOTALL)
 
 @dataclass(frozen=True)
 class GeneralizedCell:
-    """What a cell stands for: any value, or a range or single values, with or without missing.
+    """What a cell represents: any value, or a range or single values, with or without missing.
 
     Parameters
     ----------

@@ -216,7 +216,7 @@ def with_guessed_roles(
 
 
 def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
-    """Describe the columns of a table anew; of a binary table those beside its features."""
+    """Describe the columns of a table again; of a binary table those apart from its features."""
     plain = table.companions if isinstance(table, BinaryTable) else table
     described = plain.with_schema(Schema.of(columns, plain.schema.missing))
     return replace(table, companions=described) if isinstance(table, BinaryTable) else described
@@ -325,7 +325,7 @@ def _other(seen: _Seen) -> ColumnGuess:
     return ColumnGuess(replace(seen.column, role=Role.QUASI_IDENTIFIER), _UNKNOWN, seen.n_distinct, seen.n_missing)
 
 
-_UNKNOWN = "nothing known about it: treated as a quasi-identifier to be on the safe side"
+_UNKNOWN = "not recognised: please decide"
 
 
 def _last_as_target(

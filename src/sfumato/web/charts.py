@@ -15,7 +15,7 @@ HEIGHT = 380
 
 
 def table_columns(*named: tuple[str, str]) -> list[dict[str, str]]:
-    """Columns of the table beside a chart: fields of the data and what they are called.
+    """Columns of the table next to a chart: fields of the data and what they are called.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def frontier_spec(
     alike = [row for row in shown if group is None or row["group"] == group]
     layers = [_front_line(alike), _intervals(), _frontier_points(shown), _rings()]
     if original_utility is not None:
-        layers.insert(0, _level(original_utility, f"as it is: {original_utility:.3f}"))
+        layers.insert(0, _level(original_utility, f"original: {original_utility:.3f}"))
     return {
         "description": f"{utility_name} against the share of people re-identified, for {len(shown):,} releases.",
         "width": "container",

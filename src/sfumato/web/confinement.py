@@ -71,7 +71,7 @@ def checked_path(root: Path | None, typed: str) -> str:
         return typed
     whole = os.path.join(os.getcwd(), os.path.expanduser(typed))  # noqa: PTH109, PTH111, PTH118 # links are for later
     if "\0" in typed or not is_inside(root, whole):
-        raise InputError(_OUTSIDE, hint="give a path in it; whoever started the server chose it")
+        raise InputError(_OUTSIDE, hint="give a path inside it; whoever started the server chose the folder")
     return whole
 
 

@@ -165,8 +165,8 @@ async def read_changed_data(page: Page) -> None:
             return
         await page.jobs.call("columns.use_changed_data", seconds=SECONDS_TO_READ, project=str(project))
         if page.state.project == project:  # else another table was opened meanwhile
-            title, place = f"Reading {page.state.get('data_name')}", str(project.parent)
-            job = page.jobs.start("opening.open_path", title=title, project=project.name, within=place)
+            title = f"Reading {page.state.get('data_name')}"
+            job = page.jobs.start("opening.open_path", title=title, project=str(project))
             page.started("open", job)
 
 

@@ -18,7 +18,7 @@ from sfumato.web.state import Page
 
 PURPOSE = "release"
 _MEASURING = "is being measured"
-_STOPPED = "measuring ended before there was a figure; make the release again to have one"
+_STOPPED = "measuring ended before there was a result; make the release again to get one"
 _HEADINGS = {"utility": "Prediction"}
 """Sentence of the five on a release that says what was measured."""
 

@@ -1,4 +1,4 @@
-"""Which project file belongs to a data file, and what stands beside it; light, for the server and its tasks alike.
+"""Which project file belongs to a data file, and what is next to it; light, for the server and its tasks alike.
 
 The first table of a folder has ``sfumato.toml``, as on the command line. A further one has a project file that is named
 after it, and so have the folder of its comparisons, its release and its report: none takes the place of another's.

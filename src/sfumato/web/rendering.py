@@ -1,4 +1,4 @@
-"""From a view's facts to HTML: whole pages, fragments for htmx, and problems beside the field they are about."""
+"""From a view's facts to HTML: whole pages, fragments for htmx, and problems next to the field they are about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from sfumato.web.jobs.jobs import TaskError
-from sfumato.web.page_words import in_page_words
 from sfumato.web.state import Page
 
 UNPROCESSABLE = 422
@@ -74,7 +73,7 @@ def part_response(request: Request, template: str, *, status: int = 200, **conte
 
 
 def problem_response(request: Request, error: TaskError, field: str = "", **context: Any) -> HTMLResponse:
-    """Render what is wrong, to stand beside the field that it is about."""
+    """Render what is wrong, for the place next to the field that it is about."""
     return part_response(request, "problem.html", status=UNPROCESSABLE, error=error, field=field, **context)
 
 
@@ -111,7 +110,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": _number, "share": _share, "duration": _duration, "bytes": _bytes}
-    environment.filters["in_page_words"] = in_page_words
     return environment
 
 

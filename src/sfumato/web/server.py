@@ -33,13 +33,14 @@ from sfumato.private_folders import PrivateFolder
 from sfumato.processes import signals_heard
 from sfumato.web.door import Connection, Door, accept
 from sfumato.web.jobs.jobs import TaskError
-from sfumato.web.page_words import FOLDER_PURPOSE
-from sfumato.web.rendering import STEPS, UNPROCESSABLE, is_htmx, page_response, problem_response
+from sfumato.web.rendering import STEPS, UNPROCESSABLE, is_htmx, page_of, page_response, problem_response
 from sfumato.web.security import PageSecurity
 from sfumato.web.settings import PageSettings, bracketed
 from sfumato.web.state import Page
 from sfumato.web.views import collaborate, columns, explore, goal, measured, opening, release, run
 
+FOLDER_PURPOSE = "page"
+"""Part of the name of a server's private folder, see :class:`sfumato.private_folders.PrivateFolder`."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _BACKLOG = 512
 _SECONDS_TO_FINISH = 1
@@ -302,13 +303,13 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _problem(request: Request, error: Exception) -> Response:
     """Answer what the user can mend, as a fragment or as a page."""
-    found = TaskError.of(error)
+    found = TaskError.of(error, page_of(request).folder)
     return problem_response(request, found) if is_htmx(request) else _error_page(request, found, UNPROCESSABLE)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
     """Answer an unknown error without its own text, which may quote a cell."""
-    return _error_page(request, TaskError.of(error), 500)
+    return _error_page(request, TaskError.of(error, page_of(request).folder), 500)
 
 
 def _error_page(request: Request, error: TaskError, status: int) -> Response:

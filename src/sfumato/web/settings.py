@@ -102,7 +102,7 @@ class PageSettings:
             raise InvalidParameterError("host", problem, allowed=allowed, hint=hint, remedy=remedy)
         if _is_wildcard(self.host) and not self.allowed_hosts:
             raise InvalidParameterError(
-                "allowed_hosts", "as host stands for every address", allowed="the name that browsers will use"
+                "allowed_hosts", "as host means every address", allowed="the name that browsers will use"
             )
 
     @property
@@ -158,13 +158,13 @@ def size_in_bytes(text: str) -> int:
     """
     found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([a-z]*)\s*", text.lower(), re.ASCII)
     if found is None or found[2] not in _UNITS:
-        raise InvalidParameterError("upload_limit", "got something else", allowed="a size such as 2GB or 500MB")
+        raise InvalidParameterError("upload_limit", f"got {text!r}", allowed="a size such as 2GB or 500MB")
     return int(float(found[1]) * _UNITS[found[2]])
 
 
 def _check_host(host: str, name: str) -> None:
     if _address(host) is None and not _HOST_NAME.fullmatch(host.lower()):
-        raise InvalidParameterError(name, "got something else", allowed="a host name or an IP address, without a port")
+        raise InvalidParameterError(name, f"got {host!r}", allowed="a host name or an IP address, without a port")
 
 
 def _checked_root(root: Path, *given: Path | None) -> Path:
@@ -174,18 +174,18 @@ def _checked_root(root: Path, *given: Path | None) -> Path:
     for path in given:
         if path is not None and not is_inside(root, path):
             hint = "name a folder that holds it"
-            raise InputError("is not in the folder that the page is kept to", path=path, hint=hint, remedy=("root",))
+            raise InputError("is outside the folder that the page may use", path=path, hint=hint, remedy=("root",))
     return root.resolve()
 
 
 def _check_token(token: str) -> None:
     if not token:
         return
-    hint = "give none on this machine: a random one is made; for others let a program draw 32 random bytes"
+    hint = "on this machine give none: a random one is made; for other machines let a program draw 32 random bytes"
     remedy = ("token",)
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         allowed = f"at least {SHORTEST_TOKEN} printable ASCII characters"
-        raise InvalidParameterError("token", "got something else", allowed=allowed, hint=hint, remedy=remedy)
+        raise InvalidParameterError("token", "but this one is not", allowed=allowed, hint=hint, remedy=remedy)
     if guessing_bits(token) < FEWEST_BITS:
         allowed = "hard to guess: random, without repetition and runs"
         raise InvalidParameterError("token", "got a weak one", allowed=allowed, hint=hint, remedy=remedy)

@@ -140,7 +140,7 @@ class Page:
         """
         with self._lock:
             if any(map(self._is_busy, _RUNS)):
-                message = "work on the table that is open is still under way"
+                message = "work on the open table is still running"
                 raise TaskError(message, hint="wait until it is done, or cancel it on the step Run or Collaborate")
             yield
 

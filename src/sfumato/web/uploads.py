@@ -227,7 +227,7 @@ class _Form:
     def _count_field(self, n_bytes: int) -> None:
         self._fields_bytes += n_bytes
         if self._fields_bytes > FIELDS_LIMIT:
-            raise InputError(f"the fields beside the file hold more than {FIELDS_LIMIT:,} bytes")
+            raise InputError(f"the other fields of the form hold more than {FIELDS_LIMIT:,} bytes")
 
     def _open(self, name: str) -> None:
         self._name = name

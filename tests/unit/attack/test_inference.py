@@ -176,7 +176,7 @@ def test_moved_values_are_learned_from_the_rows_as_they_stand():
 
     assert same["with_release"] == 1.0
     assert found["with_release"] < 0.7
-    assert "as they stand" in found["trained_on"]
+    assert "released rows; tested on the people of the original" in found["trained_on"]
     assert found["interval"][0] < found["breach_increase_percent"] < found["interval"][1]
 
 

@@ -133,7 +133,7 @@ def test_rows_drawn_anew_are_nobodys(flags):
 
     assert found["headline"]["marketer"] is None
     for section in ("headline", "reidentification", "class_sizes", "uniques", "linkage", "containment"):
-        assert "drawn anew" in found[section]["not_applicable"]
+        assert "drawn at random" in found[section]["not_applicable"]
 
 
 values = st.sampled_from("pqr")

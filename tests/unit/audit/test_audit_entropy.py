@@ -157,7 +157,7 @@ def test_without_the_original_it_is_said_not_to_be_checked():
 
     assert "privacy-gain: level" not in [check.name for check in report.checks]
     assert [one.message for one in report.unchecked if one.name == "promises"] == [
-        "privacy-gain was not measured: it compares with the original"
+        "privacy-gain was not measured: it needs the original"
     ]
 
 

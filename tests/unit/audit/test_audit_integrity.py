@@ -79,7 +79,7 @@ def test_a_release_without_rows_fails():
     [
         ({"a": ["x", "x"]}, "the release lacks 'n'"),
         ({"a": ["x", "x"], "n": ["1", "2"], "m": ["1", "2"]}, "the manifest does not state 'm'"),
-        ({"n": ["1", "2"], "a": ["x", "x"]}, "they come in another order"),
+        ({"n": ["1", "2"], "a": ["x", "x"]}, "their order differs"),
     ],
     ids=["missing", "unstated", "order"],
 )

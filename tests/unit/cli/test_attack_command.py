@@ -199,4 +199,4 @@ def test_flipped_releases_come_with_a_warning(folder, capsys):
     code, _, err = attack(capsys, "bits.csv")
 
     assert code == 0
-    assert "a match is no proof" in err
+    assert "so a match proves nothing" in err

@@ -49,8 +49,11 @@ def line_of(lines, heading):
 ANSWERED = {
     "one class": (people(y=lambda _: "y"), "the target has one class only"),
     "every value missing": (people(y=lambda _: ""), "the target has one class only"),
-    "a row of its own": (people(y=lambda i: f"v{i}"), "every row has a target value of its own"),
-    "numbers": (people(y=lambda i: i / 7), "column 'y': has 60 different numbers, and only classes are predicted"),
+    "a row of its own": (
+        people(y=lambda i: f"v{i}"),
+        "every row has its own target value, so there is nothing to learn",
+    ),
+    "numbers": (people(y=lambda i: i / 7), "column 'y': has 60 different numbers, but only classes can be predicted"),
 }
 """Targets that nothing is predicted of, and what is said."""
 
@@ -126,7 +129,7 @@ REFUSED = {
     "identifiers only": (
         {"patient_id": list(range(N_ROWS)), "y": people()["y"]},
         3,
-        "beside the identifiers, which are never released: 'patient_id'",
+        "apart from the identifiers, which are never released: 'patient_id'",
         "(--quasi-identifiers)",
     ),
     "no such target": ({"age": people()["age"]}, 3, "column 'y'", ""),

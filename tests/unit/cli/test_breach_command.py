@@ -65,9 +65,9 @@ def refused(arguments, capsys):
     [
         (["weights.performance=-1", "weights.privacy=2"], "weights must be numbers from 0"),
         (["weights.performance=0"], "all are 0"),
-        (["weights.speed=1"], "got other names"),
+        (["weights.speed=1"], "got the names speed"),
         (["weights=1"], "-p weights.NAME=VALUE"),
-        (["max_breach_increase=2"], "say allow_increase if that is meant"),
+        (["max_breach_increase=2"], "set allow_increase to permit it"),
         (["max_breach_increase=much"], "max_breach_increase must be a number"),
         (["max_performance_loss=-5"], "max_performance_loss must be a percentage from 0 to 100"),
         (["attacker=oracle"], "attacker must be one of naive-bayes, "),

@@ -124,8 +124,8 @@ class TestSchema:
         assert run(self.command(group, "ann")) == 2
 
         said = capsys.readouterr().err
-        assert "all parties will see the values of these columns (how many are here): rare (" in said
-        assert "add --yes. Nobody was connected." in said
+        assert "all parties will see the values of these columns (number of values here): rare (" in said
+        assert "add --yes. No connection was made." in said
         assert not (folder / "ann.schema.json").exists()
 
     @pytest.mark.parametrize(("answer", "code", "connects"), [("n\n", 2, False), ("\n", 2, False), ("y\n", 6, True)])
@@ -152,7 +152,7 @@ class TestSchema:
         assert run(self.command(group, "ann")) == 2
 
         said = capsys.readouterr().err
-        assert "the numbers of 'dose' count as categories; cut them with --bins" in said
+        assert "the numbers of 'dose' count as categories; use --bins to cut them into intervals" in said
         assert "'flag'" not in said
 
     @pytest.mark.slow
@@ -327,7 +327,7 @@ class TestSimulate:
 
         assert run(command) == 3
 
-        assert "and is the data" in capsys.readouterr().err
+        assert ": it is the data" in capsys.readouterr().err
         assert (folder / name).read_bytes() == (folder / "data.csv").read_bytes()
         assert sorted(os.listdir(folder)) == sorted([name, "data.csv"])
 
@@ -353,9 +353,9 @@ class TestSimulate:
         out, err = capsys.readouterr()
         assert json.loads(out)["removed"] == ["rare", "few", "site"]
         assert json.loads(out)["table_1"] == []
-        assert "not opened in this mode" in err
+        assert "not revealed in this mode" in err
         assert "2 parties that pool all they see learn everything" in err
-        assert "even after it has seen the others', can change the result unnoticed" in err
+        assert "even after it saw the others': it can change the result unnoticed" in err
 
     @pytest.mark.slow
     def test_numbers_are_cut_or_count_as_categories(self, folder, capsys):
@@ -388,10 +388,10 @@ class TestSimulate:
             (["--min-privacy-gain", "0"], 2, "min_privacy_gain must be above 0"),
             (["--min-privacy-gain", "0.99"], 4, "all parties reach"),
             (["--bins", "site"], 2, "--bins must be COLUMN=1,2,3"),
-            (["--bins", "nope=1"], 3, "column 'nope': is given cut points and is no feature"),
+            (["--bins", "nope=1"], 3, "column 'nope': has cut points but is not a feature"),
             (["--bins", "site=1"], 3, "not all its values are numbers"),
             (["--mode", "selection-only", "--epsilon", "1"], 2, "left out with mode selection-only"),
-            (["--quasi-identifiers", "site"], 3, "has no role, while features are listed"),
+            (["--quasi-identifiers", "site"], 3, "has no role, although features are listed"),
             (["--other", "nope"], 3, "not found"),
         ],
     )

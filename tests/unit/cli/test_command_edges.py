@@ -73,7 +73,7 @@ def test_init_never_writes_to_the_data(folder, capsys):
     before = (folder / "good.csv").read_bytes()
 
     assert run(["init", "good.csv", "-o", "good.csv", "--force"]) == 3
-    assert "is the data" in only_line(capsys)
+    assert "is the input" in only_line(capsys)
     assert (folder / "good.csv").read_bytes() == before
 
 

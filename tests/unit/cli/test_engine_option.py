@@ -31,15 +31,27 @@ def data(tmp_path, monkeypatch):
     [
         (["release", "stays.parquet", *RECODING, "--engine", "node1:7077", "-o", "o.parquet"], 2, "spark://host:port"),
         (["release", "stays.parquet", *RECODING, "--engine", "duckdb", "-o", "o.parquet"], 2, "spark://host:port"),
-        (["release", "stays.csv", *RECODING, "--engine", URL, "-o", "o.parquet"], 2, "a Parquet file or a folder"),
-        (["release", "-", *RECODING, "--engine", URL, "-o", "o.parquet"], 2, "a Parquet file or a folder"),
+        (
+            ["release", "stays.csv", *RECODING, "--engine", URL, "-o", "o.parquet"],
+            2,
+            "a Parquet file, or a folder of Parquet files",
+        ),
+        (
+            ["release", "-", *RECODING, "--engine", URL, "-o", "o.parquet"],
+            2,
+            "a Parquet file, or a folder of Parquet files",
+        ),
         (["release", "stays.parquet", *RECODING, "--engine", URL], 2, "--dry-run"),
         (["release", "stays.parquet", *RECODING, "--engine", URL, "-o", "o.csv"], 2, "parquet"),
         (["release", "stays.parquet", *RECODING, "--engine", URL, "-o", "stays.parquet"], 3, "stays.parquet"),
         (["release", "stays.parquet", *RECODING, "--engine", URL, "--memory", "1", "-o", "o.parquet"], 2, "800MB"),
         (["release", "stays.parquet", "-m", "mondrian", "--engine", URL, "-o", "o.parquet"], 2, "gain-recoding"),
-        (["audit", "stays.csv", "--engine", URL], 2, "a Parquet file or a folder"),
-        (["audit", "stays.csv", "--manifest", "m.json", "--engine", URL], 2, "a Parquet file or a folder"),
+        (["audit", "stays.csv", "--engine", URL], 2, "a Parquet file, or a folder of Parquet files"),
+        (
+            ["audit", "stays.csv", "--manifest", "m.json", "--engine", URL],
+            2,
+            "a Parquet file, or a folder of Parquet files",
+        ),
         (["audit", ".", "--manifest", "m.json", "--original", "stays.csv", "--engine", URL], 2, "a Parquet file"),
     ],
 )

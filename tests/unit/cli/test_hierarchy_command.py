@@ -98,7 +98,7 @@ def test_check_says_what_will_happen(folder, capsys):
     assert code == 0
     assert out.splitlines() == [
         "ok   2 levels, nested; covers all 4 values of the column",
-        "note 1 row without a value: missing stays apart below the highest level",
+        "note 1 row without a value: missing stays separate below the highest level",
         "note 1 value of the hierarchy not in the column",
         "note the highest level has 2 labels; a level of * above it is added when it is used",
     ]
@@ -112,7 +112,7 @@ def test_check_lists_every_fault(folder, capsys):
     assert code == 3
     places = [line.split(": ")[0] for line in out.splitlines()]
     assert places == ["FAIL h.csv, line 4", "FAIL h.csv, line 3", "FAIL h.csv, line 5"]
-    assert "is no hierarchy" in err
+    assert "is not a hierarchy" in err
 
 
 def test_check_counts_what_is_not_covered_and_shows_no_value(folder, capsys):
@@ -129,12 +129,12 @@ def test_check_counts_what_is_not_covered_and_shows_no_value(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (["--column", "job", "-m", "width", "--width", "5"], 3, "5 of 5 values are no finite numbers"),
+        (["--column", "job", "-m", "width", "--width", "5"], 3, "5 of 5 values are not finite numbers"),
         (["--column", "age", "-m", "width"], 2, "--width must be given with --method width"),
         (["--column", "age", "-m", "cuts"], 2, "--cuts must be given"),
         (["--column", "age", "-m", "cuts", "--cuts", "a,b"], 2, "--cuts must be numbers"),
         (["--column", "age", "-m", "width", "--width", "5", "--merge", "1.5"], 2, "--merge must be whole numbers"),
-        (["--column", "job", "-m", "dates"], 3, "5 of 5 values are no dates"),
+        (["--column", "job", "-m", "dates"], 3, "5 of 5 values are not dates"),
         (["--column", "size", "-m", "groups", "--order", "small,large"], 3, "does not cover 1 of 4 values"),
         (["--column", "agee"], 3, "did you mean 'age'?"),
         (["--column", "age", "--target", "illl"], 3, "did you mean 'ill'?"),
@@ -162,7 +162,7 @@ def test_the_data_are_never_written_over(folder, capsys):
     code, _, err = hierarchy(capsys, "build", "stays.csv", "--column", "ill", "-o", "stays.csv", "--force")
 
     assert code == 3
-    assert "is the data" in err
+    assert "is the input" in err
     assert (folder / "stays.csv").read_text() == STAYS
 
 
@@ -277,4 +277,4 @@ def test_the_order_of_a_recoded_column_is_audited_with_the_project_as_the_help_s
     assert "NOT CHECKED (order): whether the levels of 'age'" in capsys.readouterr().out
     run(["audit", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "joined in its own order needs --project, which declares that order" in said
+    assert "joined in its own order, give --project, which declares that order" in said

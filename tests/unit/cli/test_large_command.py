@@ -98,7 +98,7 @@ def test_the_profile_is_that_of_the_table_in_memory(name, capsys):
         ([*RECODING, "--memory", "100MB"], 2, "at least 200MB"),
         ([*RECODING, "--memory", "much"], 2, "such as 800MB"),
         (["-m", "mondrian", *MEMORY], 2, "gain-recoding, global-recoding"),
-        ([*MEMORY], 2, "maximal-containment, optimal-containment, and auto needs the whole table in memory"),
+        ([*MEMORY], 2, "maximal-containment, optimal-containment, but auto needs the whole table in memory"),
         ([*RECODING, *MEMORY, "--drop-incomplete"], 2, "--drop-incomplete"),
         ([*RECODING, *MEMORY, "-k", "100000"], 4, "cannot be met"),
     ],

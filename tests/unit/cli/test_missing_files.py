@@ -69,7 +69,7 @@ def test_standard_input_is_always_there(folder):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("https://example.org/zz.csv", "is the address"),
+        ("https://example.org/zz.csv", "is a remote address"),
         ("table.csv/zz", "cannot be opened"),
         (".", "is a folder"),
         ("z\udcff", "not valid Unicode"),

@@ -166,5 +166,5 @@ def test_an_identifier_is_named_as_the_cause_of_no_features(
     if code == 2 and further:
         pytest.skip("this mechanism is not one for blocks")
     assert code == 3
-    assert "beside the identifiers, which are never released: 'remark'" in err
+    assert "apart from the identifiers, which are never released: 'remark'" in err
     assert "0 features" not in err

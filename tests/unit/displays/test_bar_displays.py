@@ -59,7 +59,7 @@ def test_gains_stand_from_the_largest_down_and_the_line_divides_them(gains, thre
         for row, width in widths(ax, container.get_label()).items():
             drawn[order[row]] = (width, container.get_label())
     for name, gain in zip(names, gains, strict=True):
-        expected = "coarsened" if gain < threshold else "left as it is, unprotected"
+        expected = "coarsened" if gain < threshold else "unchanged, unprotected"
         assert drawn[name] == (gain, expected)
     assert set(line_at(ax, "slice line").get_xdata()) == {threshold}
     assert ax.get_xlim()[1] > max(*gains, threshold) - 1e-12
@@ -75,7 +75,7 @@ def test_without_slicing_there_is_no_line_and_no_legend():
 def test_what_the_gain_is_about_is_never_called_coarsened():
     ax = InformationGainDisplay(("a", "b"), (0.1, 0.0), 0.5, target="b").plot()
 
-    assert widths(ax, "left as it is, unprotected") == {1: 0.0}
+    assert widths(ax, "unchanged, unprotected") == {1: 0.0}
     assert "about b" in ax.get_xlabel()
 
 
@@ -133,7 +133,7 @@ def test_levels_are_drawn_in_the_order_of_the_columns(display):
     drawn = {(x, y) for line in diamonds for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
     assert drawn == {(level, row) for row, part in enumerate(display.regrouped) for level in part}
     kept = [row for row, level in enumerate(display.levels) if level == 0]
-    dots = [list(line.get_ydata()) for line in ax.lines if line.get_label() == "kept as they are"]
+    dots = [list(line.get_ydata()) for line in ax.lines if line.get_label() == "kept unchanged"]
     assert dots == ([kept] if kept else [])
 
 

@@ -73,7 +73,7 @@ def test_a_file_that_exists_is_replaced_only_by_force(tmp_path):
     path = tmp_path / "plane.png"
     path.write_text("mine")
 
-    with pytest.raises(OutputError, match="to be replaced"):
+    with pytest.raises(OutputError, match="move it, or allow replacing it"):
         save(pima_plane(), path)
     assert path.read_text() == "mine"
     save(pima_plane(), path, force=True)

@@ -140,7 +140,7 @@ def test_rows_that_were_drawn_anew_have_no_classes_of_people(kind):
         recodings=(),
     )
 
-    with pytest.raises(InvalidParameterError, match="drawn anew"):
+    with pytest.raises(InvalidParameterError, match="its rows are synthetic"):
         kind.from_tables(table, table, synthetic)
 
 

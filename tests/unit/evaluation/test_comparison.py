@@ -205,9 +205,9 @@ def test_the_sentence_says_what_and_why():
     said = compared(*results, weights=EvaluationWeights(0.2, 0.6, 0.2)).why()
 
     assert said == (
-        "Recommended: m6 k=6. Of the 3 releases that promise k >= 5, 2 are beaten by none and cannot be told from the "
-        "best AUC (0.800), and of these it leaves the least risk: AUC 0.795 of 0.900 before, 0.00% of the people "
-        "expected to be re-identified."
+        "Recommended: m6 k=6. Of the 3 releases that promise k >= 5, 2 are on the Pareto front and do not clearly "
+        "differ from the best AUC (0.800), and of these it leaves the least risk: AUC 0.795 of 0.900 before, 0.00% of "
+        "the people expected to be re-identified."
     )
 
 
@@ -219,7 +219,7 @@ def test_the_sentence_does_not_count_to_one():
     assert "that promises k >= 2: AUC" in compared(made(0.8, 0.05, 1, k=2)).why()
     assert (
         "Of the 2 releases that promise k >= 5, it has the best AUC, and every safer one is lower by more than 0.01 or "
-        "clearly by the folds: AUC 0.800"
+        "significantly over the folds: AUC 0.800"
     ) in compared(made(0.8, 0.05, 1), made(0.7, 0.1, 2)).why()
     contained = made(0.8, 0.05, 1, kind="containment") | {"mechanism": "greedy-containment"}
     assert "promises k-anonymity by containment (containment >= 5): AUC" in compared(contained).why()
@@ -421,8 +421,8 @@ def test_rows_drawn_anew_have_no_risk_and_the_notes_say_so():
     comparison = compared(made(0.8, None, 3))
 
     assert comparison.points[0].risk == 0.0
-    assert any("taken as 0" in note for note in comparison.notes())
-    assert not any("taken as 0" in note for note in compared(made(0.8, 0.1, 3)).notes())
+    assert any("counts as 0" in note for note in comparison.notes())
+    assert not any("counts as 0" in note for note in compared(made(0.8, 0.1, 3)).notes())
 
 
 def test_notes_say_where_a_sample_or_a_time_limit_was_used():

@@ -288,10 +288,10 @@ class Adding:
 
 
 def test_a_column_that_new_rows_cannot_have_is_refused(halves):
-    with pytest.raises(SchemaError, match="'copy': is released by adding, and there is no rule"):
+    with pytest.raises(SchemaError, match="'copy': is released by adding, but no rule computes it for new rows"):
         treated(Adding("copy"), *halves)
     recoded = ({"name": "a", "column": "a", "rule": "generalized", "kind": "numeric"},)
-    with pytest.raises(SchemaError, match="'a': is released by adding, and there is no rule"):
+    with pytest.raises(SchemaError, match="'a': is released by adding, but no rule computes it for new rows"):
         treated(Adding("a", recoded), *halves)
 
 

@@ -106,7 +106,7 @@ def test_a_class_that_only_the_test_part_has_leaves_no_curve():
 def test_a_quantity_is_no_class():
     numbers = [str(i / 2) for i in range(63)]
 
-    with pytest.raises(SchemaError, match="'class': has 21 different numbers, and only classes are predicted"):
+    with pytest.raises(SchemaError, match="'class': has 21 different numbers, but only classes can be predicted"):
         cross_validated_utility(targeted(numbers[:21] * 3, Kind.NUMERIC), None, n_folds=3)
     assert len(cross_validated_utility(targeted(numbers[:20] * 3, Kind.NUMERIC), None, n_folds=3).folds) == 3
 

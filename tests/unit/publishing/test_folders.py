@@ -148,7 +148,7 @@ def test_what_somebody_else_names_meanwhile_stays(tmp_path, monkeypatch):
     manifest = tmp_path / "out.parquet.manifest.json"
     with (
         patch("sfumato.publishing.spark.check_folder_targets", lambda *_, **__: manifest.write_text("theirs")),
-        pytest.raises(OutputError, match="somebody else"),
+        pytest.raises(OutputError, match="created by another program in the meantime"),
     ):
         replace_by_new(tmp_path, force=False)
 
@@ -187,6 +187,6 @@ def test_force_replaces_no_file_of_the_users(tmp_path, name):
 def test_an_output_is_neither_an_input_nor_around_nor_in_one(tmp_path, name):
     """Of several inputs, any."""
     write_old(tmp_path)
-    with pytest.raises(OutputError, match="is the input, in it, or around it"):
+    with pytest.raises(OutputError, match="is the input, inside it, or contains it"):
         checked(tmp_path, [tmp_path / "elsewhere", tmp_path / name])
     checked(tmp_path, [tmp_path / "elsewhere", tmp_path / "out.parquet.csv"])

@@ -41,7 +41,7 @@ def naive_shares(release):
 
 
 def uncovered(sentences):
-    return [sentence for sentence in sentences if "under no guarantee" in sentence]
+    return [sentence for sentence in sentences if "no guarantee covers" in sentence]
 
 
 @pytest.mark.parametrize("role", [Role.OTHER, Role.SENSITIVE])
@@ -51,8 +51,12 @@ def test_columns_that_are_released_as_they_are_are_named_with_their_unique_value
     shares = naive_shares(release)
     assert list(shares) == ["few", "ref", "none"]
     assert uncovered(not_promised(release)) == [
-        f"released as it is, under no guarantee: '{name}' (its value is unique in {shares[name]:.1%} of the rows)"
-        for name in ("ref", "few", "none")
+        f"published unchanged; no guarantee covers it: '{name}' ({words})"
+        for name, words in (
+            ("ref", "in 100 % of rows its value occurs only once"),
+            ("few", f"in {100 * shares['few']:.1f} % of rows its value occurs only once"),
+            ("none", "no value occurs only once"),
+        )
     ]
 
 
@@ -73,7 +77,7 @@ def test_very_many_columns_are_counted_and_the_most_telling_ones_named():
 
     assert len(said) == MOST_NAMED + 1
     assert f"'c{MOST_NAMED + 4}'" in said[0]
-    assert said[-1] == "released as they are, under no guarantee: 5 further columns"
+    assert said[-1] == "published unchanged; no guarantee covers them: 5 further columns"
 
 
 @pytest.mark.slow
@@ -96,7 +100,7 @@ def test_a_release_of_noise_says_what_is_taken_as_known_and_has_no_column_as_it_
 
     assert len(said) <= 2
     assert said[0].startswith("not promised: anything about the number of rows, the class of each")
-    assert all(line.startswith("taken as 0/1 without a look at the rows") for line in said[1:])
+    assert all(line.startswith("read as 0/1 without looking at the rows") for line in said[1:])
     assert 'id="left-open"' in page_of("laplace-dp")
 
 
@@ -114,7 +118,7 @@ def test_evidence_that_is_not_there_is_not_quoted(mechanism, evidence):
     release = made(mechanism)
     less = not_promised(release.with_manifest(evidence=evidence))
 
-    assert not any("smallest class" in sentence or "pattern" in sentence for sentence in less)
+    assert not any("smallest equivalence class" in sentence or "pattern" in sentence for sentence in less)
     assert uncovered(less) == uncovered(not_promised(release))
 
 

@@ -469,7 +469,7 @@ def changed_manifest(path, change):
         (lambda m: m["evidence"]["risk"].update(anonymity_level=99), "anonymity level: the manifest gives 99"),
         (lambda m: m["evidence"]["risk"].update(estimated_on_rows=N_ROWS + 1), "are no sizes of a sample of 600 rows"),
         (lambda m: m["evidence"]["risk"].update(of_rows=N_ROWS - 1), "are no sizes of a sample of 600 rows"),
-        (lambda m: m["guarantees"][0].update(statement="nothing is learned"), "says something else"),
+        (lambda m: m["guarantees"][0].update(statement="nothing is learned"), "does not say what is promised"),
     ],
 )
 def test_a_changed_manifest_is_refused(published, source, change, said):

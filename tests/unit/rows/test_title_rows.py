@@ -149,7 +149,7 @@ def test_what_is_wrong_with_a_header_is_said_by_position(
 
     assert error.problem == problem
     assert error.hint.startswith(hint)
-    assert error.hint.endswith("if that line holds data and no names, say that there is no header")
+    assert error.hint.endswith("if that line holds data instead of names, state that there is no header")
     assert error.remedy == ("header",)
 
 
@@ -209,9 +209,7 @@ class TestSheets:
         path.write_bytes(as_xlsx({"people": ROWS, "codes": ROWS}))
 
         assert run([command, str(path)]) == 3
-        assert (
-            "holds 2 sheets: 'people', 'codes'. Hint: name the one that is meant (--sheet)" in capsys.readouterr().err
-        )
+        assert "holds 2 sheets: 'people', 'codes'. Hint: choose one of them (--sheet)" in capsys.readouterr().err
 
 
 @pytest.mark.slow

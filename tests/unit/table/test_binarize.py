@@ -312,7 +312,7 @@ def test_rules_for_unknown_or_other_columns_are_refused() -> None:
 
 
 def test_cuts_on_text_are_refused_without_showing_it() -> None:
-    with pytest.raises(SchemaError, match="'age': is to be read as numbers") as caught:
+    with pytest.raises(SchemaError, match="'age': has a rule for numbers") as caught:
         binarize(table_of({"age": ["canary", "5"]}), plan_of(age={"cuts": [4]}))
 
     assert "canary" not in str(caught.value)

@@ -181,7 +181,7 @@ def test_what_is_not_known_is_a_quasi_identifier() -> None:
     guess = guess_of("x", FEW)
 
     assert guess.column.role is Role.QUASI_IDENTIFIER
-    assert guess.reason == "nothing known about it: treated as a quasi-identifier to be on the safe side"
+    assert guess.reason == "not recognised: please decide"
 
 
 def test_a_two_valued_last_column_is_the_target_when_nothing_else_is_and_its_name_says_nothing() -> None:

@@ -83,7 +83,7 @@ def follow(tab, link) -> None:
 
 def go_to_goal(tab) -> None:
     """Go on from the columns and wait until the risk is measured."""
-    follow(tab, tab.get_by_role("link", name="Go on to the goal"))
+    follow(tab, tab.get_by_role("link", name="Continue to the goal"))
     wait_for_whole(tab, "#goal-form")
 
 

@@ -210,7 +210,7 @@ def _check_columns(cells: Sequence[Cell], tokens: Sequence[Sequence[str]]) -> No
         elif not isinstance(cell.value, bool) and _text(cell.value) in own:
             problem = "it spells missing values in more than one way"
         elif stored != (types.setdefault(cell.column, stored) if cell.row else (str, False)):
-            problem = "a column mixes texts, numbers, dates and truth values, or its name is no text"
+            problem = "a column mixes texts, numbers, dates and truth values, or its name is not a text"
         if problem:
             raise NotAccountedError(problem)
 
@@ -281,7 +281,7 @@ def check_file(path: str | Path, claims: Claims, sha256: str | None) -> Found:
         If the file cannot be read, or changed since it was read as a table.
     """
     if str(path) == _STANDARD_INPUT:
-        message = "whether the released file holds nothing but its cells, for standard input can be read only once"
+        message = "whether the released file holds nothing but its cells: standard input can be read only once"
         yield Unchecked(NAME, message, "name the file")
         return
     name, form = (claims.output_name or "").lower(), claims.output_format
@@ -328,7 +328,7 @@ def _in_gzip(chunks: _HashedChunks, form: TextForm, claims: Claims) -> Found:
         problem = "the compressed stream is not the one that the recorded zlib makes of its content"
     yield _judged(problem, by_structure=not content.is_same_stream)
     if not problem and not content.is_same_stream:
-        message = "whether the compressed stream carries more than its content: another zlib than this one wrote it"
+        message = "whether the compressed stream carries more than its content: another version of zlib wrote it"
         yield Unchecked("compression", message, "audit it with the zlib version that the manifest names")
 
 
@@ -465,4 +465,4 @@ def ensure_same(path: Path, sha256: str | None, found: str) -> None:
     """Refuse a file that is another one than when its table was read."""
     if sha256 is not None and sha256 != found:
         problem = "changed while it was being audited"
-        raise InputError(problem, path=path, hint="audit it again when nobody writes to it")
+        raise InputError(problem, path=path, hint="audit it again when no program is writing to it")

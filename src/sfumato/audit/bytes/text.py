@@ -123,7 +123,7 @@ class TextForm:
                 return found
             rest = rest[end:]
             if len(rest) > MOST_BYTES_OF_A_ROW:
-                return f"a row after line {n_rows + 1:,} is longer than {MOST_BYTES_OF_A_ROW:,} bytes or is no row"
+                return f"a row after line {n_rows + 1:,} is longer than {MOST_BYTES_OF_A_ROW:,} bytes or is not a row"
         if not is_header_read:
             return "the header is not the canonical line of the stated column names"
         return f"{_fault(rest, self._separator, len(self.names))} (after line {n_rows + 1:,})" if rest else ""
@@ -147,7 +147,7 @@ class TextForm:
             except UnicodeDecodeError:
                 return end, "it is not UTF-8"
         if b"\0" in rows:
-            return end, "it holds a byte of zero, which is no text"
+            return end, "it holds a NUL byte, so it is not text"
         return end, self._problem_of_missing(rows, has_quotes)
 
     def _is_plain(self, rows: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Whether an attacker gains by the choice of columns, estimated anew from the original with own folds."""
+"""Whether an attacker gains by the choice of columns, estimated again from the original with own folds."""
 
 from __future__ import annotations
 
@@ -382,8 +382,8 @@ def _tells(original: LargeTable, name: str, sensitive: str, memory: int) -> bool
     except (duckdb.Error, pa.ArrowException):
         if failures:
             raise failures[0] from None
-        problem = "its values cannot be counted in the memory given"
-        hint = "give more memory, or free space for spilling"
+        problem = "its values cannot be counted in the given memory"
+        hint = "give more memory, or free disk space for spilling"
         raise InputError(problem, path=original.source.name, column=name, hint=hint, remedy=("memory",)) from None
     return figures_tell(**dict(zip(FIGURE_NAMES, figures, strict=True)))
 

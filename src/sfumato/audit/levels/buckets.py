@@ -131,7 +131,7 @@ def _impossible(released: Columns, original: Columns, bucket: str, slices: Slice
     if n_rows != released.n_rows:
         return "rows are left out"
     if bucket not in released or bucket in original or released.coded(bucket).values.null_count:
-        return f"'{bucket}' is no new column that names the bucket of every row"
+        return f"'{bucket}' is not a new column that names the bucket of every row"
     if lacking:
         return f"not columns of both tables: {listed(lacking)}"
     if len(set(named)) != len(named) or not all(slices):

@@ -281,7 +281,7 @@ def _check_figures(kind: str, promised: float, released: Columns, claims: Claims
     wrong += [] if is_warned else ["calibration"]
     wrong += [] if all(_follows(r, plan) for r in claims.recodings.values()) else ["recodings"]
     said = f"are not what rows and parameters make them: {', '.join(wrong)}" if wrong else "follow from it"
-    return Check(f"{kind}: figures", not wrong, f"{kind}: figures that the manifest gives beside the release {said}")
+    return Check(f"{kind}: figures", not wrong, f"{kind}: further figures of the manifest {said}")
 
 
 def _is_count(entry: Any) -> bool:

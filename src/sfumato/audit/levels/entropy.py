@@ -1,4 +1,4 @@
-"""Whether dropped columns took away as much entropy as is promised, computed anew from the original."""
+"""Whether dropped columns took away as much entropy as is promised, computed again from the original."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ for _found in iter_modules(sfumato.audit.levels.__path__, "sfumato.audit.levels.
 
 
 def needs_original(guarantee: Guarantee) -> bool:
-    """Whether a guarantee can be measured only beside the original."""
+    """Whether a guarantee can be measured only against the original."""
     return guarantee.kind in JUDGED and JUDGED[guarantee.kind].beside_original is not None
 
 
@@ -37,7 +37,7 @@ def is_measurable(guarantee: Guarantee) -> bool:
 
 
 def level_beside(guarantee: Guarantee, released: AnyTable, beside: Beside | None) -> float:
-    """Measure a level on a release, and beside its original where the guarantee needs it and it was given."""
+    """Measure a level on a release, and against its original where the guarantee needs it and it was given."""
     judging = JUDGED.get(guarantee.kind)
     if beside is not None and judging is not None and judging.beside_original is not None:
         return judging.beside_original(guarantee, beside)

@@ -55,12 +55,12 @@ class CellRule:
 
 @dataclass(frozen=True)
 class FittingRule(CellRule):
-    """Cells that agree when the released one may stand for the original's."""
+    """Cells that agree when the released one may mean the original's."""
 
     read: Containing | None = None
 
     def agree(self, original: Codes, released: Codes) -> NDArray[np.bool_]:
-        """Whether released cells stand for the values beside them."""
+        """Whether released cells represent the values next to them."""
         if self.read is None:
             raise AssertionError
         return self.read.holds(original, released)

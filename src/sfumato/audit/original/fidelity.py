@@ -181,9 +181,9 @@ def _check_accounted(original: Columns, claims: Claims) -> Check:
     silent = [name for name, feature in features.items() if name not in known and _source(feature) not in known]
     kept = [name for name in claims.dropped_columns if name in released or name in sources]
     stray = [name for name in claims.recodings if name not in released]
-    problems = [f"not released and not stated as dropped: {listed(silent)}"] if silent else []
-    problems += [f"stated as dropped and released all the same: {listed(kept)}"] if kept else []
-    problems += [f"stated as recoded and not released: {listed(stray)}"] if stray else []
+    problems = [f"neither released nor stated as dropped: {listed(silent)}"] if silent else []
+    problems += [f"stated as dropped but released: {listed(kept)}"] if kept else []
+    problems += [f"stated as recoded but not released: {listed(stray)}"] if stray else []
     if len(dropped) < len(claims.dropped_columns) or not dropped <= {*original.sources, *original.names}:
         problems.append("those stated as dropped are not columns of the original, each once")
     said = "; ".join(problems) or f"every column of the original is accounted for ({len(dropped):,} dropped)"
@@ -303,7 +303,7 @@ def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
             n_changed += n_different if name in features else 0
             problem = f"differs in {n_different:,} rows" if n_different and name not in features else ""
         else:
-            problem = pair.rule.problem or "has suppressed rows, which cannot be told from flipped ones"
+            problem = pair.rule.problem or "has suppressed rows, which cannot be distinguished from flipped ones"
         problems += [f"'{name}' {problem}"] if problem else []
     if n_changed != stated and not problems:
         problems.append(f"{n_changed:,} cells of features differ")

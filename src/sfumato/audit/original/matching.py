@@ -1,4 +1,4 @@
-"""Which distinct rows of an original became which released rows, when cells may stand for several values.
+"""Which distinct rows of an original became which released rows, when cells may mean several values.
 
 A value may fit several released cells (its town and its region), so what a row became is not told by the row alone.
 But all rows with the same values became the same, or were left out, and the counts on both sides must add up. That

@@ -1,4 +1,4 @@
-"""A release beside its original: the guarantees that only the two together can show."""
+"""A release and its original: the guarantees that only the two together can show."""
 
 from __future__ import annotations
 

@@ -91,8 +91,8 @@ def _rows_in_database(
     except (duckdb.Error, pa.ArrowException):
         if failures:
             raise failures[0] from None
-        problem = "its rows cannot be counted in the memory given"
-        hint = "give more memory, or free space for spilling"
+        problem = "its rows cannot be counted in the given memory"
+        hint = "give more memory, or free disk space for spilling"
         raise InputError(problem, path=table.source.name, hint=hint, remedy=("memory",)) from None
 
 

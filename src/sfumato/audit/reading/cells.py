@@ -1,4 +1,4 @@
-r"""Generalized cells, read by the audit's own code: which values of the original a released cell may stand for.
+r"""Generalized cells, read by the audit's own code: which values of the original a released cell may mean.
 
 A missing cell stands for a missing value, ``*`` for anything, ``[low, high]`` for a closed range, ``{a|b}`` for one of
 some values (``\N`` is the missing one; the first may be a range) and every other text for the value that it spells. A
@@ -53,7 +53,7 @@ class _Said:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Containing:
-    """Which original values each distinct released cell may stand for, as runs of places in the originals' order.
+    """Which original values each distinct released cell may mean, as runs of places in the originals' order.
 
     Parameters
     ----------
@@ -94,11 +94,11 @@ class Containing:
         return np.concatenate([[0], np.cumsum(np.bincount(self.cells, minlength=self.n_cells))]).astype(np.int64)
 
     def holds(self, original: NDArray[np.integer], released: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether, pair by pair, the released cell of one code may stand for the original value of the other."""
+        """Whether, pair by pair, the released cell of one code may mean the original value of the other."""
         return self.holds_at(self.places[original], released)
 
     def holds_at(self, places: Ids, released: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether, pair by pair, the released cell of a code may stand for the value at a place."""
+        """Whether, pair by pair, the released cell of a code may mean the value at a place."""
         if not len(self.cells):
             return np.zeros(len(places), dtype=np.bool_)
         width = self.n_places + 1
@@ -109,7 +109,7 @@ class Containing:
 
 
 def unchanged(released: pa.Array, original: pa.Array) -> Containing:
-    """Let each released cell stand for the original value that means the same, and for no other."""
+    """Let each released cell mean the original value that equals it, and no other."""
     before, after = matching_ids(original, released)
     known, places = np.unique(before, return_inverse=True)
     place = np.searchsorted(known, after)
@@ -335,7 +335,7 @@ _WHOLE_WORDS = 1 << 21  # bits of a column that are kept: 16 MiB
 
 
 class ColumnBits:
-    """Released classes whose cell of a column may stand for an original value, one bit a class.
+    """Released classes whose cell of a column may mean an original value, one bit a class.
 
     Going up the places of the values, a class is switched on where a run of its cell starts and off where it stops.
     """
@@ -349,7 +349,7 @@ class ColumnBits:
         return ColumnBits(self._containing, self.places[originals], self._cells[classes])
 
     def touches(self, classes: Ids, places: Ids) -> NDArray[np.bool_]:
-        """Whether the cell of each class may stand for a value at one of the places.
+        """Whether the cell of each class may mean a value at one of the places.
 
         Among many values it is only asked whether the cell's lowest and highest one leave room for it.
         """

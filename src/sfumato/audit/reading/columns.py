@@ -220,7 +220,7 @@ class Joint:
 
 
 class Refinement:
-    """Row ids that are told apart by one column after another.
+    """Row ids that are distinguished by one column after another.
 
     Ids are mixed-radix keys; before a key could pass 2**62 the ids are renumbered to at most one a row.
     """
@@ -238,7 +238,7 @@ class Refinement:
         self._n_keys *= max(n_values, 1)
 
     def classes(self, row_counts: Counts | None = None) -> Classes:
-        """Give the classes found so far, numbered from 0; ``row_counts``: how many rows each entry stands for."""
+        """Give the classes found so far, numbered from 0; ``row_counts``: how many rows each entry represents."""
         ids, sizes = _numbered(self.ids, self._n_keys)
         if row_counts is not None:
             sizes = summed(ids, row_counts, len(sizes))
@@ -259,7 +259,7 @@ def _numbered(keys: Ids, n_keys: int) -> tuple[Ids, Counts]:
 
 
 def summed(ids: NDArray[np.integer], row_counts: Counts, n: int) -> Counts:
-    """Add up the rows that entries stand for, by the number of their group."""
+    """Add up the rows that entries represent, by the number of their group."""
     sums = np.zeros(n, dtype=np.int64)
     np.add.at(sums, ids, row_counts)
     return sums

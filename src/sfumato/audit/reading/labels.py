@@ -1,4 +1,4 @@
-r"""Labels of hierarchies, read by the audit's own code: which values of the original a label stands for.
+r"""Labels of hierarchies, read by the audit's own code: which values of the original a label represents.
 
 ========================  =================================================================================
 ``*``                     any value, missing included

@@ -1,4 +1,4 @@
-"""Generalized columns of a release beside their originals, each read once however many checks ask for it."""
+"""Generalized columns of a release against their originals, each read once however many checks ask for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Asked = tuple[str, str, Kind, tuple[str, ...] | None]
 
 
 class GeneralizedColumns:
-    """Which original values the cells of released columns may stand for, see :func:`sfumato.audit.reading.cells`.
+    """Which original values the cells of released columns may mean, see :func:`sfumato.audit.reading.cells`.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class GeneralizedColumns:
         self._n_left = MOST_KEPT
 
     def read(self, name: str, column: str, kind: Kind, domain: tuple[str, ...] | None) -> Containing:
-        """Read a released column beside a column of the original, whose values have this kind and domain.
+        """Read a released column next to a column of the original, whose values have this kind and domain.
 
         Raises
         ------

@@ -85,9 +85,9 @@ def shown_counts(totals: Counts, minimum: int) -> list[list[int | str]]:
     Examples
     --------
     >>> shown_counts(np.array([[9, 2], [8, 7]]), 5)
-    [[9, 'fewer than 5, or hidden beside one'], [8, 'fewer than 5, or hidden beside one']]
+    [[9, 'fewer than 5, or hidden next to one'], [8, 'fewer than 5, or hidden next to one']]
     """
-    said = f"fewer than {minimum}, or hidden beside one"
+    said = f"fewer than {minimum}, or hidden next to one"
     hidden = hidden_counts(totals, minimum)
     return [
         [said if is_hidden else int(count) for count, is_hidden in zip(counts, line, strict=True)]
@@ -146,7 +146,7 @@ class AgreementRule:
         check_weights(self.weights)
         if self.privacy not in get_args(PrivacyBy):
             raise InvalidParameterError(
-                "privacy", "got another one", allowed=f"one of {', '.join(get_args(PrivacyBy))}"
+                "privacy", "but this one is not", allowed=f"one of {', '.join(get_args(PrivacyBy))}"
             )
         if self.epsilon is not None:
             check_epsilon(self.epsilon)

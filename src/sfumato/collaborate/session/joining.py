@@ -93,7 +93,7 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> No
     for what, path in outputs.items():
         for other, known in taken.items():
             if _same_file(path, known):
-                problem = f"is to be the {what}, and is the {other}"
+                problem = f"cannot be the {what}: it is the {other}"
                 raise OutputError(problem, path=path, hint="choose another path; nothing was replaced")
         taken[what] = path
 
@@ -120,11 +120,11 @@ def in_shared_roles(table: AnyTable, schema: SharedSchema, roles: Mapping[str, R
     shared = {schema.target.name: Role.TARGET} | dict.fromkeys(schema.names, Role.QUASI_IDENTIFIER)
     for name, role in given.items():
         if shared.get(name, role) is not role or (name not in shared and role in shared.values()):
-            raise InvalidParameterError(f"the role of '{name}'", "got another", allowed="that of the shared schema")
+            raise InvalidParameterError(f"the role of '{name}'", f"got {role}", allowed="that of the shared schema")
     for name in plain.schema.names():
         if name not in shared and name not in given:
             problem = "is not in the shared schema and has no role"
-            hint = "give it one: identifier and sensitive keep it back, other releases it as it is"
+            hint = "give it one: identifier and sensitive keep it back, other publishes it unchanged"
             raise SchemaError(problem, column=name, hint=hint, remedy=("roles",))
     return plain.with_schema(plain.schema.with_roles(given | shared))
 
@@ -132,6 +132,6 @@ def in_shared_roles(table: AnyTable, schema: SharedSchema, roles: Mapping[str, R
 def plain_table(table: AnyTable) -> Table:
     """Refuse a sparse 0/1 table, whose features have no values to agree on."""
     if not isinstance(table, Table):
-        problem = "is a sparse 0/1 table, of which the parties cannot agree on columns"
+        problem = "is a sparse 0/1 table; parties can only agree on columns of a plain table"
         raise SchemaError(problem)
     return table

@@ -165,7 +165,7 @@ class ProjectionReleaser(Mechanism):
             If removing these features gains this party less than its threshold.
         """
         if not isinstance(table, Table):
-            problem = "is a sparse 0/1 table, of which the parties cannot agree on columns"
+            problem = "is a sparse 0/1 table; parties can only agree on columns of a plain table"
             raise SchemaError(problem)
         return self.propose(table, None)
 
@@ -193,7 +193,9 @@ class ProjectionReleaser(Mechanism):
         removed = tuple(self.removed)
         check_threshold(self.min_privacy_gain)
         if not removed or len(set(removed)) < len(removed) or not set(removed) < set(self.schema.names):
-            raise InvalidParameterError("removed", "got another list", allowed="some of the shared features, once each")
+            raise InvalidParameterError(
+                "removed", "but these are not", allowed="some of the shared features, once each"
+            )
         counts = dict(zip(self.schema.names, self.schema.matrices(self.schema.counts(table)), strict=True))
         gain = gains_of_removal(removed, counts)[-1]
         if gain < self.min_privacy_gain:
@@ -552,7 +554,7 @@ class ProjectionProposal(ColumnProposal):
 
 
 def propose_projection(rows: LargeRows, releaser: ProjectionReleaser) -> ProjectionProposal:
-    """Propose a party's release; the gain is measured anew on the counts of the original's columns."""
+    """Propose a party's release; the gain is measured again on the counts of the original's columns."""
 
     def smallest_class(names: Sequence[str], cut: Sequence[SharedColumn]) -> int | None:
         return _smallest_class(rows, names, cut)

@@ -525,7 +525,7 @@ class Session:
 
 
 def checked_roster(me: str, roster: Iterable[str]) -> tuple[str, ...]:
-    """Sorted names of all parties, of which there must be at least 3.
+    """Sorted names of all parties, at least 3.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def check_name(name: str) -> None:
     """Refuse a party's name that cannot be a file name or the common name of a certificate."""
     if not _NAME.fullmatch(name):
         allowed = "1 to 64 letters, digits, dots, dashes and underscores, with a letter or digit first"
-        raise InvalidParameterError("the name of a party", "but this one is not", allowed=allowed)
+        raise InvalidParameterError("the name of a party", f"got {name!r}", allowed=allowed)
 
 
 def read_certificate(path: Path) -> x509.Certificate:
@@ -113,9 +113,7 @@ def check_certificate(
         raise InputError(problem, path=path, hint="the common name of a certificate must be the party's name")
     if host is not None and not _covers(certificate, host):
         problem = f"the certificate of party '{name}' does not cover its host '{host}'"
-        raise InputError(
-            problem, path=path, hint="use a host it covers, or have the certificate made anew for this one"
-        )
+        raise InputError(problem, path=path, hint="use a host it covers, or have a new certificate made for this one")
     return certificate
 
 

@@ -273,5 +273,5 @@ def _host_and_port(place: str, default: int) -> tuple[str, int]:
     if not colon or (":" in host and not host.startswith("[")):
         return place, default
     if not port.isdecimal():
-        raise InvalidParameterError("hosts", "got another port", allowed="HOST or HOST:PORT")
+        raise InvalidParameterError("hosts", f"got {place!r}", allowed="HOST or HOST:PORT")
     return host.strip("[]"), int(port)

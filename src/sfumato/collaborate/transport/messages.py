@@ -47,7 +47,7 @@ REASONS = {
     "out-of-range": "sent a number that is not below the modulus",
     "commitment": "opened something else than it had committed to",
     "forgery": "passed on an accusation that the party it names as its author did not sign",
-    "equivocation": "told different parties different things, or is falsely said to",
+    "equivocation": "sent different parties different things, or is falsely accused of it",
     "false-report": "reports messages that were not sent in this session",
     "version": "speaks another version of the protocol",
     "session-id": "has another session id",

@@ -76,7 +76,7 @@ class Incoming:
         self.is_held = False
 
     async def wait_for_room(self, n_bytes: int, limit: int) -> None:
-        """Wait until a packet fits beside those that are not read yet, and count it."""
+        """Wait until a packet fits next to those that are not read yet, and count it."""
         while self.unread_bytes and self.unread_bytes + n_bytes > limit:
             self.was_read.clear()
             await self.was_read.wait()
@@ -548,7 +548,7 @@ class TlsChannel:
 
     def _check_party(self, name: str) -> None:
         if name not in self._n_sent:
-            raise InvalidParameterError("the party", "but this one is not", allowed="one of the roster's other parties")
+            raise InvalidParameterError("the party", f"got {name!r}", allowed="one of the roster's other parties")
 
     def _do(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         if self._loop is None:

@@ -21,7 +21,7 @@ Places = NDArray[np.int64]
 
 
 class Draft:
-    """Copies of a tree's arrays; nodes keep their numbers until :meth:`tree` numbers those that are left anew.
+    """Copies of a tree's arrays; nodes keep their numbers until :meth:`tree` renumbers those that are left.
 
     Parameters
     ----------

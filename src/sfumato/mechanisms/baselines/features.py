@@ -153,7 +153,7 @@ class PublicRule:
         return Assignment((feature,), np.where(is_one, 0, -1).astype(np.intp))
 
     def to_plan(self) -> Any:
-        """Return what stands for the rule in a project file."""
+        """Return what represents the rule in a project file."""
         return self.rule.to_plan()
 
 
@@ -199,7 +199,7 @@ def _drops_rows() -> InvalidParameterError:
     return InvalidParameterError(
         "incomplete rows",
         "got rows left out because a value is missing",
-        allowed="kept for differential privacy: their number would tell about people",
+        allowed="kept for differential privacy: their number would disclose something about people",
         hint="keep them; a missing value is 0 in every feature",
     )
 

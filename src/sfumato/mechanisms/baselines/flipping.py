@@ -419,8 +419,8 @@ class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("every row equals at least k - 1 others on all features", at_least=2),
         "random_state": ParameterSpec("seed of the flipping"),
-        "keep_frequent": ParameterSpec("leave rows alone that equal k - 1 others already"),
-        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+        "keep_frequent": ParameterSpec("do not change rows that already equal k - 1 others"),
+        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
     }
 
     def __init__(
@@ -503,7 +503,7 @@ def _separation(table: BinaryTable) -> float:
 
 DECLARATION = MechanismInfo(
     RandomFlipper,
-    why="keeps all binary features and all rows, at the price of wrong cells; for tables with few distinct rows",
+    why="keeps all binary features and all rows, but falsifies cells; for tables with few distinct rows",
     promises="k-anonymity on all features",
     compared=Compared(({"k": 5},)),
     kind_of=lambda _: "perturbation",

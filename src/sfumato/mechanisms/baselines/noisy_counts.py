@@ -310,7 +310,7 @@ class NoisyCountsReleaser(Mechanism, BaseEstimator):  # type: ignore[misc]  # no
         "max_false_fraction": ParameterSpec(
             "most rows that are pure noise, before scaling", above=0, at_most=1, allowed="above 0 and at most 1"
         ),
-        "binarize": ParameterSpec("how mixed columns become binary features, by fixed rules"),
+        "binarize": ParameterSpec("fixed rules that turn mixed columns into binary features"),
     }
     selection_noise: ClassVar[str]
     paper_changes: ClassVar[int]
@@ -534,7 +534,7 @@ def _compared(table: AnyTable) -> Sequence[Mapping[str, Any]]:
     return Compared(settings, needs_binary=True, package="opendp")(table)
 
 
-_WHY = "synthetic rows whose protection does not depend on what an attacker knows; features chosen by"
+_WHY = "synthetic rows; their protection does not depend on what an attacker knows; features chosen by"
 _PROMISES = "differential privacy (by construction; no audit can confirm it)"
 LAPLACE_DECLARATION = MechanismInfo(
     LaplaceReleaser, f"{_WHY} noisy scores", _PROMISES, _compared, guarantee="differential-privacy", needs_target=True

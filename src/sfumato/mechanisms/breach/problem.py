@@ -222,7 +222,7 @@ def problem_of_table(table: Table, sensitive: str | None) -> BreachProblem:
 def target_name(schema: Schema) -> str:
     """Column that a recipient predicts."""
     if schema.target is None:
-        problem = "the table has no target, for which columns could be chosen"
+        problem = "the table has no target to choose columns for"
         raise SchemaError(problem, hint="give a column the role target")
     return schema.target
 

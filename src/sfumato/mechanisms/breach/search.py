@@ -90,7 +90,7 @@ class AcceptanceRule:
             raise InvalidParameterError("max_breach_increase", problem, allowed="a finite number of percent")
         if self.max_breach_increase > 0 and not self.allow_increase:
             problem = f"got {self.max_breach_increase!r}"
-            hint = "above 0 an attacker may do better than with all columns; say allow_increase if that is meant"
+            hint = "above 0 an attacker may do better than with all columns; set allow_increase to permit it"
             raise InvalidParameterError("max_breach_increase", problem, allowed="at most 0", hint=hint)
         if not 0 < self.significance_level < 1:
             problem = f"got {self.significance_level!r}"

@@ -68,11 +68,11 @@ LISTS: Mapping[str, tuple[RankedList, ...]] = {
 }
 
 BREACH_PARAMETERS: Mapping[str, ParameterSpec] = {
-    "max_breach_increase": ParameterSpec("percent by which an attacker may do better than before"),
+    "max_breach_increase": ParameterSpec("percent by which the attacker may do better than before"),
     "allow_increase": ParameterSpec("must be true for a max_breach_increase above 0"),
-    "weights": ParameterSpec("of performance, privacy and size in E(S)"),
+    "weights": ParameterSpec("weights of performance, privacy and size in E(S)"),
     "learner": ParameterSpec("what the recipient trains", tuple(BREACH_ATTACKERS)),
-    "attacker": ParameterSpec("what the attacker trains: as learner, A+B for the stronger, strongest"),
+    "attacker": ParameterSpec("what the attacker trains: as for learner; A+B: the stronger of both; strongest"),
     "metric": ParameterSpec("performance of both"),
     "search": ParameterSpec("along ranked lists; or by E(S), adding or dropping columns"),
     "lists": ParameterSpec("ranked lists along which columns are dropped", tuple(LISTS)),
@@ -105,10 +105,10 @@ def three_weights(given: Sequence[float] | Mapping[str, float]) -> EvaluationWei
     allowed = "three numbers, for performance, privacy and size"
     if isinstance(given, Mapping):
         if not set(given) <= set(EvaluationWeights._fields):
-            raise InvalidParameterError("weights", "got other names", allowed=allowed)
+            raise InvalidParameterError("weights", f"got the names {', '.join(map(str, given))}", allowed=allowed)
         given = [given.get(name, 0.0) for name in EvaluationWeights._fields]
     if isinstance(given, str) or np.ndim(given) != 1 or len(given) != 3 or not all(map(_is_number, given)):
-        raise InvalidParameterError("weights", "got something else", allowed=allowed)
+        raise InvalidParameterError("weights", f"got {given!r}", allowed=allowed)
     weights = EvaluationWeights(*map(float, given))
     evaluation_scores([1.0], [0.0], [1], weights)
     return weights
@@ -515,7 +515,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
 
 DECLARATION = MechanismInfo(
     BreachAwareSelector,
-    why="keeps the columns that predict the target and do not help to predict the sensitive column",
+    why="keeps columns that predict the target without helping to predict the sensitive column",
     promises="a bound on how much better an attacker predicts the sensitive column: an estimate, not a proof",
     compared=Compared(({"n_workers": 1},), for_each_sensitive="sensitive", most_columns=100),
     guarantee="breach-bound",

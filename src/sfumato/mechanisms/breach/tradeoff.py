@@ -31,7 +31,7 @@ class EvaluationWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class ExtraFactor:
-    """A further factor of E(S), a number for every subset, with its weight beside those of the three."""
+    """A further factor of E(S), a number for every subset, with its weight in addition to those of the three."""
 
     values: Sequence[float]
     weight: float
@@ -107,7 +107,11 @@ def evaluation_scores(
     ([1.75, 2.25, 2.0], (1, 2, 0))
     """
     if not isinstance(weights, Sequence | np.ndarray) or isinstance(weights, str) or len(weights) != 3:
-        got = f"got {len(weights)}" if isinstance(weights, tuple | list) else "got something else"
+        got = (
+            f"got {len(weights)}"
+            if isinstance(weights, tuple | list)
+            else f"got an object of type {type(weights).__name__}"
+        )
         raise InvalidParameterError("weights", got, allowed="three: performance, privacy, size")
     better_when_high = {
         "performance": _numbers("performance", performance),

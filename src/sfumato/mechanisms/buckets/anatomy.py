@@ -156,7 +156,7 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
     mechanism_name: ClassVar[str] = "anatomy"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "l": ParameterSpec("different sensitive values of a group", at_least=2),
-        "sensitive": ParameterSpec("column that l is about (default: the one with that role)"),
+        "sensitive": ParameterSpec("column of l (default: the one with the role sensitive)"),
         "random_state": ParameterSpec("public seed of the grouping"),
     }
 
@@ -227,7 +227,9 @@ def two_tables(release: Release) -> tuple[Table, Table]:
     """
     done, released = release.manifest.perturbation, release.table
     if not done or done.get("kind") != BUCKETED or len(done["slices"]) != 1 or not isinstance(released, Table):
-        raise InvalidParameterError("release", "got another one", allowed="a release of anatomy")
+        raise InvalidParameterError(
+            "release", f"got one of {release.manifest.mechanism['name']}", allowed="a release of anatomy"
+        )
     ((name,),), bucket = done["slices"], done["bucket"]
     apart = released.keep(n for n in released.schema.names() if n != name)
     pairs, counts = np.unique(released.codes([bucket, name]), axis=0, return_counts=True)
@@ -246,8 +248,8 @@ def two_tables(release: Release) -> tuple[Table, Table]:
 
 DECLARATION = MechanismInfo(
     Anatomy,
-    why="keeps every quasi-identifier exact, for tables in which identity needs no protection but one column does",
-    promises="no sensitive value of a person is more probable than 1/l from the release alone; no k-anonymity",
+    why="keeps every quasi-identifier exact; for tables that need to protect one column, not who is in them",
+    promises="no sensitive value of a person is more probable than 1/l from the release alone; not k-anonymity",
     compared=Compared(combinations({"l": [2, 3]}), needs_sensitive=True, most_columns=200),
     guarantee="bucket-diversity",
 )

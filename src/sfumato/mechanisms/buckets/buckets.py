@@ -85,7 +85,7 @@ def bucketed_release(
     guarantees: Sequence[BucketSize | BucketDiversity],
     evidence: Mapping[str, Any],
 ) -> Release:
-    """Arrange every slice anew within the buckets, name the bucket of each row, and describe the result.
+    """Arrange every slice again within the buckets, name the bucket of each row, and describe the result.
 
     Columns of no slice keep their rows; identifiers are left out. Buckets are numbered from 1 in the order in which
     they come up.
@@ -142,7 +142,7 @@ def checked_table(table: AnyTable, sensitive: str | None) -> tuple[Table, str]:
         If it is sparse, has no quasi-identifier, or not exactly one sensitive column.
     """
     if not isinstance(table, Table):
-        problem = "is a sparse 0/1 table, whose features have no sensitive column beside them"
+        problem = "is a sparse 0/1 table, which has no sensitive column apart from its features"
         raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
     table.schema.check_quasi_identifiers("from which to part the sensitive value")
     named = list(dict.fromkeys([*([sensitive] if sensitive else []), *table.schema.names(Role.SENSITIVE)]))

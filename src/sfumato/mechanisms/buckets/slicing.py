@@ -147,7 +147,7 @@ BUCKET = "bucket"
 
 @dataclass(frozen=True, eq=False)
 class ShareLimit:
-    """No sensitive value in more than 1/l of a part's rows that agree on the columns beside the sensitive one.
+    """No sensitive value in more than 1/l of a part's rows that agree on the columns next to the sensitive one.
 
     ``block_starts`` says where the labels of one combination of values beside begin: labels are ordered by it. Holds
     for a part when it holds for two parts that make it up.
@@ -248,8 +248,8 @@ class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstre
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a bucket", at_least=2),
         "l": ParameterSpec("a sensitive value is at most 1/l probable", at_least=2),
-        "sensitive": ParameterSpec("column that l is about (default: the one with that role)"),
-        "n_slices": ParameterSpec("slices besides that of the sensitive column (default: of two columns)"),
+        "sensitive": ParameterSpec("column of l (default: the one with the role sensitive)"),
+        "n_slices": ParameterSpec("slices apart from that of the sensitive column (default: of two columns)"),
         "n_beside_sensitive": ParameterSpec("quasi-identifiers that share the sensitive column's slice"),
         "random_state": ParameterSpec("public seed of the order within buckets"),
     }
@@ -371,8 +371,8 @@ def _limit(table: Table, name: str, beside: tuple[str, ...], l: int) -> tuple[Id
 
 DECLARATION = MechanismInfo(
     Slicer,
-    why="keeps every cell value and what links correlated columns, for tables of many columns",
-    promises="no sensitive value of a person is more probable than 1/l, in buckets of k rows; no k-anonymity",
+    why="keeps every cell value and the links of correlated columns; for tables of many columns",
+    promises="no sensitive value of a person is more probable than 1/l, in buckets of k rows; not k-anonymity",
     compared=Compared(({"k": 5, "l": 2}, {"k": 10, "l": 3}), needs_sensitive=True, most_columns=200),
     guarantee="bucket-diversity",
 )

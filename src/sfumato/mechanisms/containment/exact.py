@@ -214,7 +214,7 @@ class ExactContainmentSelector(ContainmentSelector):
 
     mechanism_name: ClassVar[str] = "exact-containment"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "k": ParameterSpec("at least k rows have all the ones that an attacker knows of a row", at_least=2),
+        "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
         "criterion": ParameterSpec("what a set is worth"),
         "choose": ParameterSpec("by worth, or by cross-validated AUC"),
         "time_budget": replace(TIME_BUDGET, help="seconds for listing, improving and comparing sets"),
@@ -224,7 +224,7 @@ class ExactContainmentSelector(ContainmentSelector):
             below=2**32,
             allowed="a whole number from 0 to 2**32 - 1",
         ),
-        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
     }
 
     def __init__(
@@ -361,7 +361,7 @@ class _Candidates:
 
 DECLARATION = MechanismInfo(
     ExactContainmentSelector,
-    why="compares the truly maximal sets of binary features, on request by how well a classifier does on them",
+    why="compares all maximal sets of binary features, on request by the AUC of a classifier",
     promises="k-anonymity by containment",
     compared=Compared(({"k": 5},), time_limit="time_budget"),
     guarantee="containment",

@@ -71,7 +71,7 @@ class Reduced:
         return tuple(sorted([*self.free, *(feature for column in columns for feature in self.members[column])]))
 
     def columns(self, features: Iterable[int]) -> list[int]:
-        """Columns that stand for some of these features, ascending; free and rare features have none."""
+        """Columns that represent some of these features, ascending; free and rare features have none."""
         wanted = set(features)
         return [column for column, members in enumerate(self.members) if not wanted.isdisjoint(members)]
 

@@ -215,7 +215,7 @@ class GreedyContainmentSelector(ContainmentSelector):
 
     mechanism_name: ClassVar[str] = "greedy-containment"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "k": ParameterSpec("at least k rows have all the ones that an attacker knows of a row", at_least=2),
+        "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
         "criterion": ParameterSpec("what a feature is worth"),
         "on_infeasible": ParameterSpec("at a feature that breaks k: stop or skip it"),
         "reveals": ParameterSpec("values an attacker may know: ones, zeros, both; or by column"),
@@ -225,7 +225,7 @@ class GreedyContainmentSelector(ContainmentSelector):
             below=1,
             allowed="from 0 and below 1, or None",
         ),
-        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
     }
 
     def __init__(

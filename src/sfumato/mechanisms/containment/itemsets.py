@@ -117,7 +117,7 @@ class Transactions:
         return add_up(self.rows, per_item[self.items], self.n_rows)
 
     def features_of(self, items: Positions) -> tuple[int, ...]:
-        """Positions of the features that some items stand for, ascending."""
+        """Positions of the features that some items represent, ascending."""
         chosen = np.zeros(self.n_items, dtype=np.bool_)
         chosen[items] = True
         return tuple(self.features[chosen[self.item_of_feature]].tolist())

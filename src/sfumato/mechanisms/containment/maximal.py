@@ -93,12 +93,12 @@ class MaximalContainmentSelector(ContainmentSelector):
 
     mechanism_name: ClassVar[str] = "maximal-containment"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "k": ParameterSpec("at least k rows have all the ones that an attacker knows of a row", at_least=2),
+        "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
         "search": ParameterSpec("compare the r largest sets, or take the best of all"),
         "r": ParameterSpec("how many of the largest sets are compared", at_least=1),
         "criterion": ParameterSpec("what the best set is"),
         "time_budget": replace(TIME_BUDGET, help="seconds after which the best found so far is taken"),
-        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
     }
 
     def __init__(
@@ -167,7 +167,7 @@ def _distinguished(rows: sp.csr_matrix, data: Labelled) -> float:
 
 DECLARATION = MechanismInfo(
     MaximalContainmentSelector,
-    why="keeps the largest or best set of binary features that k rows have in common, proven or with a bound",
+    why="keeps the largest or best set of binary features that k rows share, proven or with a bound",
     promises="k-anonymity by containment",
     compared=Compared(({"k": 5},), time_limit="time_budget"),
     guarantee="containment",

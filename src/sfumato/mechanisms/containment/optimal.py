@@ -364,9 +364,9 @@ class OptimalContainmentSelector(ContainmentSelector):
 
     mechanism_name: ClassVar[str] = "optimal-containment"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "k": ParameterSpec("at least k rows have all the ones that an attacker knows of a row", at_least=2),
+        "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
         "time_budget": replace(TIME_BUDGET, help="seconds after which the best set found so far is taken"),
-        "binarize": ParameterSpec("how mixed columns become binary features ([binarize] in the project)"),
+        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
     }
 
     def __init__(
@@ -424,7 +424,7 @@ def heaviest_of_all(reduced: Reduced, weights: Counts, k: int) -> Outcome:
 
 DECLARATION = MechanismInfo(
     OptimalContainmentSelector,
-    why="finds the binary features that separate the classes most, and proves it or says how far the bound is",
+    why="finds the binary features that separate the classes most, proven or with a bound on the gap",
     promises="k-anonymity by containment",
     compared=Compared(({"k": 5},), time_limit="time_budget"),
     guarantee="containment",

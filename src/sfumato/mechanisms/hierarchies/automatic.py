@@ -311,7 +311,7 @@ def cover_column(hierarchy: Hierarchy, table: Table, column: str) -> Covered:
 
 def _known_settings(method: str, mark: str) -> str:
     if method not in _BUILDERS:
-        raise InvalidParameterError(f"{mark}method", "got another", allowed=f"one of {', '.join(_BUILDERS)}")
+        raise InvalidParameterError(f"{mark}method", f"got {method!r}", allowed=f"one of {', '.join(_BUILDERS)}")
     return method
 
 
@@ -336,7 +336,7 @@ class _Settings:
             return kind(value)
         except ValueError:
             allowed = "a whole number" if kind is int else "a number"
-            raise InvalidParameterError(self.mark + name, "got something else", allowed=allowed) from None
+            raise InvalidParameterError(self.mark + name, f"got {value!r}", allowed=allowed) from None
 
     def numbers(self, name: str, kind: Callable[[str], Any]) -> list[Any] | None:
         text = self.get(name)
@@ -346,7 +346,7 @@ class _Settings:
             return [kind(part) for part in text.split(",") if part.strip()]
         except ValueError:
             allowed = "whole numbers separated by commas" if kind is int else "numbers separated by commas"
-            raise InvalidParameterError(self.mark + name, "got something else", allowed=allowed) from None
+            raise InvalidParameterError(self.mark + name, f"got {text!r}", allowed=allowed) from None
 
 
 def _by_width(table: Table, column: str, asked: _Settings) -> Hierarchy:

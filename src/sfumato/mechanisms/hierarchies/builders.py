@@ -69,7 +69,7 @@ def calendar_levels(values: Sequence[str]) -> Hierarchy:
     _check_some(values)
     wrong = sum(not is_date(value) for value in values)
     if wrong:
-        problem = f"{wrong:,} of {len(values):,} values are no dates"
+        problem = f"{wrong:,} of {len(values):,} values are not dates"
         raise SchemaError(problem, hint="dates are written 2024-02-29; take another method for other texts")
     has_times = any(len(value) > _DAY for value in values)
     lengths = (_DAY, _MONTH, _YEAR) if has_times else (_MONTH, _YEAR)
@@ -124,7 +124,7 @@ def _range(group: list[str]) -> str:
 def _joined(groups: list[list[str]], size: int | Sequence[int]) -> list[list[str]]:
     each = [size] * -(-len(groups) // max(1, size)) if isinstance(size, int) else list(size)
     if any(n < 1 for n in each) or (not isinstance(size, int) and sum(each) != len(groups)) or not each:
-        problem = f"got others for {len(groups)} groups"
+        problem = f"got {size!r} for {len(groups)} groups"
         raise InvalidParameterError("sizes", problem, allowed="above 0, and those of one level as many as the groups")
     rest = iter(groups)
     return [[value for group in islice(rest, n) for value in group] for n in each]
@@ -179,7 +179,7 @@ def equal_width_intervals(
     """
     step, origin = _decimal(width, "width"), _decimal(start, "start")
     if step <= 0:
-        raise InvalidParameterError("width", "got one that is not", allowed="a number above 0")
+        raise InvalidParameterError("width", f"got {width}", allowed="a number above 0")
     numbers = _numbers(values)
     if max(map(abs, numbers)) / step >= _MAX_SIZE:
         raise InvalidParameterError(
@@ -204,7 +204,7 @@ def intervals_at(values: Sequence[str], cuts: Sequence[Number], *, merge: Sequen
     """
     chosen = [_decimal(cut, "cuts") for cut in cuts]
     if not chosen or any(low >= high for low, high in pairwise(chosen)):
-        raise InvalidParameterError("cuts", "got others", allowed="numbers, each larger than the one before")
+        raise InvalidParameterError("cuts", f"got {list(map(str, cuts))}", allowed="numbers in ascending order")
     numbers = _numbers(values)
     bounds: list[Decimal | None] = [*([] if chosen[0] <= min(numbers) else [None]), *chosen]
     end = None if chosen[-1] <= max(numbers) else chosen[-1]
@@ -313,7 +313,7 @@ def _check_merge(merge: Sequence[int] | None) -> None:
 def _decimal(number: Number, name: str) -> Decimal:
     exact = Decimal(str(number))
     if not exact.is_finite():
-        raise InvalidParameterError(name, "got another", allowed="finite numbers")
+        raise InvalidParameterError(name, f"got {number}", allowed="finite numbers")
     return exact
 
 
@@ -329,7 +329,7 @@ def _parsed(values: Sequence[str]) -> list[Decimal]:
     numbers = [_finite(value) for value in values]
     wrong = numbers.count(None)
     if wrong or not values:
-        problem = f"{wrong:,} of {len(values):,} values are no finite numbers"
+        problem = f"{wrong:,} of {len(values):,} values are not finite numbers"
         raise SchemaError(problem, hint="intervals are for numbers; take another method")
     return [number for number in numbers if number is not None]
 

@@ -81,7 +81,7 @@ def _quoted(cell: str) -> str:
 def _read_rows(path: str | os.PathLike[str], delimiter: str, encoding: str | None) -> tuple[str, Rows, list[int]]:
     """Name of the file, and the trimmed cells and the line of each record that is not blank."""
     if delimiter not in DELIMITERS:
-        problem = f"got {len(delimiter)} characters" if len(delimiter) != 1 else "got another character"
+        problem = f"got {len(delimiter)} characters" if len(delimiter) != 1 else f"got {delimiter!r}"
         raise InvalidParameterError("delimiter", problem, allowed="a semicolon, comma, tab or bar")
     rows, lines = [], []
     with open_stored(path) as stored:

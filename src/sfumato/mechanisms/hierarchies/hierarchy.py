@@ -97,7 +97,7 @@ class Hierarchy:
         return tuple(found)
 
     def shares(self, level: int) -> NDArray[np.float64]:
-        """Share of the hierarchy's values that each label of a level stands for."""
+        """Share of the hierarchy's values that each label of a level represents."""
         return np.bincount(self.codes[level], minlength=len(self.labels[level])) / self.n_values
 
     def with_root(self) -> Hierarchy:
@@ -127,7 +127,7 @@ class Hierarchy:
         return replace(whole, labels=tuple(whole.labels[level] for level in kept), codes=whole.codes[kept])
 
     def showing(self, counts: NDArray[np.int64]) -> Hierarchy:
-        """Write built labels anew, so that they name nothing but values of released rows.
+        """Write built labels again, so that they name nothing but values of released rows.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ def _row_by_key(hierarchy: Hierarchy, name: str, kind: Kind, missing: set[str]) 
         text = value.strip()
         key = None if text in missing else _key(text, kind)
         if key in found:
-            problem = f"rows {found[key] + 1:,} and {row + 1:,} of its hierarchy stand for the same value"
+            problem = f"rows {found[key] + 1:,} and {row + 1:,} of its hierarchy are the same value"
             raise SchemaError(problem, column=name, hint="keep one of them")
         found[key] = row
     found.setdefault(None, hierarchy.n_values)

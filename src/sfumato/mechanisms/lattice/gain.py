@@ -73,12 +73,12 @@ class GainRecoder(GlobalRecoder):
         **GOAL_PARAMETERS,
         "loss": ParameterSpec("what is minimized, weighted by gain", LOSSES),
         **SEARCH_PARAMETERS,
-        "gain_target": ParameterSpec("column that the gain is about (default: the target)"),
-        "slicing": ParameterSpec("the paper's way: leave useful columns UNPROTECTED as they are"),
+        "gain_target": ParameterSpec("column that the gain is measured on (default: the target)"),
+        "slicing": ParameterSpec("as in the paper: publish useful columns unchanged and UNPROTECTED"),
         "threshold": ParameterSpec(
-            "gain in bits from which a column is left as it is, where slicing", at_least=0, allowed="0 or more"
+            "with slicing: gain in bits from which a column is published unchanged", at_least=0, allowed="0 or more"
         ),
-        "gain_correction": ParameterSpec("of gains for many values; none: the paper's"),
+        "gain_correction": ParameterSpec("correction of gains for many values; none: as in the paper"),
     }
 
     def __init__(
@@ -214,8 +214,8 @@ def _least_different_values(
 
 DECLARATION = MechanismInfo(
     GainRecoder,
-    why="hierarchy labels, with the columns that say most about the target coarsened last",
-    promises="k-anonymity, with l-diversity and t-closeness on request; with slicing only over the useless columns",
+    why="hierarchy labels; coarsens the columns that say most about the target last",
+    promises="k-anonymity, with l-diversity and t-closeness on request; with slicing only over the less useful columns",
     compared=Compared(
         (
             *combinations({"k": [3, 5, 10, 20]}),

@@ -99,7 +99,7 @@ class LatticeProblem:
 
     @cached_property
     def n_rows(self) -> int:
-        """Rows that the cells stand for."""
+        """Rows that the cells represent."""
         return int(self.counts.sum())
 
     @cached_property

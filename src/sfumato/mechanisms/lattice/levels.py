@@ -297,7 +297,7 @@ class LevelRecoding:
         return np.zeros(table.n_rows, dtype=np.intp)
 
     def as_cells(self, table: Table) -> Table:
-        """Write labels as cells of the values that they stand for, those of released rows; ``*`` is any value."""
+        """Write labels as cells of the values that they represent, those of released rows; ``*`` is any value."""
         columns = dict(table.columns)
         for j, name in enumerate(self.names):
             values_of = self._values_of_labels(j, table.schema.missing_tokens(name))

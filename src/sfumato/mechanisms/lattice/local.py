@@ -149,10 +149,10 @@ class LocalRecoder(HierarchyRecoder):
         "k": ParameterSpec("rows of a class", at_least=2),
         **CLASS_PARAMETERS,
         "loss": ParameterSpec("what a round minimizes on the rows that it releases", LOCAL_LOSSES),
-        "weights": ParameterSpec("of columns in the certainty penalty: equal, gain, or by name"),
+        "weights": ParameterSpec("weights of columns in the certainty penalty: equal, gain, or by name"),
         "hierarchies": SEARCH_PARAMETERS["hierarchies"],
         "min_released_fraction": ParameterSpec("share of the rows that a round releases", above=0, at_most=1),
-        "max_values_checked": ParameterSpec("values to look at; then the best found so far is taken", at_least=1),
+        "max_values_checked": ParameterSpec("values to check; then the best found so far is taken", at_least=1),
     }
 
     def __init__(
@@ -187,7 +187,7 @@ class LocalRecoder(HierarchyRecoder):
         """Refuse limits that are none, and weights for a loss without parts by column."""
         self.check_parameters("min_released_fraction", "max_values_checked")
         if self.loss in CLASS_LOSSES and self.weights != "equal":
-            allowed = f"left out for {self.loss}, which is no sum over columns"
+            allowed = f"left out for {self.loss}, which is not a sum over columns"
             raise InvalidParameterError("weights", "got some", allowed=allowed)
 
     def find_levels(
@@ -237,7 +237,7 @@ def _target_bits(table: Table, target: str) -> float:
 
 DECLARATION = MechanismInfo(
     LocalRecoder,
-    why="labels of your own hierarchies, each row at the finest levels that it can have: keeps much, leaves no row out",
+    why="labels of your own hierarchies, each row at the finest levels possible: keeps much detail and every row",
     promises="k-anonymity, with l-diversity and t-closeness on request",
     compared=Compared(combinations({"k": [5, 10], "weights": ["equal", "gain"]}), most_columns=100),
     cost=4.0,

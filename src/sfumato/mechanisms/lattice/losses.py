@@ -61,7 +61,7 @@ class Loss(Protocol):
         ...
 
     def of_sum(self, total: Numbers) -> Numbers:
-        """Loss that a sum of terms stands for; never falls when the sum grows."""
+        """Loss that a sum of terms represents; never falls when the sum grows."""
         ...
 
     def value(self, table: ClassTable, kept: Flags) -> float:
@@ -115,7 +115,7 @@ class ColumnLoss:
         return tuple(tuple(cheapest_rows(*pair) for pair in levels) for levels in pairs)
 
     def of_sum(self, total: Numbers) -> Numbers:
-        """Loss that a sum of terms stands for; grows with it."""
+        """Loss that a sum of terms represents; grows with it."""
         return np.asarray(np.expm1(total) if self.geometric else total, dtype=np.float64)
 
     def value(self, table: ClassTable, kept: Flags) -> float:
@@ -145,7 +145,7 @@ class ColumnLoss:
 
 
 def arx_loss(problem: LatticeProblem) -> ColumnLoss:
-    r"""ARX's Loss: how large a part of its column each value stands for, a geometric mean over columns.
+    r"""ARX's Loss: how large a part of its column each value represents, a geometric mean over columns.
 
     Share of a value: the hierarchy's values that have its label, over all; 1 when suppressed. With :math:`n_j` values
     :math:`L_j = (\text{mean share} - 1/n_j) / (1 - 1/n_j)`, and the score is
@@ -163,7 +163,7 @@ def arx_loss(problem: LatticeProblem) -> ColumnLoss:
 
 
 def certainty_penalty(problem: LatticeProblem) -> ColumnLoss:
-    """Mean certainty penalty of all cells (GCP): the share of its column that a value stands for, 0 for one value.
+    """Mean certainty penalty of all cells (GCP): the share of its column that a value represents, 0 for one value.
 
     Xu et al. (2006), Ghinita et al. (2007); a suppressed cell costs 1. From 0 to 1. Agrees with
     :func:`sfumato.measures.loss.generalized_certainty_penalty`.
@@ -302,7 +302,7 @@ class _ClassLoss:
 
 
 class Discernibility(_ClassLoss):
-    r"""Rows that each row cannot be told from, added up: :math:`\sum_E |E|^2 + n_{suppressed} \cdot n`.
+    r"""Rows that each row cannot be distinguished from, added up: :math:`\sum_E |E|^2 + n_{suppressed} \cdot n`.
 
     See :func:`sfumato.measures.anonymity.discernibility`. From n to n². The bound from the columns is
     :math:`n^2 2^{-\sum_j H_j}`, because no distribution has a Rényi entropy above its entropy.
@@ -472,7 +472,7 @@ def loss_of(problem: LatticeProblem, roll_up: RollUp) -> Loss:
     if problem.loss not in CLASS_LOSSES:
         raise InvalidParameterError("loss", f"got {problem.loss!r}", allowed=f"one of {', '.join(LOSSES)}")
     if problem.weights is not None:
-        allowed = f"left out for {problem.loss}, which is no sum over columns"
+        allowed = f"left out for {problem.loss}, which is not a sum over columns"
         raise InvalidParameterError("weights", "got some", allowed=allowed)
     return CLASS_LOSSES[problem.loss](problem, roll_up)
 

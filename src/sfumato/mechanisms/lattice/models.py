@@ -355,7 +355,7 @@ def _named(names: str | None, table: Table) -> list[str]:
         role = table.schema[name].role
         if role in (Role.QUASI_IDENTIFIER, *WITHHELD):
             hint = f"give '{name}' the role sensitive, or name another column"
-            allowed = "a column that is released as it is"
+            allowed = "a column that is published unchanged"
             raise InvalidParameterError("sensitive", f"'{name}' is a {role}", allowed=allowed, hint=hint)
     return found
 

@@ -210,10 +210,10 @@ LEAST_SECONDS = 0.5
 CLASS_PARAMETERS: Mapping[str, ParameterSpec] = {
     "l": ParameterSpec("l-diversity of the sensitive columns in every class"),
     "variant": ParameterSpec("kind of l-diversity"),
-    "c": ParameterSpec("of recursive (c, l)-diversity"),
+    "c": ParameterSpec("c of recursive (c, l)-diversity"),
     "t": ParameterSpec("t-closeness of the sensitive columns in every class"),
-    "distance": ParameterSpec("of t-closeness"),
-    "sensitive": ParameterSpec("columns that l and t are about, by commas (default: those with that role)"),
+    "distance": ParameterSpec("distance of t-closeness"),
+    "sensitive": ParameterSpec("columns of l and t, separated by commas (default: those with the role sensitive)"),
 }
 """What classes can be asked to be besides large."""
 GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
@@ -557,7 +557,7 @@ class GlobalRecoder(HierarchyRecoder):
         **GOAL_PARAMETERS,
         "loss": ParameterSpec("what is minimized", LOSSES),
         "guide": ParameterSpec("losses of the target by its labels, or by predicted scores"),
-        "weights": ParameterSpec("of columns in the loss: equal, gain, or by name"),
+        "weights": ParameterSpec("weights of columns in the loss: equal, gain, or by name"),
         **SEARCH_PARAMETERS,
     }
 
@@ -667,7 +667,7 @@ def is_about_target(parameters: Mapping[str, Any]) -> bool:
 
 DECLARATION = MechanismInfo(
     GlobalRecoder,
-    why="labels of your own hierarchies, the same level for a whole column: easy to explain and to join",
+    why="labels of your own hierarchies, one level for a whole column: easy to explain and to join",
     promises="k-anonymity, with l-diversity and t-closeness on request",
     compared=Compared(
         (

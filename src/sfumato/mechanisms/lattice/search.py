@@ -134,7 +134,7 @@ class ExactSearch:
             end = begin
 
     def _check(self, levels: Levels) -> None:
-        """Check a node and, while a monotone condition is missed by far, ever higher ones that rule out more."""
+        """Check a node; if it clearly fails a monotone condition, climb to an ancestor that prunes more."""
         found = self._take(levels)
         while found.rules_out_below and found.n_suppressed > _FAR * self._checker.max_suppressed:
             following = self._successor_with_most_open_below(found.levels)

@@ -80,13 +80,13 @@ class Mondrian(Recoder):
         "strict": ParameterSpec("keep rows with equal values together; false: relaxed Mondrian"),
         "split": ParameterSpec("cut by least loss, at the median, by information gain, or by predicted scores"),
         "l": ParameterSpec("l-diversity of the sensitive columns in every group"),
-        "sensitive": ParameterSpec("column that l and t are about (default: all with that role)"),
+        "sensitive": ParameterSpec("column of l and t (default: all with the role sensitive)"),
         "variant": ParameterSpec("kind of l-diversity"),
-        "c": ParameterSpec("of recursive (c, l)-diversity"),
+        "c": ParameterSpec("c of recursive (c, l)-diversity"),
         "criterion": ParameterSpec("what split = gain or score keeps predictable: classes or a number"),
-        "penalty_weight": ParameterSpec("of split = score: weight of narrow cells beside the score", at_least=0),
+        "penalty_weight": ParameterSpec("for split = score: weight of narrow cells relative to the score", at_least=0),
         "t": ParameterSpec("t-closeness of the sensitive column in every group"),
-        "distance": ParameterSpec("of t-closeness"),
+        "distance": ParameterSpec("distance of t-closeness"),
     }
 
     def __init__(
@@ -173,7 +173,7 @@ class Mondrian(Recoder):
 
 DECLARATION = MechanismInfo(
     Mondrian,
-    why="groups of rows, cut along all columns for detail or for the target; the fastest recoding; all rows are kept",
+    why="groups of rows, cut along all columns for detail or for the target; the fastest recoding; keeps all rows",
     promises="k-anonymity of ranges and sets of values, with l-diversity and t-closeness on request",
     compared=Compared(
         (

@@ -142,7 +142,7 @@ class SampledTree:
         return replace(self, tree=found.tree, refined=found, is_cut_to_root=is_cut_to_root)
 
     def covered(self, blocks: Iterable[Block], k: int) -> CoveredGroups:
-        """Count all rows once more, merge groups that have fewer than k, and find out what each group stands for."""
+        """Count all rows once more, merge groups that have fewer than k, and find out what each group represents."""
         weights = np.zeros(self.tree.n_nodes)
         held = [_held(axis, self.tree.n_nodes) for axis in self.values.axes]
         for block in blocks:
@@ -371,15 +371,15 @@ class ErrorRiskTree(Recoder):
         "refine": ParameterSpec("divide large groups further along all columns; false: the paper's method"),
         "min_samples_leaf": ParameterSpec("rows of a leaf before pruning", at_least=1),
         "criterion": ParameterSpec("entropy (gain ratio, as C4.5) or plain gain for classes, variance for numbers"),
-        "targets": ParameterSpec("columns to keep predictable, by commas (default: the target)"),
+        "targets": ParameterSpec("columns to keep predictable, separated by commas (default: the target)"),
         "guide": ParameterSpec("grow and refine by labels, or by predicted scores of the target"),
         "splits": ParameterSpec("split a categorical column one value against the rest, or into all its values"),
         "l": ParameterSpec("l-diversity of the sensitive column in every group; uniform cells only"),
-        "sensitive": ParameterSpec("column that l and t are about (default: the one with that role)"),
+        "sensitive": ParameterSpec("column of l and t (default: the one with the role sensitive)"),
         "variant": ParameterSpec("kind of l-diversity"),
-        "c": ParameterSpec("of recursive (c, l)-diversity"),
+        "c": ParameterSpec("c of recursive (c, l)-diversity"),
         "t": ParameterSpec("t-closeness of the sensitive column in every group; uniform cells only"),
-        "distance": ParameterSpec("of t-closeness"),
+        "distance": ParameterSpec("distance of t-closeness"),
     }
 
     def __init__(
@@ -682,7 +682,7 @@ class _Grouped:
 _PAPER: Mapping[str, list[Any]] = {"rule": ["literal"], "refine": [False]}  # the method as [ERP19]_ describes it
 DECLARATION = MechanismInfo(
     ErrorRiskTree,
-    why="keeps what a classifier needs for the target: groups are the leaves of a decision tree; all rows are kept",
+    why="keeps what a classifier needs for the target: groups are leaves of a decision tree; keeps all rows",
     promises="(k,k)- and global (1,k)-anonymity (tiered), or k-anonymity (uniform; with l-diversity and t-closeness on "
     "request), of ranges and sets of values",
     compared=Compared(

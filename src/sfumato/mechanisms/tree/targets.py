@@ -101,7 +101,7 @@ def _target_names(table: Table, names: str | None) -> tuple[str, ...]:
     for name in targets:
         if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
             problem = f"'{name}' is a {table.schema[name].role}"
-            raise InvalidParameterError("targets", problem, allowed="columns that are released as they are")
+            raise InvalidParameterError("targets", problem, allowed="columns that are published unchanged")
     return targets
 
 
@@ -122,13 +122,13 @@ def _numbers(column: CodedColumn, name: str) -> Numbers:
     try:
         numbers = column.numbers()
     except ValueError:
-        problem = "is to be predicted as a number, but not all of its values are numbers"
+        problem = "must be numeric for criterion = variance, but not all of its values are numbers"
         raise SchemaError(problem, column=name, hint="use criterion = entropy") from None
     if column.n_missing:
-        problem = f"is to be predicted as a number and is missing in {column.n_missing:,} rows"
+        problem = f"must be numeric for criterion = variance, but is missing in {column.n_missing:,} rows"
         raise SchemaError(problem, column=name, hint="leave these rows out, or use criterion = entropy")
     n_wrong = int(column.counts[~np.isfinite(numbers)].sum())
     if n_wrong:
-        problem = f"is to be predicted as a number and is infinite or not-a-number in {n_wrong:,} rows"
+        problem = f"must be numeric for criterion = variance, but is infinite or not-a-number in {n_wrong:,} rows"
         raise SchemaError(problem, column=name, hint="leave these rows out, or use criterion = entropy")
     return numbers

@@ -457,7 +457,7 @@ _MANY_PAIRS = 1 << 20  # subgroups × rows of a tier, from which on its rows are
 
 
 def uniform_cover(leaf_of_row: Ids, group_of_leaf: Ids) -> Cover:
-    """Let every leaf of the pruned tree stand for its own rows: uniform generalization of [ERP19]_.
+    """Let every leaf of the pruned tree represent its own rows: uniform generalization of [ERP19]_.
 
     Examples
     --------
@@ -476,7 +476,7 @@ def tiered_cover(
     *,
     progress: Progress | None = None,
 ) -> Cover:
-    r"""Let every leaf of the unpruned tree stand for its own rows and, where these are fewer than k, for borrowed ones.
+    r"""Let every leaf of the unpruned tree represent its own rows and, where these are fewer than k, borrowed ones.
 
     Section "Tiered Generalization" of [ERP19]_. The *subgroups* of a group are the leaves below it that have rows. A
     subgroup of n < k rows borrows the k - n rows nearest to its centroid from its *tier*: the rows below the lowest

@@ -124,7 +124,7 @@ def audit_large(
     options: ReadOptions = DEFAULT_OPTIONS,
     progress: Progress | None = None,
 ) -> AuditReport:
-    """Audit a release on disk that may be larger than memory, beside its original if that is given.
+    """Audit a release on disk that may be larger than memory, against its original if that is given.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def with_roles(schema: Schema, roles: Mapping[str, Role | str] | None) -> Schema
         known = {name: Role(role) for name, role in (roles or {}).items()}
     except ValueError:
         allowed = f"roles among {', '.join(Role)}"
-        raise InvalidParameterError("roles", "got another role", allowed=allowed) from None
+        raise InvalidParameterError("roles", "got a role of another name", allowed=allowed) from None
     return schema.with_roles(known)
 
 

@@ -71,7 +71,7 @@ class Proposal(ABC):
 
     @abstractmethod
     def columns(self) -> dict[str, pa.Array]:
-        """Values that the codes of the blocks stand for, of every column that is written."""
+        """Values that the codes of the blocks represent, of every column that is written."""
 
     @abstractmethod
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
@@ -109,7 +109,7 @@ def with_measured_levels(release: Release) -> Release:
 
 
 def with_all_columns(release: Release, schema: Schema) -> Release:
-    """Describe the columns too that the mechanism did not look at: released as they are, or dropped."""
+    """Describe the columns too that the mechanism did not look at: published unchanged, or dropped."""
     manifest = release.manifest
     described = {entry["name"]: entry for entry in manifest.output["columns"]}
     kept = names_but_identifiers(schema)
@@ -195,7 +195,7 @@ class RowFinder:
         found = np.minimum(np.searchsorted(self._keys, key[order]), len(self._keys) - 1)
         if not np.array_equal(self._keys[found], key[order]):
             problem = "the table changed while it was being read"
-            raise InputError(problem, hint="try again when nobody writes to it")
+            raise InputError(problem, hint="try again when no program is writing to it")
         places[order] = self._order[found]
         return places
 
@@ -222,7 +222,7 @@ class CellMechanism(Protocol):
         ...
 
     def occurring_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Columns of which it must be known which values occur in each distinct row, but not how often."""
+        """Columns whose values are listed for each distinct row, without counts."""
         ...
 
     def release_cells(
@@ -249,7 +249,7 @@ class CellProposal(Proposal):
         return self.original.schema
 
     def columns(self) -> dict[str, pa.Array]:
-        """Values that the codes of the blocks stand for."""
+        """Values that the codes of the blocks represent."""
         released, outline = self.released.columns, self.original.outline
         return {n: (released[n] if n in released else outline[n]).values for n in names_but_identifiers(outline.schema)}
 
@@ -392,13 +392,13 @@ class PatternMechanism(Protocol):
         offered: Sequence[int] | None = None,
         progress: Progress | None = None,
     ) -> Release:
-        """Release distinct rows that stand for many; ``offered`` are the features to choose from, where not all are."""
+        """Release distinct rows that represent many; ``offered`` are the features to choose from, where not all are."""
         ...
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class FeatureProposal(Proposal):
-    """Some features of every row, and the columns that travel along as they are.
+    """Some features of every row, and the columns that are published unchanged.
 
     ``places`` is the original with places of features in its quasi-identifiers (see
     :class:`~sfumato.table.binarize.Binarization`), so that each row's features follow from its own codes.
@@ -413,7 +413,7 @@ class FeatureProposal(Proposal):
         return self.released.schema
 
     def columns(self) -> dict[str, pa.Array]:
-        """Values that the codes of the blocks stand for."""
+        """Values that the codes of the blocks represent."""
         return {f.name: _ZERO_ONE for f, _ in self.chosen} | {n: self.released[n].values for n in self.beside}
 
     @property

@@ -53,8 +53,8 @@ def check_able(mechanism: object, where: str = OUT_OF_CORE) -> Propose:
     way = _WAYS.get(needs_of(mechanism))
     if way is not None:
         return way
-    problem = f"and {name_of(mechanism)} needs the whole table in memory"
-    hint = "name one of these, or read the table into memory"
+    problem = f"but {name_of(mechanism)} needs the whole table in memory"
+    hint = "choose one of these, or read the table into memory"
     allowed = f"one of {', '.join(able_mechanisms())}"
     raise InvalidParameterError(f"{where} the mechanism", problem, allowed=allowed, hint=hint, remedy=("mechanism",))
 
@@ -145,8 +145,9 @@ def staged_large(
 def check_output_format(path: str | Path) -> None:
     """Refuse an output of a format that is not written row by row."""
     if writable_format_of(path) not in BLOCK_FORMATS:
-        allowed = f"a file of one of the formats that are written row by row ({', '.join(BLOCK_FORMATS)})"
-        raise InvalidParameterError("output of a table that is read in blocks", "got another", allowed=allowed)
+        allowed = f"a file in a format that is written row by row ({', '.join(BLOCK_FORMATS)})"
+        got = f"got {Path(path).name!r}"
+        raise InvalidParameterError("output of a table that is read in blocks", got, allowed=allowed)
 
 
 def check_large_targets(original: OutlinedTable, path: str | Path, *, force: bool) -> None:
@@ -170,7 +171,7 @@ def audit_large_file(
     check_roles: Declared = False,
     progress: Progress | None = None,
 ) -> AuditReport:
-    """Audit a release that stands on disk, as ``publishing.reaudit.audit_published``, with no table in memory."""
+    """Audit a release that is on disk, as ``publishing.reaudit.audit_published``, with no table in memory."""
     manifest, entries = read_manifest(Path(manifest_path))
     told = telling(progress, _stated_rows(manifest), "rows audited")
     released = open_released(path, manifest, memory.n_bytes, told=told)

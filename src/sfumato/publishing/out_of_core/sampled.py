@@ -98,7 +98,7 @@ class ColumnProposal(Proposal):
         return self.released.schema
 
     def columns(self) -> dict[str, pa.Array]:
-        """Values that the codes of the blocks stand for."""
+        """Values that the codes of the blocks represent."""
         return {name: column.values for name, column in self.released.columns.items()}
 
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
@@ -228,7 +228,7 @@ class FittedProposal(Proposal):
         return self.original.schema
 
     def columns(self) -> dict[str, pa.Array]:
-        """Values that the codes of the blocks stand for."""
+        """Values that the codes of the blocks represent."""
         outline = self.original.outline
         names = names_but_identifiers(outline.schema)
         return {n: (self.released[n] if n in self._recoded else outline[n]).values for n in names}

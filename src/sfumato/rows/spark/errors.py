@@ -87,14 +87,14 @@ def _in_our_words(error: BaseException, master: str | None) -> ClusterError | In
         hint = "it must be a Parquet file, or a folder of such, that all workers may read"
         return InputError("the cluster cannot read a file as Parquet", hint=hint)
     if _ODD_TYPE.search(text):
-        hint = "moments in nanoseconds and times of day are such; write them in microseconds or as texts"
+        hint = "timestamps in nanoseconds and times of day are examples; write them in microseconds or as text"
         return InputError("a column is of a type that Spark does not know", hint=hint)
     if _TOO_LARGE.search(text):
         problem = "the memory of the cluster or of its driver is not enough"
         hint = "take fewer columns or coarser values, or give more memory (to workers by spark.executor.memory)"
         return ClusterError(problem, master=master, hint=hint, remedy=("memory",))
     kind = _kind(error)
-    hint = "the logs of the Spark workers tell more, and the settings in spark-defaults.conf may not fit together"
+    hint = "read the logs of the Spark workers, and check the settings in spark-defaults.conf"
     return ClusterError(f"Spark could not finish the work ({kind})", master=master, hint=hint)
 
 
@@ -225,11 +225,11 @@ class _Watcher:
 
 
 def _no_master(url: str | None) -> ClusterError:
-    hint = "see that it runs, and start again"
-    return ClusterError("the Spark master was lost while the work was under way", master=url, hint=hint)
+    hint = "check that it runs, and start again"
+    return ClusterError("the Spark master was lost during the work", master=url, hint=hint)
 
 
 def _no_worker(url: str | None) -> ClusterError:
-    problem = f"no worker of the Spark cluster has worked for {EXECUTOR_SECONDS:g} seconds"
-    hint = "see that workers run, have free cores, and have as much memory as spark.executor.memory asks for"
+    problem = f"no worker of the Spark cluster has run a task for {EXECUTOR_SECONDS:g} seconds"
+    hint = "check that workers run, have free cores, and have as much memory as spark.executor.memory asks for"
     return ClusterError(problem, master=url, hint=hint)

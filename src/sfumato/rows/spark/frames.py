@@ -61,7 +61,7 @@ FEW = 8
 
 @contextmanager
 def exact_settings(session: Session) -> Iterator[None]:
-    """Have Spark tell names apart by case, read every file or fail, and keep types; the user's settings come back."""
+    """Have Spark distinguish names by case, read every file or fail, and keep types; the user's settings come back."""
     before = {name: session.conf.get(name, None) for name in _SETTINGS}
     try:
         for name, value in _SETTINGS.items():
@@ -74,7 +74,7 @@ def exact_settings(session: Session) -> Iterator[None]:
 
 
 def url_of(path: Path, *, is_pattern: bool = False) -> str:
-    """Path as Spark takes it for a file that driver and workers share; what could be a pattern stands for itself."""
+    """Path as Spark takes it for a file that driver and workers share; what could be a pattern represents itself."""
     text = path.absolute().as_posix()
     if is_pattern:
         text = "".join(f"\\{character}" if character in "{}[]*?\\" else character for character in text)
@@ -179,7 +179,7 @@ def numbered_columns(frame: Frame) -> Frame:
 
 @dataclass(frozen=True)
 class Lookup:
-    """A new column: the value beside the key that a cell equals, a missing one too; null where there is no such key."""
+    """A new column: the value of the key that a cell equals, a missing one too; null where there is no such key."""
 
     name: str
     keys: pa.Array

@@ -44,8 +44,8 @@ class Master:
         places = [(part[1].strip("[]"), int(part[2])) for part in found if part is not None]
         is_known = url.startswith(_SCHEME) and len(places) == len(found)
         if not is_known or any(not 0 < port < 2**16 for _, port in places):
-            allowed = "spark://host:port, as the page of the Spark master shows it, or local[n] for a try"
-            raise InvalidParameterError("the Spark master", "got something else", allowed=allowed)
+            allowed = "spark://host:port, as the page of the Spark master shows it, or local[n] to try it out"
+            raise InvalidParameterError("the Spark master", f"got {url!r}", allowed=allowed)
         return cls(url, tuple(places))
 
     @property

@@ -114,7 +114,7 @@ class ClusterTable(RowsOnCluster):
         from pyspark.sql import functions as sf
 
         if self._hashed is None:
-            problem = "has rows without a fixed order, so that a sample of them could not be drawn again"
+            problem = "has rows without a fixed order, so the same sample could not be drawn again"
             raise InputError(problem, path=self.place, hint="write the frame to Parquet files, and name these")
         with watching(self.session), exact_settings(self.session):
             listed = self.session.createDataFrame(
@@ -127,7 +127,7 @@ class ClusterTable(RowsOnCluster):
         is_unknown = any(found.column(i).null_count for i, name in enumerate(names) if not self.is_open(name))
         if found.num_rows != len(rows) or is_unknown:
             problem = "changed while it was being read"
-            raise InputError(problem, path=self.place, hint="read it again when nobody writes to it")
+            raise InputError(problem, path=self.place, hint="read it again when no program is writing to it")
         ordered = found.take(pc.sort_indices(found, [("place", "ascending")]))
         return {name: self.coded(name, ordered.column(i).chunks) for i, name in enumerate(names)}
 
@@ -135,7 +135,7 @@ class ClusterTable(RowsOnCluster):
         return clean_cell(cell, self._stored[name].type, column.values.type, self.schema.missing_tokens(name))
 
     def ensure_alone(self) -> None:
-        """Refuse a folder in which more stands than the files that were read."""
+        """Refuse a folder in which there is more than the files that were read."""
         if self._hashed is not None:
             refuse_more_than_parts(self._hashed.path)
 
@@ -228,7 +228,7 @@ def open_cluster(
     n_rows = _n_rows([column for _, column, _ in found.values()], place)
     if n_stored is not None and n_stored != n_rows:
         problem = "the cluster has read another number of rows than its files hold"
-        raise InputError(problem, path=place, hint="read it again when nobody writes to it")
+        raise InputError(problem, path=place, hint="read it again when no program is writing to it")
     outline = Table(
         Schema.of(
             (Column(n, Role.QUASI_IDENTIFIER, kind) for n, (_, _, kind) in found.items()),
@@ -314,7 +314,7 @@ class _ColumnReader:
     def _refuse_broken(self, name: str, *, are_broken: bool) -> None:
         if are_broken:
             problem = "holds texts that are not UTF-8"
-            raise InputError(problem, path=self._place, column=name, hint="write the table anew in UTF-8")
+            raise InputError(problem, path=self._place, column=name, hint="write the table again in UTF-8")
 
     def _open(self, position: int, name: str, nothing: pa.Array) -> tuple[pa.Array, OpenColumn, Kind]:
         from pyspark.sql import functions as sf
@@ -352,12 +352,11 @@ def _n_rows(columns: Sequence[WeightedColumn | OpenColumn], place: str) -> int:
 def _check_options(options: ReadOptions) -> None:
     if options.format not in (None, "parquet"):
         hint = "convert the file to Parquet"
-        raise InvalidParameterError("DATA read by a cluster", "got another format", allowed="Parquet", hint=hint)
+        raise InvalidParameterError("DATA read by a cluster", f"got {options.format}", allowed="Parquet", hint=hint)
     if options.one_row_per_person is not None:
         hint = "read the table into memory, without --engine"
-        allowed = "left out where rows are on a cluster"
-        raise InvalidParameterError("one_row_per_person", "got it", allowed=allowed, hint=hint)
+        raise InvalidParameterError("one_row_per_person", "got it", allowed="off for a table on a cluster", hint=hint)
     if options.complete_rows_only:
-        hint = "leave incomplete rows out of the file beforehand"
-        allowed = "left out for a table on a cluster"
+        hint = "remove incomplete rows from the file first"
+        allowed = "off for a table on a cluster"
         raise InvalidParameterError("complete_rows_only", "got it", allowed=allowed, hint=hint)

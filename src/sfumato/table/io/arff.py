@@ -140,7 +140,7 @@ def _split(line: str, place: str, number: int) -> Cells:
     while True:
         match = _CELL.match(line, at)
         if match is None:
-            _refuse("a quote is not closed, or stands inside an unquoted cell", place, number)
+            _refuse("a quote is not closed, or is inside an unquoted cell", place, number)
         cells.append(None if match["bare"] == "?" else _unquoted(match))
         at = match.end()
         if not match[0].endswith(","):

@@ -69,7 +69,7 @@ class UnpackingLimit:
         given = os.environ.get(SETTING)
         if given is not None:
             if not (given.isascii() and given.isdecimal()):
-                raise InvalidParameterError(SETTING, "got something else", allowed="a number of bytes")
+                raise InvalidParameterError(SETTING, f"got {given!r}", allowed="a number of bytes")
             return cls(int(given), int(given), n_stored)
         free = available_memory()
         comfortable = max(LEAST_BYTES, min(COMFORTABLE_BYTES, free // 4))
@@ -90,7 +90,7 @@ class UnpackingLimit:
             return
         is_ratio = most < self.most
         why = f"more than {LARGEST_RATIO} times its own size" if is_ratio else "more than may be read at once"
-        remedy = f"if that is right, set {SETTING} to the bytes that it may take"
+        remedy = f"if this is right, set {SETTING} to the number of bytes that it may take"
         raise InputError(
             f"unpacks to more than {most:,} bytes, {why}",
             path=name,
@@ -244,7 +244,7 @@ class StoredBytes:
             digest.update(chunk)
         if digest.hexdigest() != self.sha256:
             problem = "changed while it was being read"
-            raise InputError(problem, path=self.name, hint="read it again when nobody writes to it")
+            raise InputError(problem, path=self.name, hint="read it again when no program is writing to it")
 
 
 @contextmanager

@@ -41,7 +41,7 @@ _REFERENCE_BYTES = 80
 _LONGEST_COLUMN = 4
 _LONGEST_ROW = 12
 _COUNT_OF_TEXTS = re.compile(rb"""<(?:\w+:)?sst\b[^<>]*?\buniqueCount\s*=\s*["'](\d{1,20})["']""")
-_IT_IS_DAMAGED = "it is damaged; save it anew, or as CSV"
+_IT_IS_DAMAGED = "it is damaged; save it again, or as CSV"
 _DIED = "died"
 
 Row = Sequence[object]
@@ -199,14 +199,14 @@ def _refusal(outcome: str, found: Any, sheet: str | None, name: str) -> Exceptio
     if outcome == workbook_child.SEVERAL_SHEETS:
         listed = ", ".join(f"'{on_one_line(title)}'" for title in found)
         problem = f"holds {len(found):,} sheets: {listed}"
-        return InputError(problem, path=name, hint="name the one that is meant", remedy=("sheet",))
+        return InputError(problem, path=name, hint="choose one of them", remedy=("sheet",))
     if outcome == workbook_child.NO_SHEET:
         return _no_sheet(sheet, found, name)
     problem, hint = "cannot be read as an Excel workbook", "is it damaged, or a text file with this suffix?"
     if outcome == _DIED:
         from sfumato.processes import cause_of_death
 
-        problem, hint = f"{problem}: {cause_of_death(found)}", "is it damaged? Save it anew, or as CSV"
+        problem, hint = f"{problem}: {cause_of_death(found)}", "is it damaged? Save it again, or as CSV"
     return InputError(problem, path=name, hint=hint)
 
 

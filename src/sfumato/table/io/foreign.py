@@ -188,13 +188,13 @@ def refuse_address(source: str | os.PathLike[str]) -> None:
     elif scheme == "file":
         problem, hint = "is an address, and files are named by their path", "leave file:// out"
     else:
-        problem = "is the address of something elsewhere, and only files of this machine are read"
-        hint = "fetch the file, and name its path"
+        problem = "is a remote address, and only files of this machine can be read"
+        hint = "download the file, and name its path"
     raise InputError(problem, path=shown, hint=hint)
 
 
 def refuse_foreign_suffix(path: str | os.PathLike[str]) -> None:
-    """Refuse a file whose suffix stands for a format that cannot be read, by its first bytes where they tell more.
+    """Refuse a file whose suffix represents a format that cannot be read, by its first bytes where they tell more.
 
     Raises
     ------

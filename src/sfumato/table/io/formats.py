@@ -42,7 +42,7 @@ _WRITABLE_SUFFIXES = {
 
 
 def format_of(path: str | PathLike[str]) -> str:
-    """Name the format a path's suffixes stand for; an unknown suffix is CSV, a trailing ``.gz`` is kept.
+    """Name the format a path's suffixes represent; an unknown suffix is CSV, a trailing ``.gz`` is kept.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def writable_format_of(path: str | PathLike[str]) -> str:
 def check_format(name: str, allowed: tuple[str, ...]) -> str:
     """Return a format's name if it is one of those allowed."""
     if name not in allowed:
-        raise InvalidParameterError(name="format", problem="got another", allowed="one of " + ", ".join(allowed))
+        raise InvalidParameterError(name="format", problem=f"got {name!r}", allowed="one of " + ", ".join(allowed))
     return name
 
 

@@ -143,7 +143,7 @@ def _in_order(parts: dict[int, str]) -> list[str]:
 def _labels(table: BinaryTable) -> list[str]:
     target = table.companions.schema.target
     if target is None or len(table.companions.columns) > 1:
-        problem = "got a table whose columns beside the features are not just a target"
+        problem = "got a table that has more than features and a target"
         raise _refused(problem, hint="write csv or parquet")
     coded = table.companions[target]
     try:
@@ -164,5 +164,5 @@ def _indices(names: tuple[str, ...]) -> NDArray[np.int64]:
 
 
 def _refused(problem: str, hint: str) -> InvalidParameterError:
-    allowed = "something else than libsvm unless all columns are 0/1 features beside a numeric target"
+    allowed = "another one than libsvm unless all columns are 0/1 features and a numeric target"
     return InvalidParameterError("format", problem, allowed=allowed, hint=hint)

@@ -178,7 +178,7 @@ class StoredParquet:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> StoredParquet:
-        """Hash what stands at a path.
+        """Hash what is at a path.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class StoredParquet:
         """Refuse bytes that are others than when it was opened."""
         if _sha256(self.path) != self.sha256:
             problem = "changed while it was being read"
-            raise InputError(problem, path=self.path, hint="read it again when nobody writes to it")
+            raise InputError(problem, path=self.path, hint="read it again when no program is writing to it")
 
     @property
     def files(self) -> list[Path]:
@@ -223,7 +223,7 @@ class StoredParquet:
         for file in files[1:]:
             if not _arrow_schema(file).equals(first):
                 problem = "its files do not have the same columns, in the same order and of the same types"
-                raise InputError(problem, path=self.path, hint="write them anew as one table")
+                raise InputError(problem, path=self.path, hint="write them again as one table")
         return first
 
 
@@ -274,7 +274,7 @@ def parse_folder(stored: StoredParquet, coder: ColumnCoder) -> Parsed:
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder stands at a path; no for what is no path."""
+    """Whether there is a folder at a path; no for what is no path."""
     try:
         return Path(path).is_dir()
     except (OSError, ValueError):
@@ -299,7 +299,7 @@ def part_files(folder: Path) -> list[Path]:
         problem = "is a folder without Parquet files"
         raise InputError(problem, path=folder)
     if not are_files:
-        problem = "holds a folder, or something else that is no file"
+        problem = "holds a folder, or something else that is not a file"
         hint = "put the Parquet files of the table side by side in one folder, with all columns in the files"
         raise InputError(problem, path=folder, hint=hint)
     if any(path.name.endswith(_IN_COPY) for path in found):

@@ -146,7 +146,7 @@ def format_to_read(path: str | os.PathLike[str], options: ReadOptions) -> str:
     else:
         name = check_format(options.format, READABLE)
     if isinstance(options.skip_rows, bool) or not isinstance(options.skip_rows, int) or options.skip_rows < 0:
-        raise InvalidParameterError("skip_rows", "got something else", allowed="a whole number from 0")
+        raise InvalidParameterError("skip_rows", f"got {options.skip_rows!r}", allowed="a whole number from 0")
     if options.skip_rows and name not in WITH_ROWS_ABOVE:
         allowed = f"0 in a format other than {', '.join(WITH_ROWS_ABOVE)}"
         raise InvalidParameterError("skip_rows", f"got {options.skip_rows:,}", allowed=allowed)

@@ -68,7 +68,7 @@ class Text:
             yield line if number > self.skipped_lines else "\n"
 
     def physical_lines(self) -> Iterator[str]:
-        """Lines as they stand in the file, with their ends."""
+        """Lines as in the file, with their ends."""
         return iter(io.TextIOWrapper(self.open(), encoding="utf-8", newline=""))
 
 
@@ -198,7 +198,7 @@ class _TextChecks:
         nul = piece.find(b"\0")
         if nul >= 0:
             self._lines.take(piece[:nul])
-            problem = "holds a NUL byte, so it is no text"
+            problem = "holds a NUL byte, so it is not text"
             hint = "if it is UTF-16, say so: name the encoding utf-16"
             raise InputError(problem, path=self.name, line=self._lines.n_breaks + 1, hint=hint, remedy=("encoding",))
         breaks = [at for at in (piece.find(b"\n"), piece.find(b"\r")) if at >= 0]

@@ -56,7 +56,7 @@ class Progress:
         return cls(0, 0, "", 0.0, 0, 0.0)
 
     def then(self, done: int, total: int, what: str, at: float) -> Progress:
-        """Take in news. A phase begins where the steps start anew, or both the total and what is done change.
+        """Take in news. A phase begins where the steps start again, or both the total and what is done change.
 
         Examples
         --------

@@ -13,16 +13,16 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import BUG, on_one_line, words_and_exit_code
+from sfumato.errors import BUG, SfumatoError, on_one_line, words_and_exit_code
 from sfumato.private_folders import write_private
 from sfumato.processes import stand_alone
 from sfumato.web.confinement import confine_this_process
-from sfumato.web.page_words import error_in_page_words, in_page_words
+from sfumato.web.shown_errors import shown_hint, shown_message
 from sfumato.web.tasks import task_named
 
 # What went wrong in a task, as far as people may read it.
@@ -65,15 +65,16 @@ class TaskError(Exception):
         super().__init__(message + (_HINT + hint if hint else ""))
 
     @classmethod
-    def of(cls, error: BaseException) -> TaskError:
-        """Take from an error what may leave the process."""
+    def of(cls, error: BaseException, private: Path | None = None) -> TaskError:
+        """Take from an error what may leave the process; files in the private folder are called by their names."""
         if isinstance(error, TaskError):
             return error
-        words, exit_code = words_and_exit_code(error, error_in_page_words)
+        words, exit_code = words_and_exit_code(error, lambda own: shown_message(own, private))
+        hint = shown_hint(error) if isinstance(error, SfumatoError) else ""
         is_told = exit_code != BUG
         field = (getattr(error, "name", None) or getattr(error, "column", None)) if is_told else None
         known = field if isinstance(field, str) else ""
-        return cls(in_page_words(words), exit_code=exit_code, kind=type(error).__name__, field=known)
+        return cls(words, hint, exit_code=exit_code, kind=type(error).__name__, field=known)
 
     def facts(self) -> dict[str, Any]:
         """Give what ``TaskError(**facts)`` is made of."""
@@ -167,6 +168,35 @@ def _short(text: str) -> str:
     return on_one_line(str(text)[:_LONGEST_LINE])
 
 
+UPLOADS = "data"
+"""Folder in the server's private one that holds a folder for each table that was uploaded."""
+
+
+@contextlib.contextmanager
+def in_folder_of_upload(arguments: dict[str, Any], private: Path) -> Iterator[dict[str, Any]]:
+    """Work in the folder of the upload that a task is about, and name the files there from it.
+
+    So no text of the task, be it an error or a result, shows more of an upload than the name that its user knows.
+
+    Parameters
+    ----------
+    arguments : dict
+        Of the task; a text that is a path in the folder of an upload is shortened.
+    private : Path
+        The server's private folder.
+    """
+    uploads = private / UPLOADS
+    paths = {name: Path(text) for name, text in arguments.items() if isinstance(text, str)}
+    inside = {name: path.relative_to(uploads) for name, path in paths.items() if path.is_relative_to(uploads)}
+    folders = {path.parts[0] for path in inside.values()}
+    folder = uploads / folders.pop() if len(folders) == 1 else None
+    if folder is None or not folder.is_dir():
+        yield arguments
+        return
+    with contextlib.chdir(folder):
+        yield arguments | {name: str(Path(*path.parts[1:])) for name, path in inside.items()}
+
+
 def run_task(
     package: str, task: str, folder: str, arguments: str, confined_to: Sequence[str], events: Connection
 ) -> None:
@@ -181,15 +211,17 @@ def run_task(
             events.send_bytes(json.dumps(message).encode())
 
     tell = Tell(send)
+    private = Path(folder).parents[1]  # tasks have folders among the jobs of a server
     ended: dict[str, Any] = {"ended": "done"}
     try:
         run = task_named(task, package)
         if confined_to:
             confine_this_process([Path(name) for name in confined_to])
-        result = run(Path(folder), tell, **json.loads(arguments))
+        with in_folder_of_upload(json.loads(arguments), private) as named:
+            result = run(Path(folder), tell, **named)
         write_private(Path(folder) / RESULT_NAME, json.dumps(result))
     except BaseException as exc:
-        ended = {"ended": "failed", "error": TaskError.of(exc).facts()}
+        ended = {"ended": "failed", "error": TaskError.of(exc, private).facts()}
     tell.finish()
     send(ended)
     with contextlib.suppress(Exception):

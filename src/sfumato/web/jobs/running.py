@@ -57,7 +57,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def empty_folder(folder: Path, *, but: Sequence[str] = ()) -> None:
-    """Remove all that stands in a folder but names of some patterns; what a dying process still adds goes too."""
+    """Remove everything in a folder but names of some patterns; what a dying process still adds goes too."""
     deadline = time.monotonic() + _SECONDS_TO_LEAVE
     while True:
         found = list(folder.iterdir()) if folder.is_dir() else []
@@ -119,7 +119,7 @@ class TaskProcess:
                     process.start()
             except (OSError, EOFError):
                 message = "the task's process could not be started"
-                return TaskError(message, hint="is there enough memory? Else start the server again", kind="NotStarted")
+                return TaskError(message, hint="check the free memory, then start the server again", kind="NotStarted")
             with self._lock:
                 self._process = process
             if self._is_unwanted:

@@ -82,6 +82,9 @@ def take_part(
     rows = in_shared_roles(table, shared, beyond)
     chosen = Plan(**{**plan, "drop_incomplete": options.complete_rows_only})
     target = _path(output) if output else own.output
+    if target is None and not chosen.dry_run:
+        hint = "fill in the field, or write output = … into the party's file"
+        raise InvalidParameterError("file of the release", "got none", allowed="given", hint=hint)
     with _recorded(folder, tell, own.roster.names, own.me) as recorder:
         others = ", ".join(peer.name for peer in own.roster.peers)
         tell.progress(0, 0, f"session '{own.session}': waiting for {others} (at most {own.start_timeout:g} s)")
@@ -234,7 +237,7 @@ def _cut_points(text: str) -> dict[str, list[float]]:
         except ValueError:
             found[""] = []
         if "" in found:
-            raise InvalidParameterError("cut points", "got something else", allowed="lines such as age=30,50,70")
+            raise InvalidParameterError("cut points", f"got {line!r}", allowed="lines such as age=30,50,70")
     return found
 
 
@@ -242,4 +245,4 @@ def _path(text: str) -> Path:
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        raise InputError("names a user who is not known here", path=text) from None
+        raise InputError("names a user that this machine does not know", path=text) from None

@@ -96,7 +96,7 @@ def _one_of(choices: type[_Choice], name: str, value: str) -> _Choice:
     try:
         return choices(value)
     except ValueError:
-        raise InvalidParameterError(name, "got another", allowed=f"one of {', '.join(choices)}") from None
+        raise InvalidParameterError(name, f"got {value!r}", allowed=f"one of {', '.join(choices)}") from None
 
 
 def column_of(project: Project, name: str) -> Column:

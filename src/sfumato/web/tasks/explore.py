@@ -77,7 +77,7 @@ def compare(
         asked=guarantees,
         also=also or described.compare.get("also", ()),
     )
-    tell.log(f"{len(grid.points):,} releases to compare; those in the run folder are taken from there.")
+    tell.log(f"{len(grid.points):,} releases to compare; finished ones are taken from the run folder.")
     found = compare_mechanisms(
         table,
         grid,

@@ -22,7 +22,6 @@ from sfumato.report.guarantee_texts import share_in_words
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.binary import BinaryTable
 from sfumato.web.goal_guarantees import goal_guarantees, level_names
-from sfumato.web.page_words import error_in_page_words
 from sfumato.web.tasks.goal_levels import (
     asked_levels,
     checked_levels,
@@ -128,10 +127,10 @@ def _recommended(table: AnyTable) -> tuple[str, str]:
     """Recommend the default, for a table that no comparison was made of, and say what it comes to here."""
     plain = table.companions if isinstance(table, BinaryTable) else table
     if isinstance(table, BinaryTable):
-        return DEFAULT_MECHANISM, "Of many 0/1 columns, those that separate the classes best are kept."
+        return DEFAULT_MECHANISM, "Keeps those 0/1 columns that separate the classes best."
     if plain.schema.target is None:
-        return DEFAULT_MECHANISM, "Without a target, as little detail as possible is lost in every column."
-    return DEFAULT_MECHANISM, "Rows are put into groups in the way that keeps the target most predictable."
+        return DEFAULT_MECHANISM, "Without a target: loses as little detail as possible in every column."
+    return DEFAULT_MECHANISM, "Groups rows so that the target stays as predictable as possible."
 
 
 def check(
@@ -162,7 +161,7 @@ def check(
     dict
         ``problems`` by field; ``parameters`` to write, or ``asked`` of a comparison, of the fields without one.
     """
-    described = load_project(Path(project).absolute())
+    described = load_project(project)
     given, typed = _filled(levels), _filled(values)
     problems = _target_problem(described, target)
     if purpose == "compare":
@@ -194,7 +193,7 @@ def _target_problem(project: Project, target: str) -> dict[str, str]:
     try:
         _new_roles(project, target)
     except ColumnNotFoundError as exc:
-        return {"target": error_in_page_words(exc)}
+        return {"target": str(exc)}
     return {}
 
 
@@ -241,7 +240,7 @@ _MOST_COLUMNS_TO_BLAME = 200
 
 
 def risk_today(folder: Path, tell: Tell, *, project: str) -> dict[str, Any]:
-    """Measure the risk of the table as it is, and say what can be chosen for it.
+    """Measure the risk of the original table, and say what can be chosen for it.
 
     The result holds ``profile`` of :func:`sfumato.audit.profile.risk_profile`, ``words``, ``blame`` (columns by which
     people stand out, by score of :func:`sfumato.attack.uniques.minimal_uniques`) and ``choices``.
@@ -251,7 +250,7 @@ def risk_today(folder: Path, tell: Tell, *, project: str) -> dict[str, Any]:
     table = described.read()
     tell.progress(1, 3, "grouping equal rows")
     profile = risk_profile(table)
-    tell.progress(2, 3, "looking for columns by which people stand out")
+    tell.progress(2, 3, "looking for columns that make people unique")
     blame = _blame(table, profile, tell)
     choices = choices_for(table)
     tell.progress(3, 3, "done")
@@ -276,24 +275,24 @@ def _in_words(profile: Mapping[str, Any], n_names: int) -> Iterator[str]:
     """Say what the figures mean to somebody who has not met them before."""
     n_rows, k, uniques = profile["n_rows"], profile["k"], profile["sample_uniques"]
     if not n_names:
-        yield "No column is a quasi-identifier, so nobody can be told apart by what is counted here. Check the roles."
+        yield "No column is a quasi-identifier, so nothing is counted here that distinguishes people. Check the roles."
         return
     if uniques["count"]:
         yield (
-            f"{uniques['count']:,} of {n_rows:,} rows are unique. Somebody who knows the {n_names:,} quasi-identifying "
-            "values of such a person finds exactly one row."
+            f"{uniques['count']:,} of {n_rows:,} rows are unique. An attacker who knows the {n_names:,} "
+            "quasi-identifying values of such a person finds exactly one row."
         )
     else:
         yield f"No row is unique: everybody shares all quasi-identifying values with at least {k - 1:,} others."
     right = share_in_words(profile["reidentification_risk"]["mean"])
-    yield f"Somebody who knows these values of all and guesses among the rows that fit is right for {right} of them."
+    yield f"An attacker who knows these values and guesses among the matching rows is right for {right} of the people."
     for name, levels in profile["sensitive"].items():
         if levels["distinct_l"] == 1:
-            yield f"In at least one group all rows have the same '{name}': who finds the group learns it."
+            yield f"In at least one group all rows have the same '{name}': whoever finds the group learns it."
     if profile["containment"] is not None:
         level = profile["containment"]["level"]
         rows = "one row" if level == 1 else f"{level:,} rows"
-        yield f"Somebody who knows only the ones of a person (conditions had, items bought) may be left with {rows}."
+        yield f"An attacker who knows only 1-values of a person (conditions, items bought) may be left with {rows}."
 
 
 def choose(

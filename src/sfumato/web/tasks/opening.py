@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,6 @@ def open_path(
     project: str,
     data: str | None = None,
     reading: Mapping[str, Any] | None = None,
-    within: str = ".",
 ) -> dict[str, Any]:
     """Open a data file with its project file, which is made as by ``sfumato init`` where there is none.
 
@@ -50,8 +48,6 @@ def open_path(
         ``format``, ``delimiter``, ``encoding``, ``header``, ``sheet``, ``skip_rows``, ``missing`` and
         ``complete_rows_only``, as far as they are given. They go into a new project file; one that exists says them
         already.
-    within : str
-        Folder that the files are named from, so that messages show no more of their paths.
 
     Raises
     ------
@@ -59,16 +55,15 @@ def open_path(
         If the file cannot be read as a table, or the project file describes another one.
     """
     path = Path(project)
-    with contextlib.chdir(within):
-        if data is None or path.exists():
-            return _open_project(tell, load_project(path), data, reading)
-        with open_stored(data):  # says what is wrong with the path before the project file's folder is looked at
-            tell.progress(0, _N_STEPS, f"reading {Path(data).name}")
-        noted = note(DATA, Path(data))
-        described = describe_to_project(data, path, options=_options(reading or {}))
-        if (output := beside(path, DEFAULT_OUTPUT)) != DEFAULT_OUTPUT:
-            edit_project(path, ProjectChanges(output=output))
-        return _opened(tell, path, noted, described.table, described.guesses)
+    if data is None or path.exists():
+        return _open_project(tell, load_project(path), data, reading)
+    with open_stored(data):  # says what is wrong with the path before the project file's folder is looked at
+        tell.progress(0, _N_STEPS, f"reading {Path(data).name}")
+    noted = note(DATA, Path(data))
+    described = describe_to_project(data, path, options=_options(reading or {}))
+    if (output := beside(path, DEFAULT_OUTPUT)) != DEFAULT_OUTPUT:
+        edit_project(path, ProjectChanges(output=output))
+    return _opened(tell, path, noted, described.table, described.guesses)
 
 
 def open_demo(folder: Path, tell: Tell, *, target: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Make a release with everything that the page shows of it, and save it beside the project file."""
+"""Make a release with everything that the page shows of it, and save it next to the project file."""
 
 from __future__ import annotations
 
@@ -56,11 +56,13 @@ if TYPE_CHECKING:
 MOST_ROWS, FEWEST_ROWS, MOST_CELLS = 1_000, 50, 2_000_000
 LONGEST_CELL = 60
 
-_DRAWN = "The released rows were drawn anew: no row is that of a person, and no two rows below belong together."
+_DRAWN = (
+    "The released rows were drawn at random: no row belongs to a person, and rows side by side below are unrelated."
+)
 _MOVED = "Values were moved between rows of a bucket: rows of the release do not belong to rows of the original."
-_UNKNOWN = "Which released row comes from which original row cannot be told, so that no two rows below belong together."
+_UNKNOWN = "It is unknown which released row comes from which original row: rows side by side below are unrelated."
 _SOME_MOVED = "In columns that were moved within buckets, a released row shows the value of another row of its bucket."
-_FLIPPED = "Some cells were changed at random; which ones is not said in the release."
+_FLIPPED = "Some cells were changed at random; the release does not say which."
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,7 +94,7 @@ class RowsBeside:
 
 
 def tables_beside(original: AnyTable, release: Release) -> Correspondence:
-    """Read a release beside the rows that it was made of."""
+    """Read a release next to the rows that it was made of."""
     return Correspondence(attacked_rows(original, release.manifest), release.table, release.manifest)
 
 
@@ -188,13 +190,13 @@ def _texts(values: pa.Array, codes: NDArray[np.int32]) -> list[str | None]:
 RISK, UTILITY = "risk", "utility"
 """What is measured of files that are there already."""
 
-_NOT_YET = "this report was made as soon as the audit had confirmed the files"
+_NOT_YET = "this report was made right after the audit confirmed the files"
 
 _NO_TARGET = (
-    "There is no target: what is lost of every column decides, not what can be predicted, and utility is not measured."
+    "There is no target: the mechanism minimizes the loss of detail in every column, and utility is not measured."
 )
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
-_NOISE = "The noise is drawn anew at every run and takes no seed: the files will not have the same bytes."
+_NOISE = "Every run draws new noise without a seed: the files will not have the same bytes."
 
 
 def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict[str, Any]:
@@ -254,7 +256,7 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
         write_private(folder / FIRST_RESULT_NAME, json.dumps(result(summary, *to_come)))
         tell.first_result()
 
-    _begin(tell, "drawing pictures and reading both tables beside each other")
+    _begin(tell, "drawing pictures and comparing both tables")
     summary = summarize(release, original, audit=audit, asked=asked, quick=True, risk={NOT_MEASURED: _NOT_YET})
     rows = _write_columns(original, release, summary, folder)
     leave(summary, RISK, *([] if quick else [UTILITY]))

@@ -60,7 +60,7 @@ def _numbered_lines(source: Path) -> Iterator[tuple[int, str]]:
     except InputError:
         raise
     except RuntimeError:
-        raise InputError("names a user who is not known here", path=source) from None
+        raise InputError("names a user that this machine does not know", path=source) from None
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
         raise InputError(f"cannot be read ({reason})", path=source) from None

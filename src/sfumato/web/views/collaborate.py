@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -226,7 +227,10 @@ def _checked_paths(page: Page, form: str, values: Mapping[str, str], *fields: st
     whole = dict(values)
     for field in fields:
         try:
-            whole[field] = checked_path(page.settings.root, values[field])
+            typed = checked_path(page.settings.root, values[field])
+            # A task may work in the folder of an upload; a typed path is meant from the server's folder.
+            is_whole = not typed or typed.startswith("~")
+            whole[field] = typed if is_whole else str(Path.cwd() / typed)
         except InputError as error:
             raise _FieldError(form, field, str(error)) from None
     return whole

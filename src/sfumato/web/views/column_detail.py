@@ -47,7 +47,7 @@ class Method:
         return {name: text for name, text in given.items() if text}
 
     def field_id(self, field: MethodField) -> str:
-        """Name of a field in the form, where the fields of all methods stand."""
+        """Name of a field in the form, which holds the fields of all methods."""
         return f"{self.name}-{field.name}"
 
 
@@ -149,7 +149,10 @@ async def change_hierarchy(request: Request) -> Response:
             async with request.form() as form:
                 context = await _act(request, now, column, {name: str(value) for name, value in form.items()})
     except (TaskError, SfumatoError) as exc:
-        context = {"problem": exc if isinstance(exc, TaskError) else TaskError.of(exc), "field": "file"}
+        context = {
+            "problem": exc if isinstance(exc, TaskError) else TaskError.of(exc, page_of(request).folder),
+            "field": "file",
+        }
     return await _answer(request, *await _found(request), **context)
 
 
@@ -158,7 +161,7 @@ async def _act(request: Request, now: Described, column: ColumnNow, form: Mappin
     method = method_named(form.get("method", ""))
     if act == "remove":
         await _call(request, "remove", column)
-        return {"note": "Taken out of the project file. The hierarchy file itself was left where it is."}
+        return {"note": "Removed from the project file. The hierarchy file itself was not deleted."}
     if act == "check":
         return {"checked": await _call(request, "check", column), "checked_what": "The hierarchy in use"}
     if act not in ("preview", "build") or method is None:

@@ -1,4 +1,4 @@
-"""The Explore step: all releases of a comparison beside each other, one of them made the candidate."""
+"""The Explore step: all releases of a comparison side by side, one of them made the candidate."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ async def today(request: Request) -> Response:
 
 
 async def measure_again(request: Request) -> Response:
-    """Forget the measured risk, so that it is measured anew."""
+    """Forget the measured risk, so that it is measured again."""
     page_of(request).state.update(risk_of=None)
     return redirect("/goal")
 

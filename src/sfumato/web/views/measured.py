@@ -1,4 +1,4 @@
-"""Utility and Risk: what a release kept and what it left, beside the original. Rows are shown on this page only."""
+"""Utility and Risk: what a release kept and what it left, against the original. Rows are shown on this page only."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from sfumato.schema import PROJECT_NAME
 from sfumato.table.io.foreign import refuse_address
 from sfumato.web.confinement import checked_path
 from sfumato.web.jobs.jobs import Job, TaskError
+from sfumato.web.jobs.process import UPLOADS
 from sfumato.web.jobs.running import make_private_folder
 from sfumato.web.project_files import project_file_for
 from sfumato.web.rendering import is_htmx, page_of, page_response, part_response, redirect
@@ -96,7 +97,7 @@ def reading_of(fields: Mapping[str, str]) -> dict[str, Any]:
     if fields["skip_rows"]:
         if not fields["skip_rows"].isdecimal() or len(fields["skip_rows"]) > _MOST_DIGITS:
             message = "the rows above the header must be a whole number"
-            raise TaskError(message, hint="write 1 if one line stands above it", field="skip_rows")
+            raise TaskError(message, hint="write 1 if there is one line above it", field="skip_rows")
         options["skip_rows"] = int(fields["skip_rows"])
     if fields["delimiter"]:
         options["delimiter"] = {"\\t": "\t", "tab": "\t", "space": " "}.get(fields["delimiter"], fields["delimiter"])
@@ -190,13 +191,13 @@ async def upload_table(request: Request) -> Response:
         await asyncio.to_thread(_start_uploaded, page, uploaded)
     except (TaskError, SfumatoError) as error:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        answer = _not_opened(page, "upload", {}, TaskError.of(error))
+        answer = _not_opened(page, "upload", {}, TaskError.of(error, page.folder))
         return _open_page(request, _TOO_LARGE) if isinstance(error, UploadTooLarge) else answer
     return redirect("/columns")
 
 
 async def show_progress(request: Request) -> Response:
-    """Show how far reading is; when it is over the page is loaded anew, or the step Open says what was wrong."""
+    """Show how far reading is; when it is over the page is loaded again, or the step Open says what was wrong."""
     page = page_of(request)
     job = page.job("open")
     if not is_htmx(request):
@@ -269,10 +270,9 @@ def _start_uploaded(page: Page, uploaded: Uploaded) -> Job:
         data_name=uploaded.name,
         is_private=True,
         arguments={
-            "project": PROJECT_NAME,
-            "data": uploaded.path.name,
+            "project": str(folder / PROJECT_NAME),
+            "data": str(uploaded.path),
             "reading": reading_of(fields) or None,
-            "within": str(folder),
         },
     )
 
@@ -341,7 +341,7 @@ def _not_opened(page: Page, how: str, fields: Mapping[str, str], error: TaskErro
 
 
 def _new_folder(page: Page) -> Path:
-    folder = page.folder / "data" / secrets.token_hex(4)
+    folder = page.folder / UPLOADS / secrets.token_hex(4)
     make_private_folder(folder)
     return folder
 
@@ -350,7 +350,7 @@ def _remove_unused(page: Page) -> None:
     """Remove uploads that neither the table that is being opened nor the one before it needs."""
     former = page.state.get("former") or {}
     used = {Path(found).parent for found in (page.state.get("project"), former.get("project")) if found}
-    for folder in (page.folder / "data").glob("*"):
+    for folder in (page.folder / UPLOADS).glob("*"):
         if folder not in used:
             shutil.rmtree(folder, ignore_errors=True)
 

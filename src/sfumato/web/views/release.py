@@ -25,10 +25,10 @@ FORMATS = {
 
 _TITLES = {
     "table": "Released table",
-    "manifest": "Manifest: what was done, promised and found, to be published with the table",
+    "manifest": "Manifest: what was done, promised and found. Publish it with the table",
     "report": "Report for the data holder, to read and to file",
     "project": "Project file with all settings",
-    "data": "The original, as it was opened: not to be passed on",
+    "data": "The original, as opened: do not pass it on",
 }
 _MEDIA_TYPES = {
     ".csv": "text/csv; charset=utf-8",
@@ -51,7 +51,7 @@ async def show(request: Request) -> Response:
 
 
 async def measuring(request: Request) -> Response:
-    """Let a page that waits for figures load itself anew as soon as there are some, or none will come."""
+    """Let a page that waits for figures load itself again as soon as there are some, or none will come."""
     made = made_release(page_of(request))
     if made is not None and made.measuring == request.query_params.getlist("what"):
         return Response(status_code=_NO_CONTENT)
@@ -59,7 +59,7 @@ async def measuring(request: Request) -> Response:
 
 
 async def download(request: Request) -> Response:
-    """Send one of the files, as it stands on disk."""
+    """Send one of the files, as stored on disk."""
     page = page_of(request)
     made = made_release(page)
     path = _downloads(page, made).get(request.path_params["what"]) if made is not None else None
@@ -70,7 +70,7 @@ async def download(request: Request) -> Response:
 
 
 async def save(request: Request) -> Response:
-    """Write the files beside the project file."""
+    """Write the files next to the project file."""
     page, form = page_of(request), await request.form()
     # While risk and utility are being measured the files are whole: only another tab that saves them stands in the way.
     with page.only_one(_SAVING if page.is_running(PURPOSE) else PURPOSE) as is_first:
@@ -79,7 +79,7 @@ async def save(request: Request) -> Response:
             raise HTTPException(404)
         try:
             if not is_first:
-                raise TaskError("it is being saved or made anew in another tab", hint="try again in a moment")
+                raise TaskError("it is being saved or made again in another tab", hint="try again in a moment")
             saved = await page.jobs.call(
                 "release.save",
                 seconds=_SECONDS_TO_SAVE,

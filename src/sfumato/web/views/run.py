@@ -82,9 +82,9 @@ _REMEDIES = {
     "ColumnNotFoundError": _COLUMNS,
     "NotBinaryError": _COLUMNS,
     "InputError": Remedy("Check the file, then open it again.", "/open", "Open a table"),
-    "OutputError": Remedy("Mend what is said above, then start again."),
+    "OutputError": Remedy("Fix what is said above, then start again."),
 }
-_FOR_ANYTHING_ELSE = Remedy("Start it again, or choose another mechanism. The words above hold nothing of your data.")
+_FOR_ANYTHING_ELSE = Remedy("Start it again, or choose another mechanism. The text above contains none of your data.")
 
 
 async def show(request: Request) -> Response:

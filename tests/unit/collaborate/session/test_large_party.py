@@ -69,7 +69,7 @@ def small_blocks():
 
 
 def mixed_table(n_rows=90, seed=4):
-    """Table with a number that is cut, missing values, an identifier and a column that is released as it is."""
+    """Table with a number that is cut, missing values, an identifier and a column that is published unchanged."""
     random = np.random.default_rng(seed)
     plain = small_table(n_rows, seed).to_arrow()
     ages = random.integers(18, 80, n_rows)

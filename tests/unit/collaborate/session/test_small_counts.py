@@ -77,7 +77,7 @@ def test_the_contents_of_a_hidden_pair_cannot_be_told():
 def test_what_is_hidden_looks_the_same_whether_small_or_large():
     shown = shown_counts(np.array([[9, 2], [8, 7], [7, 0]]), 5)
 
-    assert shown[0][1] == shown[1][1] == "fewer than 5, or hidden beside one"
+    assert shown[0][1] == shown[1][1] == "fewer than 5, or hidden next to one"
     assert [shown[0][0], shown[1][0], shown[2]] == [9, 8, [7, 0]]
 
 

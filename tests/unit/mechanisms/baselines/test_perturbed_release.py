@@ -445,7 +445,9 @@ def test_suppressed_rows_are_not_told_from_flipped_ones(stays, releases):
 
     report = sfumato.audit_release(shorter, sealed(manifest), original=stays)
 
-    assert any("suppressed rows, which cannot be told from flipped ones" in failure for failure in report.failures)
+    assert any(
+        "suppressed rows, which cannot be distinguished from flipped ones" in failure for failure in report.failures
+    )
 
 
 def test_a_synthetic_feature_that_is_not_binary_is_caught(releases):
@@ -506,7 +508,7 @@ def test_the_command_line_does_not_call_it_audited(tmp_path, monkeypatch, capsys
 
     assert code == 0
     assert audit_published("out.csv", "out.csv.manifest.json", original=read_table("in.csv")).passed
-    assert "promised by construction of the mechanism, which no audit can confirm" in shown
+    assert "promised by construction of the mechanism; no audit can confirm it" in shown
     assert "promised and audited" not in shown
 
 

@@ -401,7 +401,7 @@ def test_weights_from_the_command_line_go_by_name():
         ({"weights": (0, 0, 0)}, "all are 0"),
         ({"weights": (1, 1)}, "weights must be three numbers"),
         ({"weights": "123"}, "weights must be three numbers"),
-        ({"weights": {"speed": 1}}, "got other names"),
+        ({"weights": {"speed": 1}}, "got the names speed"),
         ({"weights": {"privacy": "much"}}, "weights must be three numbers"),
         ({"max_breach_increase": 1.0}, "max_breach_increase must be at most 0"),
         ({"max_breach_increase": float("nan")}, "a finite number"),

@@ -167,7 +167,7 @@ def test_a_label_of_values_that_reads_as_missing_is_refused():
 def test_two_rows_for_one_value_are_refused(again):
     twice = Hierarchy.from_rows([("10", "a", "*"), (again, "b", "*")])
 
-    with pytest.raises(SchemaError, match="rows 1 and 2 of its hierarchy stand for the same value"):
+    with pytest.raises(SchemaError, match="rows 1 and 2 of its hierarchy are the same value"):
         fitted(twice, ["10"], Kind.NUMERIC)
 
 

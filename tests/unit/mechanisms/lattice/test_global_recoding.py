@@ -207,7 +207,7 @@ def test_the_sound_form_protects_everything_and_spares_useful_columns():
         ({"max_suppressed_fraction": -0.1}, InvalidParameterError, "max_suppressed_fraction must be"),
         ({"t": 1.5}, InvalidParameterError, "t must be from 0 and below 1"),
         ({"l": 9}, InvalidParameterError, "l must be at most the number of sensitive values"),
-        ({"l": 2, "sensitive": "age"}, InvalidParameterError, "sensitive must be a column that is released as it is"),
+        ({"l": 2, "sensitive": "age"}, InvalidParameterError, "sensitive must be a column that is published unchanged"),
         ({"loss": "best"}, InvalidParameterError, "loss must be one of"),
         ({"weights": "best"}, InvalidParameterError, "weights must be equal, gain, or weights by column"),
         ({"weights": {"agee": 1}}, ColumnNotFoundError, "agee"),

@@ -90,7 +90,7 @@ def make_inputs():
         (["stays.parquet", *RECODING, "--sensitive=illness", *OUT], 3, "illness"),
         (["stays.parquet", *RECODING, "--quasi-identifiers=age,sexx", *OUT], 3, "sexx"),
         (["stays.parquet", *ROLES, "-m", "mondrian", *OUT], 2, "global-recoding"),
-        (["stays.parquet", *ROLES, *OUT], 2, "optimal-containment, and auto needs the whole table in memory"),
+        (["stays.parquet", *ROLES, *OUT], 2, "optimal-containment, but auto needs the whole table in memory"),
         (["stays.parquet", *ROLES, *RECODING, "--drop-incomplete", *OUT], 2, "--drop-incomplete"),
         (["stays.parquet", *RECODING, f"--other={','.join(COLUMNS)}", *OUT], 3, "no quasi-identifier"),
         (["stays.parquet", *ROLES, *RECODING, "--memory", "much", *OUT], 2, "--memory"),

@@ -127,7 +127,7 @@ def test_no_executor_is_needed_while_no_job_is_under_way(clock, answers):
 
     cluster.jobs = [7]
     assert troubles(clock, watcher, seconds + 1) == [False] * seconds + [True]
-    assert "no worker of the Spark cluster has worked" in str(watcher.trouble)
+    assert "no worker of the Spark cluster has run a task" in str(watcher.trouble)
 
 
 def test_an_executor_that_comes_back_in_time_is_enough(clock, answers):

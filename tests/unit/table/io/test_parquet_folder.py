@@ -52,7 +52,7 @@ def test_what_clusters_read_otherwise_is_refused(folder, name, read):
 
 def test_what_is_no_file_is_refused(folder):
     (folder / "part-00002.parquet").symlink_to(folder / "nowhere")
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a file"):
         part_files(folder)
 
 

@@ -104,7 +104,7 @@ def test_the_setting_allows_more_and_less(tmp_path, member, monkeypatch):
     path = write_gzip(tmp_path / "t.csv.gz", gzip.compress(ROWS[: 4 * MB], 9), 1)
 
     monkeypatch.setenv(unpacking.SETTING, str(1 * MB))
-    with pytest.raises(InputError, match=f"set {unpacking.SETTING} to the bytes that it may take"):
+    with pytest.raises(InputError, match=f"set {unpacking.SETTING} to the number of bytes that it may take"):
         read_table(path)
     monkeypatch.setattr(unpacking, "available_memory", lambda: 1000)
     monkeypatch.setenv(unpacking.SETTING, str(5 * MB))
