@@ -521,6 +521,14 @@ def test_figures_are_about_rows_where_an_identifier_repeats(ran):
     assert "of rows, by an attacker" in said
 
 
+def test_attacks_and_comparisons_say_that_risks_are_shares_of_rows(ran):
+    assert ran("release", "visits.csv", "--target", "better", "--quick", "-o", "out.csv")[0] == 0
+    said = "some persons have several rows; risks are shares of rows, not of people"
+
+    assert said in ran("attack", "visits.csv", "out.csv", "--person", "patient_nbr")[1]
+    assert said in ran("compare", "visits.csv", "--target", "better", "--dry-run")[1]
+
+
 def test_one_row_of_each_person_on_the_command_line_and_in_a_project(ran, folder):
     flags = ["--one-row-per-person", "last", "--person", "patient_nbr", "--target", "better"]
     code, said = ran("release", "visits.csv", *flags, "-m", "mondrian", "-o", "flags.csv")

@@ -331,8 +331,10 @@ def attack_pair(
     """Read both tables, attack the original as it is and the release, and show what was found."""
     from sfumato.attack.inference import ScoresInMemory
     from sfumato.attack.risk import attacked_rows, risk_of
+    from sfumato.cli.summary import show_rows_counted
 
     original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
+    show_rows_counted(original)
     original = attacked_rows(original, manifest)
     settings: dict[str, Any] = {"sample_fraction": sample_fraction, "include_target": include_target, "seed": seed}
     settings["kept"] = ScoresInMemory()

@@ -135,9 +135,8 @@ def _check_there(table: str, manifest_path: str | None, original: str | None, pr
 
 def _profile(path: str, options: ReadOptions, roles: dict[str, Role], population: int | None, as_json: bool) -> None:
     from sfumato.audit.profile import risk_profile
-    from sfumato.cli.summary import show_guesses, show_profile, show_repeating
+    from sfumato.cli.summary import show_guesses, show_profile, show_rows_counted
     from sfumato.table.io.read import read_table
-    from sfumato.table.persons import identifiers_of
 
     seen = read_table(path, options=replace(options, mixed_as_text=True))
     table, guesses = apply_roles(seen, roles, quasi_identifiers_as_given=True)
@@ -152,7 +151,7 @@ def _profile(path: str, options: ReadOptions, roles: dict[str, Role], population
         click.echo(json.dumps(profile, indent=2))
         return
     show_guesses(guesses)
-    show_repeating(identifiers_of(table))
+    show_rows_counted(table)
     show_profile(profile)
 
 

@@ -107,15 +107,14 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
     if data:
         check_data_there(data)
-    from sfumato.cli.summary import show_guesses, show_repeating
+    from sfumato.cli.summary import show_guesses, show_rows_counted
     from sfumato.evaluation.requested_guarantees import AskedGuarantee
-    from sfumato.table.persons import identifiers_of
 
     asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]
     _check_outputs(settings)
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     show_guesses(order.guesses)
-    show_repeating(identifiers_of(order.table))
+    show_rows_counted(order.table)
     grid = _grid(order, asked, settings)
     if dry_run:
         show_grid(grid, as_json=as_json)

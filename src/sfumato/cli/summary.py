@@ -17,6 +17,7 @@ from sfumato.report.not_covered import not_promised
 
 if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
+    from sfumato.manifest import AnyTable
     from sfumato.mechanisms.base import Release
     from sfumato.table.persons import IdentifierCounts
     from sfumato.table.roles import ColumnGuess
@@ -41,6 +42,15 @@ def show_repeating(identifiers: Iterable[IdentifierCounts]) -> None:
 
     for one in repeating_identifiers(identifiers):
         click.echo(on_one_line(f"note: {one.in_words()} (--person)"), err=True)
+
+
+def show_rows_counted(table: AnyTable) -> None:
+    """Say that figures about people are about rows, where a person may have several."""
+    from sfumato.table.persons import identifiers_of, person_codes
+
+    show_repeating(identifiers_of(table))
+    if person_codes(table) is not None:
+        click.echo("note: some persons have several rows; risks are shares of rows, not of people", err=True)
 
 
 def show_lines(headed: Mapping[str, str]) -> None:

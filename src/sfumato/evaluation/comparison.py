@@ -518,7 +518,7 @@ class Comparison:
         cells = "" if changed is None else f", {changed:.1%} of the cells changed"
         return (
             f"Recommended: {chosen.point.label}. {self._beside_others()}: {self.utility_name} {with_interval(chosen)}"
-            f"{'' if before is None else f' of {before:.3f} before'}, {chosen.risk:.2%} of the people expected to be "
+            f"{'' if before is None else f' of {before:.3f} before'}, {chosen.risk:.2%} expected to be "
             f"re-identified{cells}.{missing}"
         )
 

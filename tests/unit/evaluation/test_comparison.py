@@ -206,15 +206,15 @@ def test_the_sentence_says_what_and_why():
 
     assert said == (
         "Recommended: m6 k=6. Of the 3 releases that promise k >= 5, 2 are on the Pareto front and do not clearly "
-        "differ from the best AUC (0.800), and of these it leaves the least risk: AUC 0.795 of 0.900 before, 0.00% of "
-        "the people expected to be re-identified."
+        "differ from the best AUC (0.800), and of these it leaves the least risk: AUC 0.795 of 0.900 before, 0.00% "
+        "expected to be re-identified."
     )
 
 
 def test_the_sentence_does_not_count_to_one():
     assert compared(made(0.8, 0.05, 1) | {"changed_cells_fraction": 0.125}).why() == (
         "Recommended: m5 k=5. It is the only finished release that promises k >= 5: AUC 0.800 of 0.900 before, 5.00% "
-        "of the people expected to be re-identified, 12.5% of the cells changed."
+        "expected to be re-identified, 12.5% of the cells changed."
     )
     assert "that promises k >= 2: AUC" in compared(made(0.8, 0.05, 1, k=2)).why()
     assert (
