@@ -28,6 +28,7 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.coding import Table
+from sfumato.table.persons import one_row_per_person
 
 # Containment matching on sparse 0/1 tables: an attacker knows some ones of a person, and looks for rows with them all.
 #
@@ -305,12 +306,16 @@ def reidentification_of(original: AnyTable, released: AnyTable, manifest: Manife
 
 
 def attacked_rows(original: AnyTable, manifest: Manifest | None) -> AnyTable:
-    """Take the rows of the original that a release was made of: the complete ones where the others were dropped.
+    """Take the rows of the original that a release was made of: without those that were left out beforehand.
 
     Who was left out beforehand cannot be found, and would make the risk of the others look smaller.
     """
-    is_dropped = manifest is not None and manifest.missing.get("rows") == "dropped"
-    return original.without_incomplete_rows() if is_dropped and isinstance(original, Table) else original
+    if manifest is None:
+        return original
+    if manifest.missing.get("rows") == "dropped" and isinstance(original, Table):
+        original = original.without_incomplete_rows()
+    kept = (manifest.input or {}).get("one_row_per_person")
+    return one_row_per_person(original, kept["rule"], kept["column"]) if kept else original
 
 
 def _headline(found: Mapping[str, Any]) -> dict[str, Any]:

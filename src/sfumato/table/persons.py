@@ -44,7 +44,7 @@ def person_codes(table: Table | BinaryTable) -> PersonCodes | None:
     return plain[name].codes
 
 
-def one_row_per_person(table: AnyTable, rule: PersonRule) -> AnyTable:
+def one_row_per_person(table: AnyTable, rule: PersonRule, column: str | None = None) -> AnyTable:
     """Keep one row of each person, in the order of the rows.
 
     All rows without a person are left as those of one person: one of them is kept.
@@ -53,6 +53,8 @@ def one_row_per_person(table: AnyTable, rule: PersonRule) -> AnyTable:
     ----------
     rule : {"first", "last", "random"}
         Which row of a person; ``random`` draws by a fixed seed, so that the same table gives the same rows.
+    column : str or None
+        Column that tells persons apart; ``None``: the one with the role person.
 
     Raises
     ------
@@ -73,7 +75,7 @@ def one_row_per_person(table: AnyTable, rule: PersonRule) -> AnyTable:
     if rule not in get_args(PersonRule):
         raise InvalidParameterError("one_row_per_person", f"got {rule!r}", allowed=" or ".join(get_args(PersonRule)))
     plain = table.companions if isinstance(table, BinaryTable) else table
-    name = plain.schema.person
+    name = column or plain.schema.person
     if name is None:
         problem = "one row of each person is to be kept, and no column has the role person"
         raise SchemaError(problem, hint="name the column that tells persons apart", remedy=("person",))
