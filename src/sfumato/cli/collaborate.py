@@ -572,7 +572,8 @@ def say_trust(mode: str, n_parties: int) -> None:
     others, few = n_parties - 1, (n_parties - 1) // 2
     pooling = "" if n_parties == _FEWEST else f", even if {n_parties - 2} of the {others} others pool all they see"
     if mode == "selection-only":
-        protects = f"all counts stay hidden from any {_parties(few)} that follow the protocol"
+        follow = "follows" if few == 1 else "follow"
+        protects = f"all counts stay hidden from any {_parties(few)} that {follow} the protocol"
         not_covered = (
             f"{_parties(few + 1)} that pool all they see: they learn everything; a party that sends wrong numbers, "
             "even after it saw the others': it can change the result unnoticed"

@@ -110,7 +110,7 @@ def test_a_target_that_a_quasi_identifier_determines_is_said_to_be_disclosed(fol
 
     assert code == 0
     assert line_of(lines, "Prediction:").startswith("AUC 1.000")
-    assert line_of(lines, "Not covered:").startswith("100 % of rows are in groups with a single target value")
+    assert line_of(lines, "Not covered:").startswith("100 % of rows are in groups that share one target value")
 
 
 @pytest.mark.slow

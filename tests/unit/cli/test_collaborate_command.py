@@ -80,8 +80,8 @@ def test_parties_agree_on_a_schema_and_then_on_features(nursery, tmp_path):
         assert "NOT k-anonymity" in text
         assert f"SHA-256 of {schemas['ann']}: {digest}" in text
         assert text.index("semi-honest protocol: your counts stay hidden") < text.index("waiting for")
-        assert "not protected against: a party that puts in false numbers is not noticed" in text
-        assert "all 2 others together can work out your counts" in text
+        assert "not protected against: a party that sends false numbers: nobody notices" in text
+        assert "all 2 others together: they can work out your counts" in text
 
 
 @pytest.mark.slow
@@ -291,7 +291,7 @@ class TestSimulate:
         for gains in [*found["table_2"].values(), found["whole_table_gains"]]:
             assert " ".join(f"{gain:.4f}" for gain in gains) in err
         assert "round   1  hello" in err
-        assert "semi-honest protocol: your counts stay hidden from parties that keep to the protocol" in err
+        assert "semi-honest protocol: your counts stay hidden from parties that follow the protocol" in err
         assert "not protected against: " in err
         assert sorted(os.listdir(folder)) == ["data.csv"]
 
@@ -354,7 +354,7 @@ class TestSimulate:
         assert json.loads(out)["removed"] == ["rare", "few", "site"]
         assert json.loads(out)["table_1"] == []
         assert "not revealed in this mode" in err
-        assert "2 parties that pool all they see learn everything" in err
+        assert "2 parties that pool all they see: they learn everything" in err
         assert "even after it saw the others': it can change the result unnoticed" in err
 
     @pytest.mark.slow

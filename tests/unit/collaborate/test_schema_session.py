@@ -192,7 +192,7 @@ class TestColumns:
 
         with pytest.raises(SchemaError, match="not all its values are numbers"):
             check_columns(table, {"sex": [1.0]})
-        with pytest.raises(SchemaError, match="is no feature"):
+        with pytest.raises(SchemaError, match="has cut points but is not a feature"):
             check_columns(table, {"ill": [1.0]})
 
     def test_there_is_a_target(self, group):

@@ -78,7 +78,7 @@ def test_tables_that_do_not_fit_together_are_refused():
         "differs between": party("def", range(N), labels=["n"] * 7 + other_labels[7:]),
         "feature of both": party("cd", range(N)),
         "share one": repeated,
-        "no feature": party("def", range(N), id=Role.QUASI_IDENTIFIER),
+        "it cannot be a feature": party("def", range(N), id=Role.QUASI_IDENTIFIER),
     }
     for match, second in cases.items():
         with pytest.raises(SchemaError, match=match):
