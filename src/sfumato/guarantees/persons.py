@@ -11,7 +11,7 @@ from sfumato.guarantees.base import KNOWS_ALL, CrowdGuarantee, GuaranteeWords, d
 @declared
 @dataclass(frozen=True)
 class PersonAnonymity(CrowdGuarantee):
-    """Rows that are equal on ``columns`` are those of at least k persons, whom the column ``person`` tells apart.
+    """Rows that are equal on ``columns`` are those of at least k persons, whom the column ``person`` distinguishes.
 
     k-anonymity counts rows: five visits of one patient are five rows. This counts people.
     """
@@ -35,5 +35,5 @@ class PersonAnonymity(CrowdGuarantee):
         """Say the promise in one plain sentence."""
         return (
             f"rows that are equal on {len(self.columns)} quasi-identifying columns belong to at least {self.k} "
-            f"different persons, told apart by '{self.person}', which is not released"
+            f"different persons (by '{self.person}', which is not released)"
         )
