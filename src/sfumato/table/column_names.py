@@ -1,7 +1,7 @@
 """What a column's name says about it, in English, German, French, Spanish, Italian, Portuguese, Dutch and Polish.
 
-Names are compared word by word (``paid`` is not ``id``; ``patientID`` and ``patient-id`` are), in lower case and without
-accents. Languages that write a noun as one word (``Versichertennr``) have such words among the phrases.
+Names are compared word by word (``paid`` is not ``id``; ``patientID`` and ``patient-id`` are), in lower case and
+without accents. Languages that write a noun as one word (``Versichertennr``) have such words among the phrases.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ IDENTIFIER_NAMES = _words(
     f"bankverbindung, konto(?:nummer|nr), kreditkarten?(?:nummer|nr)?, karten(?:nummer|nr), web ?seite, "
     f"koordinaten, steuer ?{_NUMBER_DE}, steueridentifikationsnummer, "
     f"(?:sozial|renten|kranken)?versicherungs ?(?:nummer|nr), (?:kranken)?versicherten ?{_NUMBER_DE}, "
-    f"(?:patienten?|personal|personen|kunden|mitglieds?|fall|akten|matrikel|probanden|teilnehmer|ausweis|reisepass|pass|"
+    f"(?:patienten?|personal|personen|kunden|mitglieds?|fall|akten|matrikel|probanden|teilnehmer|ausweis|(?:reise)?pass|"
     f"vertrags|policen?) ?(?:{_NUMBER_DE}|name|schluessel), patienten?",
     # French
     "courriel, mel, telephone portable, compte bancaire, rib, carte bancaire, site web, coordonnees(?: gps)?, "
@@ -71,41 +71,52 @@ IDENTIFIER_NAMES = _words(
     "correo(?: electronico)?, telefono(?: movil)?, movil, cuenta bancaria, tarjeta de credito, pagina web, sitio web, "
     "direccion(?: \\w+)?, domicilio, calle, coordenadas(?: gps)?, dni, nie, nif, pasaporte, seguridad social, "
     "nombre y apellido, nombre de pila, nombre completo, (?:primer |segundo )?apellido, historia clinica, "
-    f"{_NUMBER} (?:historia(?: clinica)?|paciente|expediente|cliente|socio|afiliacion|empleado|tarjeta|cuenta|pasaporte)",
+    f"{_NUMBER} (?:historia(?: clinica)?|paciente|expediente|cliente|socio|afiliacion|empleado|tarjeta|cuenta)",
     # Italian
     "posta elettronica, telefono, cellulare, conto corrente, carta di credito, sito web, indirizzo(?: \\w+)?, "
-    "coordinate, codice fiscale, tessera sanitaria, nome e cognome, cognome(?: e nome)?, nome di battesimo, nominativo, "
-    f"passaporto, {_NUMBER} (?:paziente|cliente|cartella(?: clinica)?|pratica|tessera|telefono|conto|dipendente|passaporto)",
+    "coordinate, codice fiscale, tessera sanitaria, nome e cognome, cognome(?: e nome)?, nome di battesimo, "
+    "nominativo, "
+    f"passaporto, "
+    f"{_NUMBER} (?:paziente|cliente|cartella(?: clinica)?|pratica|tessera|telefono|conto|dipendente|passaporto)",
     # Portuguese
-    "correio eletronico, telemovel, telefone, conta bancaria, cartao de credito, cartao de cidadao, pagina (?:web|pessoal), "
-    "endereco(?: \\w+)?, morada, rua, contribuinte, niss, bilhete de identidade, passaporte, nome completo, nome proprio, "
-    f"apelido, sobrenome, {_NUMBER} (?:utente|beneficiario|processo|doente|cliente|funcionario|contribuinte|cartao|conta)",
+    "correio eletronico, telemovel, telefone, conta bancaria, cartao de credito, cartao de cidadao, "
+    "pagina (?:web|pessoal), "
+    "endereco(?: \\w+)?, morada, rua, contribuinte, niss, bilhete de identidade, passaporte, nome completo, "
+    "nome proprio, "
+    f"apelido, sobrenome, "
+    f"{_NUMBER} (?:utente|beneficiario|processo|doente|cliente|funcionario|contribuinte|cartao|conta)",
     # Dutch
-    f"e mailadres, mailadres, telefoon(?:nummer|nr)?, mobiel(?:nummer|nr)?, rekening ?(?:nummer|nr), credit ?card ?(?:nummer|nr)?, "
-    f"webpagina, (?:woon|post|ip )?adres, straat(?:naam)?, huisnummer, coordinaten, bsn, burgerservicenummer, sofinummer, "
+    f"e mailadres, mailadres, telefoon(?:nummer|nr)?, mobiel(?:nummer|nr)?, rekening ?(?:nummer|nr), "
+    f"credit ?card ?(?:nummer|nr)?, "
+    f"webpagina, (?:woon|post|ip )?adres, straat(?:naam)?, huisnummer, coordinaten, bsn, burgerservicenummer, "
+    f"sofinummer, "
     f"(?:polis|verzekerden?|patient(?:en)?|dossier|client(?:en)?|klant(?:en)?|lid|personeels|paspoort) ?{_NUMBER_NL}, "
     f"voornaam, achternaam, geboortenaam, voorletter, volledige naam",
     # Polish
     "adres(?: \\w+)*, telefon komorkowy, komorka, rachunek(?: bankowy)?, karta kredytowa, strona internetowa, "
-    "ulica(?: i numer)?, wspolrzedne(?: gps)?, pesel, dowod osobisty, paszport, imie i nazwisko, nazwisko(?: \\w+)?, imiona, "
+    "ulica(?: i numer)?, wspolrzedne(?: gps)?, pesel, dowod osobisty, paszport, imie i nazwisko, "
+    "nazwisko(?: \\w+)?, imiona, "
     f"{_NUMBER} (?:pacjenta|kartoteki|klienta|karty|sprawy|ubezpieczenia|telefonu|konta|dowodu|paszportu|pracownika)",
 )
 """Names people, whatever else the column's name says."""
 
 NAMES_OF_NAMES = frozenset(
-    f" {word} " for word in ("name", "names", "nom", "noms", "nombre", "nombres", "nome", "nomi", "naam", "namen", "imie")
+    f" {word} "
+    for word in ("name", "names", "nom", "noms", "nombre", "nombres", "nome", "nomi", "naam", "namen", "imie")
 )
 """Names of a person where they are the whole name of the column; ``drug_name`` and ``nombre de visites`` are none."""
 
 KEY_NAMES = _words(
     "id, identifier, key, nbr, pid, uid",
-    "kennung, schluessel, lfd nr, identifiant, identificador, clave, identificativo, chave, sleutel, identyfikator, klucz",
+    "kennung, schluessel, lfd nr, identifiant, identificador, clave, identificativo, chave, sleutel, "
+    "identyfikator, klucz",
 )
 """May be a person's key or a code of something else: how many values it has decides."""
 
 BIRTH_DATE_NAMES = _words(
     "birth ?dat[ae], birth ?day, date of birth, dob, born(?: on)?, geburts ?datum, geb ?dat(?:um)?, geboren(?: am)?, "
-    "geburtstag, date (?:de )?naissance, ne le, fecha (?:de )?nacimiento, data (?:di )?nascita, data (?:de )?nascimento, "
+    "geburtstag, date (?:de )?naissance, ne le, fecha (?:de )?nacimiento, data (?:di )?nascita, "
+    "data (?:de )?nascimento, "
     "geboorte ?datum, data urodzenia"
 )
 
@@ -144,11 +155,14 @@ QUASI_IDENTIFIER_NAMES = _words(
     "school\\w*, degree, occupation, job, profession, employ\\w*, work ?class, (?:native )?country, nationality, "
     "citizenship, city, town, state, county, region, province, district, municipality, language, household, children, "
     "height, weight, insurance, relationship, admission, discharge, date, year, month, weekday",
-    "alter, geschlecht, plz, postleitzahl, geburts\\w+, familienstand, bildung\\w*, beruf, staatsangehorigkeit, wohnort, "
-    "bundesland, landkreis, herkunft\\w*, gewicht, grosse, krankenkasse, aufnahme\\w*, entlassung\\w*, datum, jahr, monat",
+    "alter, geschlecht, plz, postleitzahl, geburts\\w+, familienstand, bildung\\w*, beruf, staatsangehorigkeit, "
+    "wohnort, "
+    "bundesland, landkreis, herkunft\\w*, gewicht, grosse, krankenkasse, aufnahme\\w*, entlassung\\w*, datum, "
+    "jahr, monat",
     "sexe, code postal, annee(?: de naissance)?, lieu de naissance, etat civil, niveau d etudes, nationalite, ville, "
     "commune, departement, poids, taille, mutuelle, date d entree, date de sortie, mois",
-    "edad, sexo, genero, codigo postal, ano(?: de nacimiento)?, lugar de nacimiento, estado civil, estudios, profesion, "
+    "edad, sexo, genero, codigo postal, ano(?: de nacimiento)?, lugar de nacimiento, estado civil, estudios, "
+    "profesion, "
     "nacionalidad, ciudad, municipio, provincia, peso, altura, aseguradora, fecha(?: \\w+)*, mes",
     "eta, sesso, genere, cap, anno(?: di nascita)?, luogo di nascita, stato civile, titolo di studio, professione, "
     "cittadinanza, comune, citta, regione, altezza, data(?: \\w+)+, mese",
@@ -156,6 +170,7 @@ QUASI_IDENTIFIER_NAMES = _words(
     "distrito, seguradora",
     "leeftijd, geslacht, geboorte\\w+, burgerlijke staat, opleiding, beroep, nationaliteit, woonplaats, gemeente, "
     "provincie, lengte, zorgverzekeraar, opname\\w*, ontslag\\w*, jaar, maand",
-    "wiek, plec, kod pocztowy, rok(?: urodzenia)?, miejsce urodzenia, stan cywilny, wyksztalcenie, zawod, obywatelstwo, "
+    "wiek, plec, kod pocztowy, rok(?: urodzenia)?, miejsce urodzenia, stan cywilny, wyksztalcenie, zawod, "
+    "obywatelstwo, "
     "miasto, miejscowosc, wojewodztwo, powiat, gmina, waga, wzrost, ubezpieczyciel, miesiac",
 )

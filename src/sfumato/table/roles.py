@@ -27,16 +27,12 @@ from sfumato.table.column_names import (
     TARGET_NAMES,
     folded_name,
 )
-from sfumato.table.identifiers.cells import Cells
-from sfumato.table.identifiers.codes import common_form
+from sfumato.table.identifiers.near_keys import uniqueness
 from sfumato.table.identifiers.recognise import recognise
 from sfumato.table.kinds import mixed_columns
 
 AnyTable = Table | BinaryTable
 
-UNIQUE_FRACTION = 0.95
-"""A column whose value is unique in this share of the rows that have one names people."""
-_FEWEST_ROWS = 20  # below this, unique values say nothing
 _KEY_FRACTION = 0.05  # an "id" with fewer distinct values than this share of the rows is a code, not a key
 _SHORTEST_OFFICE_NUMBER = 10_000_000
 _MOST_CLASSES = 20
@@ -166,6 +162,12 @@ def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
     return replace(table, companions=described) if isinstance(table, BinaryTable) else described
 
 
+def with_confirmed(table: AnyTable, names: Iterable[str]) -> AnyTable:
+    """Say of some columns that somebody has decided to release them although they are nearly keys."""
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    return redescribed(table, plain.schema.with_confirmed(names)) if names else table
+
+
 def _not_quasi(guess: ColumnGuess) -> ColumnGuess:
     if guess.column.role is not Role.QUASI_IDENTIFIER:
         return guess
@@ -219,12 +221,8 @@ def _identifier(seen: _Seen) -> ColumnGuess | None:
     key = KEY_NAMES.search(seen.words)
     if varied and many and key:
         return seen.guess(Role.IDENTIFIER, f"name says {key.group(1)}, {seen.n_distinct:,} values")
-    unique = _unique_fraction(seen)
-    if unique < UNIQUE_FRACTION or _is_measurement(seen):
-        return None
-    form = "" if seen.column.kind is Kind.NUMERIC else common_form(Cells.of(seen.coded, seen.column.kind))
-    of = "rows with a value" if seen.n_missing else "rows"
-    return seen.guess(Role.IDENTIFIER, f"{form}{', ' if form else ''}unique in {100 * unique:.1f} % of {of}")
+    unique = uniqueness(seen.coded, seen.column.kind)
+    return seen.guess(Role.IDENTIFIER, unique) if unique else None
 
 
 def _held(seen: _Seen) -> str:
@@ -241,22 +239,6 @@ def _is_short_number(coded: CodedColumn) -> bool:
     """Whether the largest value of a numeric column has fewer digits than any number of an office."""
     last = len(coded.values) - 1 - coded.values.null_count
     return last < 0 or float(coded.values[last].as_py()) < _SHORTEST_OFFICE_NUMBER
-
-
-def _unique_fraction(seen: _Seen) -> float:
-    """Share of the rows with a value whose value no other row has; of a few rows it says nothing, and is 0."""
-    if seen.n_present < _FEWEST_ROWS or seen.n_distinct < UNIQUE_FRACTION * seen.n_present:
-        return 0.0
-    return (int(np.count_nonzero(seen.coded.counts == 1)) - (seen.n_missing == 1)) / seen.n_present
-
-
-def _is_measurement(seen: _Seen) -> bool:
-    """Whether a numeric column has decimals."""
-    if seen.column.kind is not Kind.NUMERIC:
-        return False
-    numbers = seen.coded.numbers()
-    present = numbers[np.isfinite(numbers)]
-    return bool(np.any(present != np.floor(present)))
 
 
 def _target(candidates: list[_Seen]) -> ColumnGuess | None:

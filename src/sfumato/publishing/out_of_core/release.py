@@ -25,6 +25,7 @@ from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.coding import Table
+from sfumato.table.identifiers.near_keys import check_near_keys
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.write import BLOCK_FORMATS
 from sfumato.table.weighted import OutlinedTable
@@ -68,13 +69,14 @@ def propose(
     InvalidParameterError
         If the mechanism needs all rows in memory.
     SchemaError
-        If there is no quasi-identifier.
+        If there is no quasi-identifier, or a column that is nearly a key would be released and nobody has confirmed it.
     InputError
         If what the mechanism needs does not fit.
     PrivacyNotAchievableError
         If the mechanism cannot keep its promise.
     """
     way = check_able(mechanism, OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER)
+    check_near_keys(original.outline)
     give_back()
     return way(original, mechanism, memory, progress)
 

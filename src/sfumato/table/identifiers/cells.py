@@ -1,4 +1,4 @@
-"""What the detectors look at: a bounded number of a column's distinct values, as texts, with the rows that hold them."""
+"""What the detectors look at: a bounded number of a column's distinct values, as texts, with how many rows hold it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _DAY = re.compile(r"(19|20)\d{2}(0[1-9]|1[0-2])([0-2]\d|3[01])|([0-2]\d|3[01])(0
 _RANDOM_CODE = re.compile(r"(?=.*\d)(?=.*[a-z])[0-9a-z-]{10,64}", re.IGNORECASE)
 _FEWEST_DIGITS_IN_A_RANDOM_CODE = 3
 _FEWEST_DIGITS_OF_A_NUMBER = 9
-_FEWEST_WORDS = 4
+_FEWEST_WORDS = 5
 _TEXT_FRACTION = 0.1
 
 
@@ -52,11 +52,11 @@ def record_codes(cells: Cells) -> Finding | None:
     if share < _ENOUGH:
         return None
     form = common_form(cells, _ENOUGH)
-    return Finding(f"codes ({form})" if form else "codes", share)
+    return Finding(f"codes ({form or 'letters and digits'})", share)
 
 
 def free_text(cells: Cells) -> Finding | None:
-    """Find sentences: on average four words or more, and many different ones."""
+    """Find sentences: on average five words or more, and many different ones."""
     if cells.kind is not Kind.CATEGORICAL or cells.n_distinct <= _FEWEST_VALUES:
         return None
     if cells.distinct_fraction < _TEXT_FRACTION:

@@ -21,10 +21,12 @@ _MOST_WORDS = 6
 
 _NOT_A_WORD = re.compile(r"[\s,;.'\-]+")
 _NAME = re.compile(r"[^\d\W_][^\d_()/:@!?]*")
-_PARTICLES = frozenset(
-    "de la le du des van der den von zu zum zur vom da dos do das di del della dello y e ten ter t d el los las und jr "
-    "dr prof med dipl ing mr mrs ms miss sir herr frau hr fr mme mlle m sr sra srta d dona sig ra dott ssa pan pani dhr mevr".split()
-)
+_NO_NAMES = """
+de la le du des van der den von zu zum zur vom da dos do das di del della dello y e ten ter t d el los las und jr
+dr prof med dipl ing mr mrs ms miss sir herr frau hr fr mme mlle m sr sra srta dona sig ra dott ssa pan pani dhr mevr
+"""
+_PARTICLES = frozenset(_NO_NAMES.split())
+"""Words of a name that name nobody by themselves: particles and titles."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def _known() -> tuple[_Number, ...]:
 
     national, insurance = "national or tax numbers with valid check digits", "insurance numbers with valid check digits"
     table: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
-        ("bank account numbers (IBAN)", r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", lambda n: iban.is_valid(n, check_country=False)),
+        ("bank account numbers (IBAN)", r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", lambda n: iban.is_valid(n, False)),
         ("card numbers", r"[2-6]\d{12,18}", luhn.is_valid),
         ("health insurance numbers with valid check digits", r"[A-Z]\d{9}", _kvnr),
         ("national insurance numbers", r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D]", lambda n: True),

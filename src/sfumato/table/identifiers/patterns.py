@@ -16,6 +16,7 @@ _HALF = 0.5
 _MOST = 0.8
 _FEWEST_VALUES = 3  # two values with an @ may be a yes and a no
 
+_SIGNS = re.compile(r"\d|[@/]|www")  # without one of these a column of words has none of the forms
 _EMAIL = re.compile(r"[^@\s,;]+@[^@\s,;]+\.[A-Za-z]{2,}")
 _URL = re.compile(r"(https?://|www\.)\S+\.\S+", re.IGNORECASE)
 _MAC = re.compile(r"([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}")
@@ -82,12 +83,15 @@ _STREET_WORDS = (
 )
 _STREET_ENDINGS = "strasse|str|weg|platz|gasse|allee|ring|damm|ufer|straat|laan|plein|gracht|dijk|kade|singel|hof"
 _STREET = re.compile(rf"\b(?:(?:{_STREET_WORDS})\b|\w*(?:{_STREET_ENDINGS})\b)")
+_FEWEST_LETTERS, _MOST_BLANKS = 6, 9
 _HOUSE_NUMBER = re.compile(r"(?<![\d.])\d{1,4}\s?[a-z]?\b")
 
 
 def is_street_address(text: str) -> bool:
-    """Whether a folded text has a word for a street and a house number."""
-    return _HOUSE_NUMBER.search(text) is not None and len(text) > 6 and _STREET.search(text) is not None
+    """Whether a folded text has a word for a street and a house number, and is no sentence."""
+    if _HOUSE_NUMBER.search(text) is None or not len(text) > _FEWEST_LETTERS or text.count(" ") > _MOST_BLANKS:
+        return False
+    return _STREET.search(text) is not None
 
 
 # Dates of birth are whole dates over two generations; dates of visits lie within some years.
@@ -153,7 +157,7 @@ _FORMS: tuple[tuple[str, Callable[[str], bool], float, bool], ...] = (
 
 def forms(cells: Cells) -> Iterator[Finding]:
     """Find what has a form of its own, the plainest first."""
-    if cells.kind is Kind.NUMERIC or cells.n_distinct < _FEWEST_VALUES:
+    if cells.kind is Kind.NUMERIC or cells.n_distinct < _FEWEST_VALUES or not _SIGNS.search(" ".join(cells.texts)):
         return
     for what, fits, enough, is_folded in _FORMS:
         share = cells.share(fits, cells.folded if is_folded else cells.texts)
