@@ -51,7 +51,7 @@ class Labelled:
 # Names of columns that say what they hold, in the order of words.LANGUAGES.
 
 
-_NAMES = {
+NAMES = {
     "email": "Email address|E-Mail|courriel|correo electrónico|posta elettronica|correio eletrónico|e-mailadres|"
     "adres e-mail",
     "phone": "Telephone|Telefonnummer|téléphone|teléfono|numero di telefono|telemóvel|telefoonnummer|numer telefonu",
@@ -214,7 +214,7 @@ def columns() -> Iterator[Labelled]:
                 maker = makers[(number + position) % len(makers)]
                 repeats = plan.is_identifier and (number + position) % 2 == 0 and maker is not formats.long_number
                 repeats = repeats or (maker is formats.long_number and is_named)
-                name = _NAMES[plan.kind].split("|")[position] if is_named else f"v{draw.randrange(1, 99)}"
+                name = NAMES[plan.kind].split("|")[position] if is_named else f"v{draw.randrange(1, 99)}"
                 made = _repeated(draw, maker, language) if repeats else _drawn(draw, maker, language, plan.pool)
                 cells = tuple(_with_dirt(draw, cell, language) for cell in made)
                 variant = f"{'named' if is_named else 'unnamed'}{' repeated' if repeats else ''}"

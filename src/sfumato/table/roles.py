@@ -96,11 +96,13 @@ class _Seen:
 def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role] | None = None) -> list[ColumnGuess]:
     """Guess a role for every column, in table order.
 
-    The rules, first match wins: what ``overrides`` says; a name of an identifier; a value unique in 95 % of the rows
-    that is not a decimal measurement; the name of a target with 2 to 20 values (one column at most: the plainest name,
-    then two values before more, then the rightmost); the name of something sensitive; the name of something others
-    know; one value only; and else quasi-identifier. When no target was found, a last column with two values and no
-    telling name is taken; of an ARFF file also one with more values, since the last attribute is the class there.
+    The rules, first match wins: what ``overrides`` says; a name of an identifier; cells that look like one, see
+    :func:`sfumato.table.identifiers.recognise.recognise`; the name of a key with many values; a value unique in 95 %
+    of the rows that have one and that is not a decimal measurement; the name of a target with 2 to 20 values (one
+    column at most: the plainest name, then two values before more, then the rightmost); the name of something
+    sensitive; the name of something others know; one value only; and else quasi-identifier. When no target was found, a
+    last column with two values and no telling name is taken; of an ARFF file also one with more values, since the last
+    attribute is the class there.
 
     Features of a :class:`BinaryTable` are quasi-identifiers; only its companions are guessed. The reason of a column
     that is categorical although almost all its rows are numbers (see :func:`mixed_columns`) says so.

@@ -14,7 +14,7 @@ from sfumato.table.coding import CodedColumn
 
 MOST_VALUES = 400
 """Distinct values that are looked at; of more, every so many-th in their order."""
-_FIRST_LOOK = 40
+_FIRST_LOOK = 12
 
 _UNFOLDED = str.maketrans({"ł": "l", "ß": "ss", "ø": "o", "đ": "d", "æ": "ae", "œ": "oe", "’": "'", "º": "o", "°": "o"})
 
@@ -69,14 +69,14 @@ class Cells:
     ----------
     texts : tuple of str
         Without blanks around.
-    rows : int array
-        Rows that hold each of them.
+    rows : tuple of int
+        How many rows hold each of them.
     n_distinct, n_present : int
         Distinct values, and rows with a value, of the whole column.
     """
 
     texts: tuple[str, ...]
-    rows: np.ndarray[tuple[int], np.dtype[np.int64]]
+    rows: tuple[int, ...]
     kind: Kind
     n_distinct: int
     n_present: int
@@ -89,7 +89,7 @@ class Cells:
         if n_distinct > MOST_VALUES:
             places = np.linspace(0, n_distinct - 1, MOST_VALUES).astype(np.int64)
         texts = tuple(map(_as_text, coded.values.take(places).to_pylist()))
-        return cls(texts, coded.counts[places], kind, n_distinct, coded.n_rows - coded.n_missing)
+        return cls(texts, tuple(coded.counts[places].tolist()), kind, n_distinct, coded.n_rows - coded.n_missing)
 
     @cached_property
     def folded(self) -> tuple[str, ...]:
@@ -103,17 +103,17 @@ class Cells:
         share alone would miss one of the two.
         """
         asked = self.texts if texts is None else texts
-        if not asked:
-            return 0.0
-        step = max(1, len(asked) // _FIRST_LOOK)
-        if step > 1 and not any(fits(text) for text in asked[::step]):
-            return 0.0
-        are = np.fromiter((bool(fits(text)) for text in asked), dtype=np.bool_, count=len(asked))
-        return max(float(are.mean()), float(self.rows[are].sum() / self.rows.sum()))
+        if not any(fits(asked[place]) for place in self._first_look):
+            return 0.0  # half of the values, or the most frequent one, would have shown
+        fitting = [place for place, text in enumerate(asked) if fits(text)]
+        return max(len(fitting) / len(asked), sum(self.rows[place] for place in fitting) / sum(self.rows))
 
-    def least_share(self, fits: Callable[[str], object], texts: tuple[str, ...] | None = None) -> float:
-        """Share of the cells that fit: of the rows or of the distinct values, whichever is less."""
-        return 1.0 - self.share(lambda text: not fits(text), texts)
+    @cached_property
+    def _first_look(self) -> tuple[int, ...]:
+        """Places of a few values, evenly spaced, and of the most frequent one."""
+        step = max(1, -(-len(self.texts) // _FIRST_LOOK))
+        frequent = self.rows.index(max(self.rows)) if self.rows else 0
+        return (frequent, *range(0, len(self.texts), step))
 
     @property
     def distinct_fraction(self) -> float:

@@ -79,6 +79,8 @@ def person_names(cells: Cells) -> Finding | None:
     """Find names of people: given and family name together, or one of them by itself."""
     if cells.kind is not Kind.CATEGORICAL or cells.n_distinct < _FEWEST_VALUES:
         return None
+    if cells.share(_NAME.fullmatch) < _ENOUGH_WHOLE:
+        return None
     whole = cells.share(is_full_name, cells.folded)
     if whole >= _ENOUGH_WHOLE:
         return Finding("given and family names", whole)

@@ -59,7 +59,7 @@ def is_coordinates(text: str) -> bool:
 
 
 _PHONE = re.compile(r"\(?(\+|0)?[\d\s()./-]+")
-_DATE_OR_DECIMAL = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}.*|\d+\.\d+")
+_DATE_OR_DECIMAL = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T].*)?|\d+\.\d+")
 
 
 def is_phone(text: str) -> bool:
@@ -74,7 +74,6 @@ def is_phone(text: str) -> bool:
 
 _STREET_WORDS = (
     "street|st|road|rd|avenue|ave|av|lane|ln|drive|dr|close|court|crescent|terrace|square|way|highway|blvd|"
-    "am|im|an der|auf dem|"
     "rue|boulevard|bd|chemin|impasse|allee|quai|place|cours|passage|"
     "calle|c|avenida|avda|plaza|pza|paseo|camino|carretera|ronda|"
     "via|viale|corso|piazza|vicolo|largo|contrada|strada|"
@@ -82,7 +81,7 @@ _STREET_WORDS = (
     "ul|ulica|al|aleja|pl|plac|os|osiedle"
 )
 _STREET_ENDINGS = "strasse|str|weg|platz|gasse|allee|ring|damm|ufer|straat|laan|plein|gracht|dijk|kade|singel|hof"
-_STREET = re.compile(rf"\b(?:(?:{_STREET_WORDS})\b|\w*(?:{_STREET_ENDINGS})\b)")
+_STREET = re.compile(rf"(?:\b(?:{_STREET_WORDS})|(?:{_STREET_ENDINGS}))\b")
 _FEWEST_LETTERS, _MOST_BLANKS = 6, 9
 _HOUSE_NUMBER = re.compile(r"(?<![\d.])\d{1,4}\s?[a-z]?\b")
 
@@ -124,6 +123,8 @@ def day_of(text: str) -> date | None:
 def birth_dates(cells: Cells, *, name_says_birth: bool = False) -> Finding | None:
     """Find whole dates that spread over generations, or that are dates of birth by the name of their column."""
     if cells.kind is Kind.NUMERIC or cells.n_distinct < (_FEWEST_VALUES if name_says_birth else _FEWEST_DATES):
+        return None
+    if cells.share(day_of) < _MOST:
         return None
     days = [day_of(text) for text in cells.texts]
     known = np.array([day.toordinal() for day in days if day is not None])
