@@ -172,3 +172,14 @@ def test_a_confirmation_must_be_true_or_false(data: Path, capsys: pytest.Capture
 
     assert run(["release", "--project", str(project)]) == 3
     assert "'confirmed' in column 'ticket' must be true or false" in capsys.readouterr().err
+
+
+def test_the_audit_claims_no_more_than_the_roles_say(tmp_path: Path) -> None:
+    people = frame(ticket=TICKETS)
+    made = sfumato.release(people, "mondrian", roles={"ticket": "other", "ill": "target"}, k=5, confirmed=["ticket"])
+
+    published = sfumato.publish(made, tmp_path / "release.csv", original=people)
+
+    said = {check.name: check.message for check in published.audit.checks}
+    assert said["roles"] == "no released column has the role identifier"
+    assert said["identifiers"] == "no column with the role identifier is released"
