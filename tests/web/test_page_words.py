@@ -5,9 +5,9 @@ import tempfile
 
 import pytest
 
-from sfumato.errors import InputError, InvalidParameterError
+from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.web.jobs.process import TaskError
-from sfumato.web.page_words import in_page_words
+from sfumato.web.page_words import error_in_page_words, in_page_words
 from web.standing_in import JobsAtOnce, small_project
 
 
@@ -29,6 +29,13 @@ def test_an_output_is_said_to_stand_in_the_project_file():
     error = InvalidParameterError("output", "got a name without a suffix", allowed="a file name that ends in .csv")
     words = TaskError.of(error).message
     assert words.startswith("output in the project file, under [release], must be a file name that ends in .csv")
+
+
+def test_a_near_key_is_decided_on_the_page_or_in_the_project_file():
+    error = SchemaError("column 'ticket' is nearly a key", hint="confirm it", remedy=("confirmed",))
+    words = error_in_page_words(error)
+    assert "the role identifier on the step Columns" in words
+    assert "confirmed = true" in words
 
 
 def test_a_kind_that_does_not_fit_is_said_without_the_private_folder(tmp_path):

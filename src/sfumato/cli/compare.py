@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import apply_roles, check_data_there, given_roles, read_options, reading_options, role_options
+from sfumato.cli.options import (
+    apply_roles,
+    check_data_there,
+    confirm_option,
+    confirmed_columns,
+    given_roles,
+    read_options,
+    reading_options,
+    role_options,
+)
 from sfumato.errors import on_one_line
 from sfumato.schema import PROJECT_NAME
 
@@ -64,6 +73,7 @@ class Order:
 @click.option("--dry-run", is_flag=True, help="List the points and compute nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON to stdout.")
 @role_options
+@confirm_option
 @reading_options
 def command(data: str | None, project: str | None, dry_run: bool, as_json: bool, **settings: Any) -> None:
     """Compare mechanisms on DATA (or on the table that the project file describes) and recommend a release.
@@ -119,10 +129,11 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     from sfumato.table.io.read import read_table
+    from sfumato.table.roles import with_confirmed
 
-    options, roles = read_options(settings), given_roles(settings)
+    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
     table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
-    return Order(table, guesses=tuple(guesses))
+    return Order(with_confirmed(table, confirmed), guesses=tuple(guesses))
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
@@ -130,7 +141,7 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     from sfumato.project.file import load_project
     from sfumato.table.io.read import ReadOptions
 
-    if given_roles(settings) or read_options(settings) != ReadOptions():
+    if given_roles(settings) or confirmed_columns(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
     project = load_project(path)

@@ -183,3 +183,11 @@ def test_the_audit_claims_no_more_than_the_roles_say(tmp_path: Path) -> None:
     said = {check.name: check.message for check in published.audit.checks}
     assert said["roles"] == "no released column has the role identifier"
     assert said["identifiers"] == "no column with the role identifier is released"
+
+
+def test_a_comparison_asks_before_it_measures_anything(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = data.with_name("run")
+
+    assert run(["compare", str(data), "--target", "ill", "--other", "ticket", "--run-folder", str(folder)]) == 3
+    assert "column 'ticket' is nearly a key" in capsys.readouterr().err
+    assert not folder.exists()
