@@ -61,6 +61,8 @@ class Column:
         Path of a generalization hierarchy (``;``-separated), relative to the project file.
     missing : tuple of str or None
         Texts that stand for "missing" in this column; ``None`` takes the table's.
+    confirmed : bool
+        Whether somebody has decided that the column may be released although it is nearly a key.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Column:
     domain: tuple[str, ...] | None = None
     hierarchy: str | None = None
     missing: tuple[str, ...] | None = None
+    confirmed: bool = False
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,17 @@ class Schema:
             self[name]
         given = as_roles(roles)
         return Schema.of((replace(c, role=given.get(c.name, c.role)) for c in self), self.missing)
+
+    def with_confirmed(self, names: Iterable[str]) -> Schema:
+        """Say of some columns that somebody has decided to release them although they are nearly keys.
+
+        Examples
+        --------
+        >>> Schema.of([Column("ticket")]).with_confirmed(["ticket"])["ticket"].confirmed
+        True
+        """
+        confirmed = {self[name].name for name in names}
+        return Schema.of((replace(c, confirmed=c.confirmed or c.name in confirmed) for c in self), self.missing)
 
 
 def as_roles(given: Mapping[str, Role | str]) -> dict[str, Role]:

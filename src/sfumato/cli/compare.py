@@ -14,6 +14,8 @@ import click
 
 from sfumato.cli.options import (
     check_data_there,
+    confirm_option,
+    confirmed_columns,
     given_roles,
     person_rows_option,
     read_options,
@@ -74,6 +76,7 @@ class Order:
 @click.option("--dry-run", is_flag=True, help="List the points and compute nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON to stdout.")
 @role_options
+@confirm_option
 @reading_options
 @person_rows_option
 def command(data: str | None, project: str | None, dry_run: bool, as_json: bool, **settings: Any) -> None:
@@ -130,9 +133,11 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
 
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
-    options, roles = read_options(settings), given_roles(settings)
+    from sfumato.table.roles import with_confirmed
+
+    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
     table, guesses = read_with_roles(data, options, roles)
-    return Order(table, guesses=tuple(guesses))
+    return Order(with_confirmed(table, confirmed), guesses=tuple(guesses))
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
@@ -140,7 +145,7 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     from sfumato.project.file import load_project
     from sfumato.table.io.read import ReadOptions
 
-    if given_roles(settings) or read_options(settings) != ReadOptions():
+    if given_roles(settings) or confirmed_columns(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
     project = load_project(path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from sfumato.cli.options import apply_roles, given_roles, progress_bar, read_options, with_given_roles
+from sfumato.cli.options import (
+    apply_roles,
+    confirmed_columns,
+    given_roles,
+    progress_bar,
+    read_options,
+    with_given_roles,
+)
 
 if TYPE_CHECKING:
     from sfumato.audit.checks import AuditReport
@@ -46,6 +53,7 @@ class Order:
     options: ReadOptions
     roles: dict[str, Role]
     project: Project | None = None
+    confirmed: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -353,18 +361,19 @@ def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Or
         project = project_with_flags(project_path, settings)
         mechanism = build_mechanism(str(project.mechanism), project.parameters)
         return Order(str(project.data_path), mechanism, project.output, project.options, {}, project)
-    options, roles = read_options(settings), given_roles(settings)
+    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
     mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
     output = Path(settings["output"]) if settings["output"] else None
-    return Order(data, mechanism, output, options, roles)
+    return Order(data, mechanism, output, options, roles, confirmed=confirmed)
 
 
 def _opened(rows: Rows, order: Order) -> tuple[OutlinedTable, list[ColumnGuess]]:
     """Open a table as a project describes it, or with the roles that are given and the others guessed."""
     if order.project is not None:
         return opened_project(rows, order.project), []
-    return _guessed(rows, order.path, order.options, order.roles)
+    opened, guesses = _guessed(rows, order.path, order.options, order.roles)
+    return opened.with_schema(opened.schema.with_confirmed(order.confirmed)), guesses
 
 
 def opened_project(rows: Rows, project: Project) -> OutlinedTable:

@@ -17,6 +17,7 @@ from sfumato.errors import BUG, InvalidParameterError, SfumatoError, words_and_e
 
 FLAGS = {
     "bins": "--bins COLUMN=10,20,30",
+    "confirmed": "--identifiers or --confirm; in the project file confirmed = true",
     "delimiter": "--delimiter",
     "describe": "sfumato init --update",
     "encoding": "--encoding",

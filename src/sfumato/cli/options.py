@@ -55,6 +55,15 @@ _ROLES = (
 )
 
 
+confirm_option = click.option(
+    "--confirm",
+    multiple=True,
+    metavar="A,B,…",
+    help="Columns to release although nearly every row has a value of its own: they name nobody.",
+)
+"""For columns that are nearly keys, which are refused until somebody has decided."""
+
+
 def reading_options(function: Function) -> Function:
     """Add the options that say how to read a file."""
     for option in reversed(_READING):
@@ -148,6 +157,11 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
                 raise InvalidParameterError(f"the role of '{name}'", "got two", allowed="given once")
             roles[name] = role
     return roles
+
+
+def confirmed_columns(settings: dict[str, Any]) -> list[str]:
+    """Take the columns that are confirmed out of a command's settings."""
+    return [name.strip() for text in settings.pop("confirm") for name in _listed(text)]
 
 
 def _listed(text: str) -> list[str]:

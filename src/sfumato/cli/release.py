@@ -12,6 +12,8 @@ import click
 from sfumato.cli.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
 from sfumato.cli.options import (
     check_data_there,
+    confirm_option,
+    confirmed_columns,
     given_roles,
     person_rows_option,
     progress_bar,
@@ -75,6 +77,7 @@ class Order:
 @click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @role_options
+@confirm_option
 @reading_options
 @person_rows_option
 def command(
@@ -210,14 +213,16 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import make_release, propose_release
+    from sfumato.table.roles import with_confirmed
 
-    options, roles = read_options(settings), given_roles(settings)
+    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
     guesses: list[ColumnGuess] = []
     if mechanism_info(name).is_differentially_private:
         table = described_publicly(data, options, roles)
     else:
         table, guesses = read_with_roles(data, options, roles)
+        table = with_confirmed(table, confirmed)
     mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
     output = Path(settings["output"]) if settings["output"] else None
 
@@ -254,7 +259,7 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
     from sfumato.publishing.from_project import mechanism_of_project
     from sfumato.table.io.read import ReadOptions
 
-    if given_roles(settings) or read_options(settings) != ReadOptions():
+    if given_roles(settings) or confirmed_columns(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
     written = load_project(path)

@@ -54,7 +54,7 @@ _DATA_KEYS = {
     "one_row_per_person": str,
     "default_role": str,
 }
-_COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list}
+_COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list, "confirmed": bool}
 _RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict}
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
 
@@ -304,6 +304,7 @@ def _column(path: Path, name: str, entry: Any) -> Column:
         domain=tuple(entry["domain"]) if "domain" in entry else None,
         hierarchy=str(path.parent / entry["hierarchy"]) if "hierarchy" in entry else None,
         missing=tuple(entry["missing"]) if "missing" in entry else None,
+        confirmed=entry.get("confirmed", False),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from sfumato.schema import Role, as_roles
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 from sfumato.table.io.read import ReadOptions, read_table
-from sfumato.table.roles import ColumnGuess, with_guessed_roles
+from sfumato.table.roles import ColumnGuess, with_confirmed, with_guessed_roles
 
 
 def release(
@@ -28,6 +28,7 @@ def release(
     target: str | None = None,
     roles: Mapping[str, Role | str] | None = None,
     k: int | None = None,
+    confirmed: Sequence[str] = (),
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Release:
@@ -51,6 +52,8 @@ def release(
         Roles that are known, such as ``{"age": "quasi-identifier", "diagnosis": "sensitive"}``.
     k : int, optional
         Size of the groups, for a mechanism that is given by name.
+    confirmed : sequence of str
+        Columns that may be released although they are nearly keys: text that is different in nearly every row.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
     parameters
@@ -65,6 +68,8 @@ def release(
     ------
     ColumnNotFoundError
         If a role is given to a column that does not exist.
+    SchemaError
+        If a column that is nearly a key would be released and nobody has confirmed it.
     PrivacyNotAchievableError
         If the mechanism cannot keep its promise on this table.
     AuditFailedError
@@ -85,6 +90,7 @@ def release(
     if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
         return make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)
     table, description = _described(data, given)
+    table = with_confirmed(table, confirmed)
     return replace(make_release(table, built, progress=progress), description=description)
 
 

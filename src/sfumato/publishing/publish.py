@@ -14,12 +14,13 @@ from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.manifest import AnyTable, Manifest, with_audited
 from sfumato.mechanisms.base import Mechanism, Release, name_of
-from sfumato.mechanisms.registry import registered_mechanisms
+from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.reaudit import read_released
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
+from sfumato.table.identifiers.near_keys import check_near_keys
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.io.write import write_table
@@ -63,12 +64,16 @@ def propose_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress
 
     Raises
     ------
+    SchemaError
+        If a column that is nearly a key would be released and nobody has confirmed it.
     PrivacyNotAchievableError
         If the mechanism cannot keep its promise on this table.
     """
     if not isinstance(table, Table | BinaryTable):
         raise _no_table("table", table)
     check_counts_persons(table, mechanism)
+    if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
+        check_near_keys(table)
     return mechanism.release(table, progress=progress)
 
 

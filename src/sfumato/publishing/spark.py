@@ -380,6 +380,7 @@ def release_frame(
     *,
     schema: Schema | None = None,
     roles: Mapping[str, Role | str] | None = None,
+    confirmed: Sequence[str] = (),
     memory: str = "1GB",
     options: ReadOptions = DEFAULT_OPTIONS,
     force: bool = False,
@@ -390,7 +391,7 @@ def release_frame(
     check_able(mechanism, ON_A_CLUSTER)
     check_folder_targets(target, manifest_path_for(target), files_of(frame), force=force)
     table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=options)
-    described = table.with_schema(with_roles(table.schema, roles))
+    described = table.with_schema(with_roles(table.schema, roles).with_confirmed(confirmed))
     proposal = propose(described, mechanism, allowed, progress=progress)
     return publish_large(proposal, target, allowed, force=force, progress=progress)
 

@@ -14,7 +14,7 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import PersonRows, Table
-from sfumato.table.roles import PERSON_NAMES, split_name
+from sfumato.table.column_names import PERSON_NAMES, folded_name
 
 AnyTable = Table | BinaryTable
 PersonCodes = NDArray[np.int32]
@@ -114,7 +114,7 @@ class IdentifierCounts:
     @property
     def numbers_people(self) -> bool:
         """Whether the column's name says that every person has a value of their own."""
-        return PERSON_NAMES.search(split_name(self.name)) is not None
+        return PERSON_NAMES.search(folded_name(self.name)) is not None
 
     def in_words(self) -> str:
         """Say that rows are counted, and what to do if persons are meant."""

@@ -1,13 +1,12 @@
 """Guess what the columns of an undescribed table are, and say why.
 
-A guess leans to the safe side: what is not known to be anything else is a quasi-identifier. Names are compared word by
-word (``paid`` is not ``id``; ``patientID`` and ``patient-id`` are), and a reason holds counts and column names, never a
-cell value.
+A guess leans to the safe side: what is not known to be anything else is a quasi-identifier. A column is judged by its
+name (:mod:`sfumato.table.column_names`) and by what its cells hold (:mod:`sfumato.table.identifiers`). A reason holds
+counts, patterns and column names, never a cell value.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -17,81 +16,26 @@ from sfumato.errors import ColumnNotFoundError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.column_names import (
+    BIRTH_DATE_NAMES,
+    DEGREES_NAMES,
+    IDENTIFIER_NAMES,
+    KEY_NAMES,
+    NAMES_OF_NAMES,
+    PERSON_NAMES,
+    QUASI_IDENTIFIER_NAMES,
+    SENSITIVE_NAMES,
+    TARGET_NAMES,
+    folded_name,
+)
+from sfumato.table.identifiers.near_keys import uniqueness
+from sfumato.table.identifiers.recognise import recognise
 from sfumato.table.kinds import mixed_columns
-
-# What a column's name says about it: patterns over the words of the name.
-
-
-_WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
-_NOT_A_WORD = re.compile(r"[\W_]+")
-
-
-def split_name(name: str) -> str:
-    """Write a column name as lower-case words with blanks around.
-
-    Examples
-    --------
-    >>> split_name("patientID_2")
-    ' patient id 2 '
-    """
-    return f" {' '.join(_NOT_A_WORD.split(_WORD_BREAK.sub(' ', name))).strip().lower()} "
-
-
-def _words(phrases: str) -> re.Pattern[str]:
-    """Match one of the comma-separated phrases as whole words, or the plural of its last word."""
-    return re.compile(f" ({'|'.join(phrases.split(', '))})s? ")
-
-
-IDENTIFIER_NAMES = _words(
-    "e ?mail, (?:tele|cell |mobile )?phone, mobile, fax, ssn, social security(?: number| no)?, mrn, "
-    "medical record(?: number| no)?, nhs(?: number| no)?, passport, iban, driv\\w+ licen[cs]e, licen[cs]e plate, "
-    "number plate, ip(?: address)?, mac address, imei, url, user ?name, login, uuid, guid, sur ?name, fore ?name, "
-    "(?:first|last|full|family|given|middle|maiden|nick) ?name, street, address, credit card, "
-    "(?:account|card|policy|insurance|tax|national|identity)(?: number| no| nbr| nr| id), "
-    "(?:patient|person|customer|client|employee|student|subject|respondent|participant|member|user|citizen|donor) ?"
-    "(?:id|name|nbr|number|num|no|nr|key|code)"
-)
-"""Names people, whatever else the column's name says."""
-
-PERSON_NAMES = _words(
-    "(?:patient|person|customer|client|employee|student|subject|respondent|participant|member|user|citizen|donor) ?"
-    "(?:id|nbr|number|num|no|nr|key|code), mrn, medical record(?: number| no)?, nhs(?: number| no)?, ssn, "
-    "social security(?: number| no)?, household(?: id| number| no)?"
-)
-"""Numbers one person (or household) each, so that rows with equal values are about the same one."""
-
-KEY_NAMES = _words("id, identifier, key, nbr, pid, uid")
-"""May be a person's key or a code of something else: how many values it has decides."""
-
-TARGET_NAMES = (
-    re.compile(r"^ (target|class|label|outcome|y|response|readmitted|(?:salary|income|target) ?class|class ?label) $"),
-    _words("target, label, outcome, readmitted, readmission, churn(?:ed)?, defaulted, survived, fraud"),
-    re.compile(r"(?<! work)(?<! social)(?<! passenger)(?<! ticket)(?<! travel)(?<! p) (class) $"),
-    re.compile(r"^ (?:annual |yearly )?(income|salary|wage|earning)s? $"),
-)
-"""Targets, from the plainest name to the most doubtful."""
-
-SENSITIVE_NAMES = _words(
-    "diagnos[ie]s, diag, icd(?: \\d+)?(?: code)?, disease, illness, hiv, aids, cancer, abortion, mental, psychiatric, "
-    "addiction, genetic, religion, religious, faith, politic\\w*, sexual orientation, salary, income, wage, earning, "
-    "debt, credit score, criminal\\w*, conviction, crime"
-)
-
-QUASI_IDENTIFIER_NAMES = _words(
-    "age, sex, gender, zip(?: ?code)?, post ?code, postal(?: code)?, birth ?(?:date|day|year|place)?, "
-    "(?:date|year|place) of birth, dob, yob, born, race, ethnic\\w*, marital(?: status)?, marriage, education, "
-    "school\\w*, degree, occupation, job, profession, employ\\w*, work ?class, (?:native )?country, nationality, "
-    "citizenship, city, town, state, county, region, province, district, municipality, language, household, children, "
-    "height, weight, insurance, relationship, admission, discharge, date, year, month, weekday"
-)
-
 
 AnyTable = Table | BinaryTable
 
-UNIQUE_FRACTION = 0.95
-"""A column whose value is unique in this share of the rows names people."""
-_FEWEST_ROWS = 20  # below this, unique values say nothing
 _KEY_FRACTION = 0.05  # an "id" with fewer distinct values than this share of the rows is a code, not a key
+_SHORTEST_OFFICE_NUMBER = 10_000_000
 _MOST_CLASSES = 20
 _MOST_CLASSES_IN_WORDS = 100
 
@@ -133,7 +77,7 @@ class _Seen:
     def of(cls, column: Column, coded: CodedColumn) -> _Seen:
         missing = coded.values.null_count
         return cls(
-            column, coded, split_name(column.name), coded.n_distinct - missing, coded.n_missing if missing else 0
+            column, coded, folded_name(column.name), coded.n_distinct - missing, coded.n_missing if missing else 0
         )
 
     @property
@@ -153,12 +97,15 @@ class _Seen:
 def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role] | None = None) -> list[ColumnGuess]:
     """Guess a role for every column, in table order.
 
-    The rules, first match wins: what ``overrides`` says; a name of an identifier (the first that numbers people and
-    repeats tells persons apart); a value unique in 95 % of the rows
-    that is not a decimal measurement; the name of a target with 2 to 20 values (one column at most: the plainest name,
-    then two values before more, then the rightmost); the name of something sensitive; the name of something others
-    know; one value only; and else quasi-identifier. When no target was found, a last column with two values and no
-    telling name is taken; of an ARFF file also one with more values, since the last attribute is the class there.
+    The rules, first match wins: what ``overrides`` says; a name of an identifier; cells that look like one, see
+    :func:`sfumato.table.identifiers.recognise.recognise`; the name of a key with many values; a value unique in 95 %
+    of the rows that have one and that is not a decimal measurement; the name of a target with 2 to 20 values (one
+    column at most: the plainest name, then two values before more, then the rightmost); the name of something
+    sensitive; the name of something others know; one value only; and else quasi-identifier. When no target was found, a
+    last column with two values and no telling name is taken; of an ARFF file also one with more values, since the last
+    attribute is the class there.
+
+    Of the identifiers the first whose name numbers people and that repeats tells persons apart.
 
     Features of a :class:`BinaryTable` are quasi-identifiers; only its companions are guessed. The reason of a column
     that is categorical although almost all its rows are numbers (see :func:`mixed_columns`) says so.
@@ -222,6 +169,12 @@ def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
     return replace(table, companions=described) if isinstance(table, BinaryTable) else described
 
 
+def with_confirmed(table: AnyTable, names: Iterable[str]) -> AnyTable:
+    """Say of some columns that somebody has decided to release them although they are nearly keys."""
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    return redescribed(table, plain.schema.with_confirmed(names)) if names else table
+
+
 def _not_quasi(guess: ColumnGuess) -> ColumnGuess:
     if guess.column.role is not Role.QUASI_IDENTIFIER:
         return guess
@@ -267,18 +220,16 @@ def _identifier(seen: _Seen) -> ColumnGuess | None:
     varied = seen.n_distinct > 2 or seen.n_distinct == seen.n_present > 0
     many = seen.n_distinct >= _KEY_FRACTION * seen.n_present
     found = IDENTIFIER_NAMES.search(seen.words)
-    if varied and (many or seen.n_distinct > _MOST_CLASSES) and (found or seen.words in (" name ", " names ")):
-        return seen.guess(Role.IDENTIFIER, f"name says {found.group(1) if found else 'name'}")
+    if varied and (many or seen.n_distinct > _MOST_CLASSES) and (found or seen.words in NAMES_OF_NAMES):
+        return seen.guess(Role.IDENTIFIER, f"name says {found.group(1) if found else seen.words.strip()}")
+    by_content = _held(seen)
+    if by_content:
+        return seen.guess(Role.IDENTIFIER, by_content)
     key = KEY_NAMES.search(seen.words)
     if varied and many and key:
         return seen.guess(Role.IDENTIFIER, f"name says {key.group(1)}, {seen.n_distinct:,} values")
-    n_rows = seen.coded.n_rows
-    if n_rows < _FEWEST_ROWS or seen.n_distinct < UNIQUE_FRACTION * n_rows:
-        return None
-    n_unique = int(np.count_nonzero(seen.coded.counts == 1)) - (seen.n_missing == 1)
-    if n_unique < UNIQUE_FRACTION * n_rows or _is_measurement(seen):
-        return None
-    return seen.guess(Role.IDENTIFIER, f"unique in {100 * n_unique / n_rows:.1f} % of rows")
+    unique = uniqueness(seen.coded, seen.column.kind)
+    return seen.guess(Role.IDENTIFIER, unique) if unique else None
 
 
 def _person(identifiers: list[tuple[_Seen, ColumnGuess]]) -> dict[str, ColumnGuess]:
@@ -293,13 +244,20 @@ def _person(identifiers: list[tuple[_Seen, ColumnGuess]]) -> dict[str, ColumnGue
     return {}
 
 
-def _is_measurement(seen: _Seen) -> bool:
-    """Whether a numeric column has decimals."""
-    if seen.column.kind is not Kind.NUMERIC:
-        return False
-    numbers = seen.coded.numbers()
-    present = numbers[np.isfinite(numbers)]
-    return bool(np.any(present != np.floor(present)))
+def _held(seen: _Seen) -> str:
+    """Say what kind of identifier the cells are; an empty text for none."""
+    says_degrees = DEGREES_NAMES.search(seen.words) is not None
+    if seen.column.kind is Kind.NUMERIC and not says_degrees and _is_short_number(seen.coded):
+        return ""
+    says_birth = BIRTH_DATE_NAMES.search(seen.words) is not None
+    found = recognise(seen.coded, seen.column.kind, name_says_birth=says_birth, name_says_degrees=says_degrees)
+    return str(found or "")
+
+
+def _is_short_number(coded: CodedColumn) -> bool:
+    """Whether the largest value of a numeric column has fewer digits than any number of an office."""
+    last = len(coded.values) - 1 - coded.values.null_count
+    return last < 0 or float(coded.values[last].as_py()) < _SHORTEST_OFFICE_NUMBER
 
 
 def _target(candidates: list[_Seen]) -> ColumnGuess | None:

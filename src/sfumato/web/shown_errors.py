@@ -19,9 +19,13 @@ FIELDS = {
 }
 """Fields of the step Open by the parameters that errors name, see :class:`sfumato.errors.SfumatoError`."""
 HINTS = {
+    "confirmed": "give it the role identifier on the step Columns; if it names nobody, add confirmed = true to its "
+    "line in the project file",
     "describe": "describe it in the project file, or open the data on the step Open with a new project file",
     "force": "move it elsewhere, or name another output",
     "init": "open the data file on the step Open, with a project file that does not exist yet",
+    "one_row_per_person": 'take a mechanism that counts persons, or write one_row_per_person = "first" under [data] '
+    "in the project file",
     "output": 'name another output under [release] in the project file, such as output = "release.csv"',
     "run_folder": "rename it, or move it elsewhere",
     "target": "choose it on the step Columns",

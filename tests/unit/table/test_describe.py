@@ -15,8 +15,9 @@ from sfumato.errors import ColumnNotFoundError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from sfumato.table.column_names import split_name
 from sfumato.table.io.read import read_table
-from sfumato.table.roles import ColumnGuess, describe_columns, split_name
+from sfumato.table.roles import ColumnGuess, describe_columns
 from unit.table.call_counts import n_calls
 
 N = 100

@@ -168,7 +168,8 @@ def _check_input(original: Columns, claims: Claims) -> Check:
 def _check_identifiers(claims: Claims, identifiers: frozenset[str]) -> Check:
     released = [name for name in claims.names() if name in identifiers]
     released += [r.name for r in claims.recodings.values() if r.column in identifiers and r.name not in released]
-    said = f"identifiers of the original are released: {listed(released)}" if released else "no identifier is released"
+    none = "no column with the role identifier is released"
+    said = f"identifiers of the original are released: {listed(released)}" if released else none
     return Check("identifiers", not released, said)
 
 

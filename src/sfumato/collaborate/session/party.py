@@ -477,7 +477,9 @@ def _staged(
             if not isinstance(rows, Table):
                 release, publish = stack.enter_context(rows.staged(releaser, output, force=force))
             else:
-                release = (make_release if output is None else propose_release)(rows, releaser)
+                # the roles were shown to every party, and agreed on, before anybody connected: that is the decision
+                decided = rows.with_schema(rows.schema.with_confirmed(rows.schema.names()))
+                release = (make_release if output is None else propose_release)(decided, releaser)
                 if output is not None:
                     publish = stack.enter_context(staged(release, output, original=rows, force=force))
         except SfumatoError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ def release_large(
     *,
     schema: Schema | None = None,
     roles: Mapping[str, Role | str] | None = None,
+    confirmed: Sequence[str] = (),
     memory: str = "1GB",
     options: ReadOptions = DEFAULT_OPTIONS,
     force: bool = False,
@@ -56,6 +57,8 @@ def release_large(
         Describes every column; ``None`` guesses kinds and makes every column a quasi-identifier.
     roles : mapping of str to Role or None
         Roles of some columns, in place of those of the schema.
+    confirmed : sequence of str
+        Columns that may be released although they are nearly keys: text that is different in nearly every row.
     memory : str
         What may be kept at a time, such as ``"800MB"``; a database keeps to its own limit.
     options : ReadOptions
@@ -97,6 +100,7 @@ def release_large(
             path,
             schema=schema,
             roles=roles,
+            confirmed=confirmed,
             memory=memory,
             options=options,
             force=force,
@@ -108,7 +112,7 @@ def release_large(
     named = Source(os.fspath(source), "") if isinstance(source, str | os.PathLike) else None
     check_targets(target, manifest_path_for(target), named, force=force)
     original = _opened(source, schema, allowed, options, progress)
-    described = original.with_schema(with_roles(original.schema, roles))
+    described = original.with_schema(with_roles(original.schema, roles).with_confirmed(confirmed))
     proposal = propose(described, mechanism, allowed, progress=progress)
     return publish_large(proposal, target, allowed, force=force, progress=progress)
 

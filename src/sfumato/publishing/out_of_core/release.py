@@ -26,6 +26,7 @@ from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.coding import Table
+from sfumato.table.identifiers.near_keys import check_near_keys
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.write import BLOCK_FORMATS
 from sfumato.table.weighted import OutlinedTable
@@ -69,7 +70,7 @@ def propose(
     InvalidParameterError
         If the mechanism needs all rows in memory.
     SchemaError
-        If there is no quasi-identifier.
+        If there is no quasi-identifier, or a column that is nearly a key would be released and nobody has confirmed it.
     InputError
         If what the mechanism needs does not fit.
     PrivacyNotAchievableError
@@ -81,6 +82,7 @@ def propose(
         problem = f"tells persons apart, and {where} rows are counted"
         hint = "read the table into memory; or keep one row of each person, and give the column the role identifier"
         raise SchemaError(problem, column=original.schema.person, hint=hint)
+    check_near_keys(original.outline)
     give_back()
     return way(original, mechanism, memory, progress)
 

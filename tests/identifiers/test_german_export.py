@@ -1,0 +1,139 @@
+"""A made export of a German hospital: what names people in it is found, and no release shows it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from identifiers import formats, words
+from identifiers.formats import digits, pick
+from sfumato.cli.main import run
+from sfumato.errors import SchemaError
+from sfumato.schema import Role
+from sfumato.table.io.read import read_table
+from sfumato.table.roles import describe_columns
+
+N_ROWS = 400
+NAMING = ("Patientennr", "Name", "Geburtsdatum", "E-Mail", "Versichertennr.", "Bemerkung")
+DIAGNOSES = ("E11.9", "I10.0", "J45.9", "S72.0", "I50.1", "K80.2", "G43.9")
+
+
+def export_rows() -> list[dict[str, str]]:
+    """One to eight rows a person; decimal commas, "k.A.", three forms of dates, an empty column."""
+    draw, rows = Random(20), []
+    while len(rows) < N_ROWS:
+        born = draw.randrange(1930, 2010)
+        person = {
+            "Patientennr": f"P1{digits(draw, 5)}",
+            "Name": formats.full_name(draw, "de"),
+            "Geschlecht": draw.choice("mwwmd"),
+            "Geburtsdatum": f"{draw.randrange(1, 29):02d}.{draw.randrange(1, 13):02d}.{born}",
+            "Alter": str(2024 - born),
+            "PLZ": draw.choice(("80331", "80333", "81667", "81925", "85221")),
+            "E-Mail": formats.email(draw, "de"),
+            "Versichertennr.": formats.versichertennummer(draw, "de"),
+            "Krankenkasse": pick(draw, words.INSURERS["de"]),
+            "Raucher": draw.choice(("ja", "nein", "k.A.")),
+        }
+        for _ in range(min(8, 1 + int(draw.expovariate(0.7)))):
+            day = f"{draw.randrange(1, 29):02d}", f"{draw.randrange(1, 13):02d}", "2023"
+            stay = {
+                "Aufnahme": draw.choice((".".join(day), "-".join(reversed(day)), f"{day[0]}.{day[1]}.23")),
+                "Verweildauer": str(1 + int(draw.expovariate(0.2))),
+                "Hauptdiagnose": draw.choice(DIAGNOSES),
+                "Kreatinin": draw.choice(("k.A.", *(f"{x / 10:.1f}".replace(".", ",") for x in range(5, 30)))),
+                "Kosten": f"{draw.randrange(1, 9)}.{digits(draw, 3)},{digits(draw, 2)}",
+                "Bemerkung": f"{formats.note(draw, 'de')} Tel. {formats.phone(draw, 'de')}",
+                "leer": "",
+                "Wiederaufnahme": draw.choice(("ja", "nein", "nein")),
+            }
+            rows.append(person | stay)
+    return rows[:N_ROWS]
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, str]]:
+    return export_rows()
+
+
+@pytest.fixture(params=["cp1252", "utf-8-sig"])
+def export(rows: list[dict[str, str]], tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    path = tmp_path / "export.csv"
+    with path.open("w", encoding=request.param, newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def encoding_of(path: Path) -> list[str]:
+    return [] if path.read_bytes().startswith(b"\xef\xbb\xbf") else ["--encoding", "cp1252"]
+
+
+def test_what_names_people_is_found_and_what_others_know_is_not_taken_for_it(rows: list[dict[str, str]]) -> None:
+    guesses = {g.column.name: g for g in describe_columns(read_table(pa.Table.from_pylist(rows)))}
+
+    assert {name for name in NAMING if guesses[name].column.role is not Role.IDENTIFIER} == set()
+    for name in ("Geschlecht", "Alter", "PLZ", "Krankenkasse", "Aufnahme", "Verweildauer", "Kreatinin", "Raucher"):
+        assert guesses[name].column.role is Role.QUASI_IDENTIFIER, guesses[name].reason
+    assert guesses["Hauptdiagnose"].column.role is Role.SENSITIVE
+    assert guesses["Wiederaufnahme"].column.role is Role.TARGET
+
+
+def test_names_that_say_nothing_do_not_hide_them(rows: list[dict[str, str]]) -> None:
+    unnamed = pa.table(
+        {f"v{i}": [row[name] for row in rows] for i, name in enumerate(NAMING)} | {"q": ["a", "b"] * 200}
+    )
+
+    reasons = [guess.reason for guess in describe_columns(read_table(unnamed))[:-1]]
+
+    for reason, seen in zip(
+        reasons,
+        (
+            "codes (a letter and six digits)",
+            "given and family names",
+            "full dates of birth",
+            "e-mail addresses",
+            "health insurance numbers with valid check digits",
+            "free text",
+        ),
+        strict=True,
+    ):
+        assert reason == f"looks like {seen} in 100 % of the cells → identifier"
+
+
+def test_a_release_shows_none_of_them(export: Path, rows: list[dict[str, str]]) -> None:
+    output = export.with_name("release.csv")
+
+    arguments = ["release", str(export), "-m", "mondrian", "-k", "5", "-o", str(output), *encoding_of(export)]
+
+    assert run(arguments) == 0
+    released = output.read_text(encoding="utf-8") + output.with_name("release.csv.manifest.json").read_text("utf-8")
+    for name in NAMING:
+        assert not [row[name] for row in rows if row[name] in released], name
+
+
+@pytest.mark.parametrize("role", ["quasi-identifier", "other", "sensitive"])
+@pytest.mark.parametrize("name", ["Patientennr", "Bemerkung", "Versichertennr."])
+def test_who_declares_one_is_asked_to_decide(rows: list[dict[str, str]], role: str, name: str) -> None:
+    frame = pa.Table.from_pylist(rows)
+    with pytest.raises(
+        SchemaError, match=f"'{name}' is nearly a key and would be released with the role {role}"
+    ) as said:
+        sfumato.release(frame, "mondrian", k=5, roles={name: role})
+
+    assert said.value.remedy == ("confirmed",)
+    assert not [row[name] for row in rows if row[name] in str(said.value)]
+
+
+def test_who_has_decided_gets_the_release(rows: list[dict[str, str]]) -> None:
+    frame = pa.Table.from_pylist(rows)
+
+    made = sfumato.release(frame, "mondrian", k=5, roles={"Patientennr": "other"}, confirmed=["Patientennr"])
+
+    assert "Patientennr" in made.table.schema
