@@ -14,7 +14,7 @@ from identifiers import formats, words
 from identifiers.formats import digits, pick
 from sfumato.cli.main import run
 from sfumato.errors import SchemaError
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD, Role
 from sfumato.table.io.read import read_table
 from sfumato.table.roles import describe_columns
 
@@ -78,7 +78,8 @@ def encoding_of(path: Path) -> list[str]:
 def test_what_names_people_is_found_and_what_others_know_is_not_taken_for_it(rows: list[dict[str, str]]) -> None:
     guesses = {g.column.name: g for g in describe_columns(read_table(pa.Table.from_pylist(rows)))}
 
-    assert {name for name in NAMING if guesses[name].column.role is not Role.IDENTIFIER} == set()
+    assert {name for name in NAMING if guesses[name].column.role not in WITHHELD} == set()
+    assert guesses["Patientennr"].column.role is Role.PERSON  # one to eight rows a person
     for name in ("Geschlecht", "Alter", "PLZ", "Krankenkasse", "Aufnahme", "Verweildauer", "Kreatinin", "Raucher"):
         assert guesses[name].column.role is Role.QUASI_IDENTIFIER, guesses[name].reason
     assert guesses["Hauptdiagnose"].column.role is Role.SENSITIVE

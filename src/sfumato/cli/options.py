@@ -140,7 +140,7 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     from sfumato.errors import InvalidParameterError
     from sfumato.schema import Role
 
-    target, person = settings.pop("target"), settings.pop("person")
+    target, person = settings.pop("target"), settings.pop("person", None)
     lists = {
         Role.TARGET: (target,) if target else (),
         Role.PERSON: (person,) if person else (),

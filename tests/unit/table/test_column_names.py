@@ -55,9 +55,16 @@ def test_words_that_are_others_in_another_language_say_nothing(name: str) -> Non
 
 
 def test_a_name_alone_makes_an_identifier_whatever_the_cells_hold() -> None:
-    cells = pa.table({"Versichertennr.": [f"v{i % 30}" for i in range(100)], "q": ["a", "b", "c", "d"] * 25})
+    cells = pa.table({"Handynummer": [f"v{i % 30}" for i in range(100)], "q": ["a", "b", "c", "d"] * 25})
 
     guess = describe_columns(read_table(cells))[0]
 
     assert guess.column.role is Role.IDENTIFIER
     assert guess.reason == "name says versichertennr → identifier"
+
+
+@pytest.mark.parametrize("name", ["Versichertennr.", "Patientennr", "kundennummer", "klantnr", "id paciente", "BSN"])
+def test_a_name_that_numbers_people_tells_them_apart_where_it_repeats(name: str) -> None:
+    cells = pa.table({name: [f"v{i % 30}" for i in range(100)], "q": ["a", "b", "c", "d"] * 25})
+
+    assert describe_columns(read_table(cells))[0].column.role is Role.PERSON

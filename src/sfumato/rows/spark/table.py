@@ -354,7 +354,7 @@ def _check_options(options: ReadOptions) -> None:
         hint = "convert the file to Parquet"
         raise InvalidParameterError("DATA read by a cluster", f"got {options.format}", allowed="Parquet", hint=hint)
     if options.one_row_per_person is not None:
-        hint = "read the table into memory, without --engine"
+        hint = "read the table into memory, or keep one row of each person in the files"
         raise InvalidParameterError("one_row_per_person", "got it", allowed="off for a table on a cluster", hint=hint)
     if options.complete_rows_only:
         hint = "remove incomplete rows from the file first"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sfumato.errors import SchemaError, on_one_line
-from sfumato.schema import Column, Kind, Role
+from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.identifiers.cells import Cells
@@ -94,6 +94,6 @@ def check_near_keys(table: Table | BinaryTable) -> None:
 
 def _undecided(column: Column, columns: Mapping[str, CodedColumn]) -> str:
     """Say why a column has to be confirmed; the target need not be: it is a near key only if somebody has named it."""
-    if column.role in (Role.IDENTIFIER, Role.TARGET) or column.confirmed:
+    if column.role in (*WITHHELD, Role.TARGET) or column.confirmed:
         return ""
     return near_key(columns[column.name], column.kind)
