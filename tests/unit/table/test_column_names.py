@@ -60,7 +60,7 @@ def test_a_name_alone_makes_an_identifier_whatever_the_cells_hold() -> None:
     guess = describe_columns(read_table(cells))[0]
 
     assert guess.column.role is Role.IDENTIFIER
-    assert guess.reason == "name says versichertennr → identifier"
+    assert guess.reason == "name says handynummer → identifier"
 
 
 @pytest.mark.parametrize("name", ["Versichertennr.", "Patientennr", "kundennummer", "klantnr", "id paciente", "BSN"])
