@@ -14,6 +14,7 @@ from sfumato.report.not_covered import MOST_NAMED, not_promised
 from sfumato.report.summarize import summarize
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table
+from sfumato.table.roles import with_confirmed
 from unit.report.releases import made, page_of, summary_of
 
 N_ROWS = 40
@@ -46,7 +47,9 @@ def uncovered(sentences):
 
 @pytest.mark.parametrize("role", [Role.OTHER, Role.SENSITIVE])
 def test_columns_that_are_released_as_they_are_are_named_with_their_unique_values(role):
-    release = make_release(table_with({"few": 3, "ref": N_ROWS, "none": 0}, role=role), Mondrian(k=5))
+    release = make_release(
+        with_confirmed(table_with({"few": 3, "ref": N_ROWS, "none": 0}, role=role), ["ref"]), Mondrian(k=5)
+    )
 
     shares = naive_shares(release)
     assert list(shares) == ["few", "ref", "none"]
@@ -106,7 +109,7 @@ def test_a_release_of_noise_says_what_is_taken_as_known_and_has_no_column_as_it_
 
 def test_others_are_told_what_the_release_itself_tells():
     """The sentences need neither the original nor what only the data holder has."""
-    release = make_release(table_with({"ref": N_ROWS}), Mondrian(k=5))
+    release = make_release(with_confirmed(table_with({"ref": N_ROWS}), ["ref"]), Mondrian(k=5))
 
     assert summarize(release)["not_promised"] == not_promised(release)
     assert not any("secret" in sentence for sentence in not_promised(release))

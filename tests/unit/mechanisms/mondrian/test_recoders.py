@@ -94,7 +94,7 @@ def test_columns_of_one_value_of_none_and_of_a_value_per_row(recoder):
         "empty": ((Role.QUASI_IDENTIFIER, Kind.NUMERIC), pa.array([None] * 60, pa.string())),
         "ticket": ((), [f"t{i:03}" for i in range(60)]),
     }
-    release = sfumato.release(people(**odd), recoder)
+    release = sfumato.release(people(**odd), recoder, confirmed=["ticket"])
 
     assert release.table["country"].values.to_pylist() == ["here"]
     assert release.table["nothing"].values.to_pylist() == release.table["empty"].values.to_pylist() == [None]
@@ -226,7 +226,7 @@ def test_a_quantity_that_is_missing_or_no_number_is_refused():
     with pytest.raises(SchemaError, match="is missing in 1 rows"):
         sfumato.release(holes, ErrorRiskTree(k=4, targets="cost"))
     with pytest.raises(SchemaError, match="not all of its values are numbers"):
-        sfumato.release(words, ErrorRiskTree(k=4, targets="cost", criterion="variance"))
+        sfumato.release(words, ErrorRiskTree(k=4, targets="cost", criterion="variance"), confirmed=["cost"])
 
 
 def test_l_diversity_holds_besides_k_or_is_refused():
