@@ -4,6 +4,7 @@ import json
 import math
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -202,3 +203,27 @@ def test_some_columns_only_are_said_to_be():
         assert guarantee.over == ("a",)
         assert guarantee.describe().endswith("; 1 further quasi-identifying columns are released and NOT PROTECTED")
     assert KAnonymity(2, over).over == over
+
+
+def test_levels_are_those_of_pycanon_where_it_follows_the_definitions():
+    """Where it does not: values that a class lacks (δ), and tables that no β makes enhanced β-like."""
+    pandas, pycanon = pytest.importorskip("pandas"), pytest.importorskip("pycanon.anonymity")
+    rng = np.random.default_rng(5)
+    n_finite = 0
+    for _ in range(50):
+        n_rows, n_values = int(rng.integers(8, 120)), int(rng.integers(1, 6))
+        illness = rng.choice(n_values, n_rows, p=rng.dirichlet(np.ones(n_values))).astype(str)
+        cells = {"a": rng.integers(0, 3, n_rows).astype(str), "s": np.char.add("v", illness)}
+        table, frame = table_of(cells, {"s": Role.SENSITIVE}), pandas.DataFrame(cells)
+        basic, enhanced = (measured_level(BetaLikeness(1, "s", QI, one), table) for one in ("basic", "enhanced"))
+        delta = measured_level(DeltaDisclosure(1, "s", QI), table)
+        alpha, k = pycanon.alpha_k_anonymity(frame, ["a"], ["s"])
+
+        assert basic == pytest.approx(pycanon.basic_beta_likeness(frame, ["a"], ["s"]), abs=1e-12)
+        assert k < 2 or measured_level(AlphaKAnonymity(0.5, int(k), "s", QI), table) == pytest.approx(alpha)
+        if math.isfinite(enhanced):
+            assert enhanced == pytest.approx(pycanon.enhanced_beta_likeness(frame, ["a"], ["s"]), abs=1e-12)
+        if math.isfinite(delta):
+            assert delta == pytest.approx(pycanon.delta_disclosure(frame, ["a"], ["s"]), abs=1e-12)
+        n_finite += math.isfinite(enhanced) and math.isfinite(delta)
+    assert n_finite > 10
