@@ -1,5 +1,6 @@
 """β-likeness, δ-disclosure privacy and (α,k)-anonymity as promises of every mechanism that makes groups of rows."""
 
+import json
 import math
 from collections import Counter
 
@@ -17,7 +18,8 @@ from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.out_of_core.api import release_large
+from sfumato.publishing.publish import make_release, publish
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 
@@ -120,6 +122,7 @@ def test_what_is_not_asked_for_is_not_in_the_manifest(mechanism, table):
 
     assert not {"beta", "likeness", "delta", "alpha"} & set(plain)
     assert {"beta", "likeness", "delta", "alpha"} & set(alone) == {"delta"}
+    assert "sensitive" in alone
 
 
 def test_classes_are_compared_with_the_rows_that_are_released():
@@ -206,6 +209,29 @@ def test_rows_are_not_counted_where_persons_repeat(given):
         Mondrian(k=4, **given).release(table_of(ILLNESSES, person=True))
 
     assert raised.value.name == name
+
+
+@pytest.mark.parametrize("promise", ["enhanced", "delta", "alpha"])
+def test_a_table_out_of_core_is_released_as_one_in_memory(promise, table, tmp_path):
+    """Sensitive values are counted with the distinct rows where they are asked about."""
+    mechanism = GlobalRecoder(k=4, max_suppressed_fraction=0.2, **PROMISES[promise])
+    frame = pa.table({name: table[name].cells() for name in table.schema.names()})
+    release_large(frame, mechanism, tmp_path / "large.csv", schema=table.schema)
+    publish(make_release(table, mechanism), tmp_path / "small.csv", original=table)
+
+    assert (tmp_path / "large.csv").read_bytes() == (tmp_path / "small.csv").read_bytes()
+    large, small = (json.loads((tmp_path / f"{name}.csv.manifest.json").read_text()) for name in ("large", "small"))
+    assert large["guarantees"] == small["guarantees"]
+
+
+def test_trees_out_of_core_say_what_they_cannot_count(table, tmp_path):
+    """By the name of the parameter that asks for it."""
+    frame = pa.table({name: table[name].cells() for name in table.schema.names()})
+    mechanism = ErrorRiskTree(k=4, generalization="uniform", alpha=0.6)
+
+    with pytest.raises(InvalidParameterError, match="left out for tables larger than memory") as raised:
+        release_large(frame, mechanism, tmp_path / "large.csv", schema=table.schema)
+    assert raised.value.name == "alpha"
 
 
 def test_slicing_leaves_the_useful_columns_unprotected_and_says_so(table):
