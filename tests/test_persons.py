@@ -233,10 +233,13 @@ def test_two_values_in_a_group_are_those_of_two_persons():
         assert any(a != c and b != d for a, b in pairs for c, d in pairs)
 
 
-@pytest.mark.parametrize("settings", [{"l": 3}, {"l": 2, "variant": "entropy"}, {"t": 0.5}])
+@pytest.mark.parametrize(
+    "settings", [{"l": 3}, {"l": 2, "variant": "entropy"}, {"t": 0.5}, {"beta": 5.0}, {"delta": 9.0}, {"alpha": 0.9}]
+)
 def test_what_is_not_counted_by_persons_is_refused(settings):
-    with pytest.raises(InvalidParameterError, match="some persons have several rows"):
-        Mondrian(k=3, **settings).release(visits())
+    for mechanism in (Mondrian(k=3, **settings), GlobalRecoder(k=3, **settings)):
+        with pytest.raises(InvalidParameterError, match="some persons have several rows"):
+            mechanism.release(visits())
     assert Mondrian(k=3, **settings).release(one_row_per_person(visits(), "first")) is not None
 
 

@@ -9,8 +9,11 @@ from sfumato.evaluation.compare import compare as compare
 from sfumato.evaluation.encoding import GeneralizedEncoder as GeneralizedEncoder
 from sfumato.evaluation.scores import evaluate as evaluate
 from sfumato.evaluation.utility import cross_validated_utility as cross_validated_utility
+from sfumato.guarantees import AlphaKAnonymity as AlphaKAnonymity
+from sfumato.guarantees import BetaLikeness as BetaLikeness
 from sfumato.guarantees import BreachBound as BreachBound
 from sfumato.guarantees import Containment as Containment
+from sfumato.guarantees import DeltaDisclosure as DeltaDisclosure
 from sfumato.guarantees import DifferentialPrivacy as DifferentialPrivacy
 from sfumato.guarantees import GlobalAnonymity as GlobalAnonymity
 from sfumato.guarantees import KAnonymity as KAnonymity

@@ -20,10 +20,11 @@ from sfumato.mechanisms.lattice import lattice as lattice_tables
 from sfumato.mechanisms.lattice import search as lattice_search
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
 from sfumato.mechanisms.lattice.losses import COLUMN_LOSSES, LOSSES
-from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses
+from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses, LimitedClasses
 from sfumato.mechanisms.lattice.node_checks import Judge, NodeChecker
 from sfumato.mechanisms.lattice.recoder import regroup
 from sfumato.mechanisms.lattice.search import search_lattice
+from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 
 MODELS = (
     (),
@@ -36,6 +37,11 @@ MODELS = (
     (DiverseClasses(2), CloseClasses(0.4, column=1)),
     (DiverseClasses(2, column=1), DiverseClasses(1.5, "entropy"), DiverseClasses(1, "recursive", c=2.0, column=1)),
     (CloseClasses(0.4), CloseClasses(0.4, "ordered", column=1)),
+    (LimitedClasses(LikenessLimit(0.8)),),
+    (LimitedClasses(LikenessLimit(2.0, "enhanced"), column=1),),
+    (LimitedClasses(DisclosureLimit(0.7)),),
+    (LimitedClasses(LargestShare(0.6)),),
+    (DiverseClasses(2), LimitedClasses(LargestShare(0.5), column=1), LimitedClasses(LikenessLimit(1.5))),
 )
 MONOTONE = tuple(models for models in MODELS if all(m.is_monotone_with_suppression for m in models))
 
@@ -118,8 +124,21 @@ def shares_of(values, domain):
     return [counted[v] / len(values) for v in domain]
 
 
+def keeps_to_limit(limit, values, everything):
+    if isinstance(limit, LargestShare):
+        return max(Counter(values).values()) / len(values) <= limit.at_most + 1e-9
+    domain = sorted(set(everything))
+    pairs = list(zip(shares_of(values, domain), shares_of(everything, domain), strict=True))
+    if isinstance(limit, DisclosureLimit):
+        return all(q > 0 and abs(math.log(q / p)) < limit.at_most for q, p in pairs)
+    most = [min(limit.at_most, -math.log(p)) if limit.likeness == "enhanced" else limit.at_most for _, p in pairs]
+    return all(q / p - 1 <= allowed + 1e-9 for (q, p), allowed in zip(pairs, most, strict=True))
+
+
 def satisfies(model, table, group, released):
     values = [table.sensitive[i][model.column] for i in group]
+    if isinstance(model, LimitedClasses):
+        return keeps_to_limit(model.limit, values, [table.sensitive[i][model.column] for i in released])
     counted = sorted(Counter(values).values(), reverse=True)
     if isinstance(model, CloseClasses):
         everything = [table.sensitive[i][model.column] for i in released]

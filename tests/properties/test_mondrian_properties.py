@@ -21,10 +21,12 @@ from sfumato.mechanisms.part_constraints import (
     Closeness,
     DistinctDiversity,
     EntropyDiversity,
+    LimitedShares,
     RecursiveDiversity,
     constraint_of,
 )
 from sfumato.mechanisms.recoder import Cover, generalize
+from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
 RULES = ("penalty", "median", "gain", "score")
@@ -349,6 +351,39 @@ def test_groups_under_closeness_are_close_and_cannot_be_cut(guarantee, table, ru
     counted = ClassValueCounts.from_contingency(np.array([np.bincount(sensitive[g], minlength=3) for g in groups]).T)
     assert t_closeness(counted, guarantee.distance) <= guarantee.t + 1e-9
     assert not any(list(cuts_of(laid_out(table, rule), group, is_close)) for group in groups)
+
+
+LIMITS = [LikenessLimit(0.6), LikenessLimit(3.0, "enhanced"), DisclosureLimit(0.7), LargestShare(0.6)]
+
+
+def keeps_to_limit(limit, own, overall):
+    """Whether a group keeps to a limit, by the definitions."""
+    shares = [n / sum(own) for n in own]
+    pairs = [(q, n / sum(overall)) for q, n in zip(shares, overall, strict=True) if n]
+    if isinstance(limit, LargestShare):
+        return max(shares) <= limit.at_most + 1e-9
+    if isinstance(limit, DisclosureLimit):
+        return all(q > 0 and abs(math.log(q / p)) < limit.at_most for q, p in pairs)
+    most = [min(limit.at_most, -math.log(p)) if limit.likeness == "enhanced" else limit.at_most for _, p in pairs]
+    return all(q / p - 1 <= allowed + 1e-9 for (q, p), allowed in zip(pairs, most, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.describe())
+@given(table=tables(), rule=st.sampled_from(RULES))
+def test_groups_under_limits_of_shares_keep_them_and_cannot_be_cut(limit, table, rule):
+    """Written out for every group and for each cut that is left."""
+    table = evenly_sensitive(table)
+    sensitive = np.array(table.target, dtype=np.int32)
+    overall = np.bincount(sensitive, minlength=3)
+    of_row = table.divide(split=rule, is_allowed=LimitedShares(limit, overall), sensitive=sensitive).of_row
+
+    def is_kept(rows):
+        return keeps_to_limit(limit, np.bincount(sensitive[rows], minlength=3).tolist(), overall.tolist())
+
+    groups = members(of_row)
+    assert all(is_kept(group) for group in groups)
+    assert not any(list(cuts_of(laid_out(table, rule), group, is_kept)) for group in groups)
 
 
 @given(counts=st.lists(st.lists(st.integers(0, 6), min_size=4, max_size=4).filter(any), min_size=1, max_size=4))

@@ -105,12 +105,12 @@ _PLAN = {
 _PARAMETERS = {
     **_each("k r n_features n_folds n_random_orders min_samples_leaf n_beside_sensitive max_values_checked", "count"),
     **_each("n_slices random_state", "count?"),
-    **_each("l t c max_unique_fraction", "number?"),
+    **_each("l t c beta delta alpha max_unique_fraction", "number?"),
     **_each("epsilon max_breach_increase min_privacy_gain max_suppressed_fraction penalty_weight", "number"),
     **_each("max_false_fraction threshold max_seconds time_budget min_released_fraction", "number"),
     **_each("max_performance_loss", "number?"),
     **_each("allow_increase refine regroup slicing strict keep_frequent", "truth"),
-    **_each("variant distance attacker learner metric calibration loss gain_correction", "text"),
+    **_each("variant distance likeness attacker learner metric calibration loss gain_correction", "text"),
     **_each("criterion choose search lists test generalization rule split splits on_infeasible guide", "text"),
     **_each("sensitive gain_target", "text?"),
     "targets?": ("text?", ["text"]),
@@ -251,6 +251,11 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda found: _is_finite(found) and 0 <= found < 1,
         "from 0 and below 1, which promises nothing",
     ),
+    "proper share": (
+        lambda found: _is_finite(found) and 0 < found < 1,
+        "above 0, which no table keeps, and below 1, which promises nothing",
+    ),
+    "above 0": (lambda found: _is_finite(found) and found > 0, "a number above 0"),
     "above 1": (lambda found: _is_finite(found) and found > 1, "above 1, which promises nothing"),
 }
 

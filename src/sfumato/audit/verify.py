@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -272,7 +273,7 @@ def _check_promise(
     sampled = sample_words(promise.guarantee, len(beside.rows)) if beside is not None else ""
     said += f", estimated on the audit's own {sampled}" if sampled else ""
     said += _merged_words(promise, Columns(released))
-    yield Check(name, passed, f"{kind} {said}", promised, found)
+    yield Check(name, passed, f"{kind} {said}", promised, _in_json(found))
     if check_audited_values:
         yield check_audited(promise, found)
 
@@ -329,8 +330,13 @@ def check_audited(promise: Promise, found: float) -> Check:
     kind, stated = promise.guarantee.kind, promise.audited
     name = f"{kind}: audited level"
     if stated is None:
-        return Check(name, False, f"{kind}: the manifest gives no audited level", None, found)
+        return Check(name, False, f"{kind}: the manifest gives no audited level", None, _in_json(found))
     is_rounded = promise.guarantee.rests_on_original
     passed = agrees_in_three_digits(stated, found) if is_rounded else abs(stated - found) <= ROUNDING
     message = f"{kind}: the manifest gives {stated:.6g} as audited, found {found:.6g}"
-    return Check(name, passed, message, stated, found)
+    return Check(name, passed, message, stated, _in_json(found))
+
+
+def _in_json(level: float) -> float | str:
+    """Give a level as JSON can hold it, which has no infinite number."""
+    return level if math.isfinite(level) else str(level)

@@ -35,6 +35,8 @@ ORIGINAL = "original"
 """Name of the table as it is, where it stands among the points."""
 MOST_POINTS = 10_000
 USUAL_K, USUAL_L = 5, 2
+_OF_A_COLUMN = ("l", "t", "beta", "delta", "alpha")
+"""Parameters that ask for something of a sensitive column."""
 ON_REQUEST = ", which is tried on request"
 Proposals = dict[str, tuple[MechanismInfo, Sequence[Mapping[str, Any]]]]
 TIME_LIMITS = frozenset({"max_seconds", "time_budget"})
@@ -215,7 +217,7 @@ def _proposed(
 def _protecting_all(
     info: MechanismInfo, settings: Sequence[Mapping[str, Any]], table: AnyTable
 ) -> Sequence[Mapping[str, Any]]:
-    """Leave out settings with l or t where several columns are sensitive, of a mechanism that promises them of one.
+    """Leave out settings that promise something of a sensitive column where there are several and it protects one.
 
     Raises
     ------
@@ -226,7 +228,7 @@ def _protecting_all(
     n_sensitive = len(plain.schema.names(Role.SENSITIVE))
     if not info.protects_one or n_sensitive < 2:
         return settings
-    kept = [one for one in settings if one.get("l") is None and one.get("t") is None]
+    kept = [one for one in settings if all(one.get(name) is None for name in _OF_A_COLUMN)]
     if not kept:
         problem = f"{n_sensitive:,} columns are sensitive, and it protects one"
         raise SchemaError(problem)

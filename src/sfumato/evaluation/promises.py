@@ -24,6 +24,9 @@ ALL_KINDS = "all"
 _JOINED = {
     "l-diversity": STRICT,
     "t-closeness": STRICT,
+    "beta-likeness": STRICT,
+    "delta-disclosure": STRICT,
+    "alpha-k-anonymity": STRICT,
     "global-anonymity": "kk-anonymity",
     "bucket-size": "buckets",
     "bucket-diversity": "buckets",

@@ -15,6 +15,7 @@ from sfumato.guarantees.persons import PersonAnonymity
 from sfumato.guarantees.containment import REVEALING, Containment, UniquePatterns
 from sfumato.guarantees.diversity import DiversityVariant, LDiversity, check_diversity
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
+from sfumato.guarantees.value_shares import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LikenessVariant
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.guarantees.entropy import PrivacyGain
@@ -28,11 +29,14 @@ __all__ = [
     "ONE_ROW_CHANGED",
     "REVEALING",
     "ROUNDING",
+    "AlphaKAnonymity",
+    "BetaLikeness",
     "BreachBound",
     "BucketDiversity",
     "BucketSize",
     "ClosenessDistance",
     "Containment",
+    "DeltaDisclosure",
     "DifferentialPrivacy",
     "DiversityVariant",
     "GlobalAnonymity",
@@ -40,6 +44,7 @@ __all__ = [
     "KAnonymity",
     "KKAnonymity",
     "LDiversity",
+    "LikenessVariant",
     "PersonAnonymity",
     "PrivacyGain",
     "TCloseness",

@@ -54,6 +54,8 @@ _PLAIN: Mapping[Any, Form] = {str: TEXT, bool: TRUTH, int: COUNT, float: NUMBER}
 Crowd = Annotated[int, {**COUNT, "minimum": 2}]
 """Number of rows or values that is promised: 1 promises nothing."""
 Share = Annotated[float, {"type": "number", "minimum": 0, "exclusiveMaximum": 1}]
+ProperShare = Annotated[float, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}]
+AboveZero = Annotated[float, {"type": "number", "exclusiveMinimum": 0}]
 AboveOne = Annotated[float, {"type": "number", "exclusiveMinimum": 1}]
 
 

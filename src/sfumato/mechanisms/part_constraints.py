@@ -1,9 +1,10 @@
-"""What every part of a partition must satisfy besides its size: l-diversity and t-closeness of a sensitive column.
+"""What every part of a partition must satisfy besides its size: what is promised of a sensitive column.
 
 A constraint is judged from how often each sensitive value occurs in a part, and agrees with
-:mod:`sfumato.measures.diversity`. All of them hold for a part when they hold for two parts that make it up, l-diversity
-by [MKGV07]_, Section 4, t-closeness because the distance is convex in the distribution ([LLV07]_, Section 4): so a part
-that violates one cannot be saved by dividing it, and groups of equal cells may be joined.
+:mod:`sfumato.measures.diversity` and :mod:`sfumato.measures.value_shares`. All of them hold for a part when they hold
+for two parts that make it up, l-diversity by [MKGV07]_, Section 4, t-closeness because the distance is convex in the
+distribution ([LLV07]_, Section 4), limits of shares by :mod:`sfumato.mechanisms.share_limits`: so a part that violates
+one cannot be saved by dividing it, and groups of equal cells may be joined.
 
 References
 ----------
@@ -15,7 +16,7 @@ References
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +34,7 @@ from sfumato.guarantees import (
     check_diversity,
 )
 from sfumato.measures.diversity import distinct_diversity, entropy_diversity, recursive_diversity
+from sfumato.mechanisms.share_limits import NO_SHARES, ShareGuarantee, ShareLimit, SharePromises, limit_of
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table
 
@@ -40,6 +42,7 @@ Counts = NDArray[np.int64]
 Levels = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Ids = NDArray[np.int32]
+SensitiveGuarantee = LDiversity | TCloseness | ShareGuarantee
 
 
 class Constraint(Protocol):
@@ -193,8 +196,10 @@ class Closeness:
         return f"{self.t:g}-closeness ({self.distance} distance)"
 
 
-def check_counted_by_persons(level: float | None, variant: DiversityVariant, t: float | None) -> None:
-    """Refuse l and t that are not counted by persons, where some have several rows.
+def check_counted_by_persons(
+    level: float | None, variant: DiversityVariant, t: float | None, shares: Iterable[str] = ()
+) -> None:
+    """Refuse l, t and limits of shares (by their names) that are not counted by persons, where some have several rows.
 
     Two values in a group of at least two persons are always those of two different persons, for else all its rows would
     be of one person or hold one value: so distinct 2-diversity by persons comes with k. Three values can be those of
@@ -206,11 +211,39 @@ def check_counted_by_persons(level: float | None, variant: DiversityVariant, t: 
         If there is one.
     """
     asks = {"l": level is not None and (level > 2 or variant != "distinct"), "t": t is not None}
+    asks |= dict.fromkeys(shares, True)
     for name in (name for name, is_asked in asks.items() if is_asked):
         problem = "got one, and some persons have several rows"
         hint = "keep one row of each person, or ask for distinct 2-diversity or k alone"
         allowed = "left out (l: 2 at most, distinct)"
         raise InvalidParameterError(name, problem, allowed=allowed, hint=hint, remedy=("one_row_per_person",))
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedShares:
+    """Shares of single values within a limit; all rows are released, so the whole table is what a reader sees.
+
+    Parameters
+    ----------
+    limit : ShareLimit
+    overall : ndarray of int64
+        How often each value occurs in the whole table.
+    """
+
+    limit: ShareLimit
+    overall: Counts
+
+    def __call__(self, counts: Counts) -> Flags:
+        """Whether parts keep to the limit; one without rows does."""
+        return self.limit.is_met_by(self.levels(counts))
+
+    def levels(self, counts: Counts) -> Levels:
+        """Level of each part; lower is safer."""
+        return self.limit.levels_of_parts(counts, self.overall)
+
+    def describe(self) -> str:
+        """Say the constraint in a few words."""
+        return self.limit.describe()
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +300,7 @@ class AllOf:
 
 @dataclass(frozen=True)
 class SensitivePromises:
-    """What is asked for a sensitive column besides k: l-diversity, t-closeness, or both; parameters as they were given.
+    """What is asked for a sensitive column besides k: l-diversity, t-closeness, shares; parameters as they were given.
 
     Examples
     --------
@@ -281,15 +314,17 @@ class SensitivePromises:
     t: float | None = None
     distance: ClosenessDistance = "equal"
     sensitive: str | None = None
+    shares: SharePromises = NO_SHARES
 
     @property
     def are_made(self) -> bool:
         """Whether anything is asked for."""
-        return self.l is not None or self.t is not None
+        return self.l is not None or self.t is not None or bool(self.shares.asked)
 
     def check(self) -> None:
         """Refuse what makes no sense for any table."""
         self._check_nothing_is_said_alone()
+        self.shares.check()
         for name, allowed in (
             ("l", "a number of at least 2"),
             ("t", "a number from 0 to 1"),
@@ -316,7 +351,7 @@ class SensitivePromises:
                 allowed = f"{without!r} where {needs} is not given"
                 raise InvalidParameterError(name, f"got {given!r}", allowed=allowed, hint=f"give {needs} as well")
 
-    def of(self, table: Table) -> list[LDiversity | TCloseness]:
+    def of(self, table: Table) -> list[SensitiveGuarantee]:
         """Promises about the sensitive column of a table: the named one, or that with the role sensitive."""
         found = self.by_column(table)
         if len(found) > 1:
@@ -324,7 +359,7 @@ class SensitivePromises:
             raise SchemaError(problem, hint="name it with the parameter sensitive")
         return found[0] if found else []
 
-    def by_column(self, table: Table) -> list[list[LDiversity | TCloseness]]:
+    def by_column(self, table: Table) -> list[list[SensitiveGuarantee]]:
         """Promises about each sensitive column of a table: the named one, or all with the role sensitive."""
         if not self.are_made:
             return []
@@ -336,18 +371,21 @@ class SensitivePromises:
 
     @property
     def _what(self) -> str:
-        return "l-diversity" if self.t is None else "t-closeness" if self.l is None else "l-diversity and t-closeness"
+        kinds = [kind for kind, level in ((LDiversity, self.l), (TCloseness, self.t)) if level is not None]
+        return " and ".join([*(kind.words.title for kind in kinds), *self.shares.titles])
 
-    def _of_column(self, name: str, table: Table) -> list[LDiversity | TCloseness]:
+    def _of_column(self, name: str, table: Table) -> list[SensitiveGuarantee]:
         if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
             problem = f"'{name}' is a {table.schema[name].role}"
             raise InvalidParameterError("sensitive", problem, allowed="a column that is published unchanged")
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
-        promised: list[LDiversity | TCloseness] = []
+        promised: list[SensitiveGuarantee] = []
         if self.l is not None:
             c = None if self.c is None else float(self.c)
             promised.append(LDiversity(float(self.l), name, columns, self.variant, c))
-        return promised if self.t is None else [*promised, TCloseness(float(self.t), name, columns, self.distance)]
+        if self.t is not None:
+            promised.append(TCloseness(float(self.t), name, columns, self.distance))
+        return [*promised, *self.shares.guarantees(name, columns)]
 
 
 def asks_for_two_values(constraint: Constraint) -> bool:
@@ -387,29 +425,40 @@ def constraint_of(guarantee: LDiversity) -> Constraint:
     return EntropyDiversity(guarantee.l) if guarantee.variant == "entropy" else DistinctDiversity(guarantee.l)
 
 
-def constraint_on(table: Table, guarantees: Sequence[LDiversity | TCloseness]) -> tuple[Constraint, Ids] | None:
+def constraint_on(table: Table, guarantees: Sequence[SensitiveGuarantee]) -> tuple[Constraint, Ids] | None:
     """Constraint under which a division of a table keeps promises about one sensitive column, and its codes by row.
 
-    l-diversity counts values, however they are spelled. t-closeness is kept by the values and by their spellings, each
-    by itself, as the audit measures it. ``None`` where nothing is promised.
+    l-diversity and (α,k)-anonymity count values, however they are spelled. What compares with the whole table is kept
+    by the values and by their spellings, each by itself, as the audit measures it. ``None`` where nothing is promised.
     """
     if not guarantees:
         return None
     (name,) = {guarantee.sensitive for guarantee in guarantees}
     column = table[name]
     numbers = value_numbers(column.values, table.schema[name])
-    by_spelling = numbers.has_spellings and any(isinstance(guarantee, TCloseness) for guarantee in guarantees)
+    by_spelling = numbers.has_spellings and any(map(_compares_with_table, guarantees))
     merged = numbers.merged[column.codes]
     codes = numbers.spelled[column.codes] if by_spelling else merged
     value_of = np.zeros(len(numbers.spelled), dtype=np.int32)
     value_of[numbers.spelled] = numbers.merged
     found: list[Constraint] = []
     for guarantee in guarantees:
-        if isinstance(guarantee, LDiversity):
-            own: Constraint = constraint_of(guarantee)
-        else:
-            own = Closeness(guarantee.t, guarantee.distance, np.bincount(merged))
+        own = _constraint(guarantee, np.bincount(merged))
         found.append(Joined(own, value_of) if by_spelling else own)
-        if by_spelling and isinstance(guarantee, TCloseness):
-            found.append(Closeness(guarantee.t, guarantee.distance, np.bincount(codes)))
+        if by_spelling and _compares_with_table(guarantee):
+            found.append(_constraint(guarantee, np.bincount(codes)))
     return (found[0] if len(found) == 1 else AllOf(tuple(found))), codes
+
+
+def _compares_with_table(guarantee: SensitiveGuarantee) -> bool:
+    if isinstance(guarantee, LDiversity | TCloseness):
+        return isinstance(guarantee, TCloseness)
+    return limit_of(guarantee).compares_with_table
+
+
+def _constraint(guarantee: SensitiveGuarantee, overall: Counts) -> Constraint:
+    if isinstance(guarantee, LDiversity):
+        return constraint_of(guarantee)
+    if isinstance(guarantee, TCloseness):
+        return Closeness(guarantee.t, guarantee.distance, overall)
+    return LimitedShares(limit_of(guarantee), overall)

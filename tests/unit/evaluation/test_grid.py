@@ -151,6 +151,18 @@ def test_l_is_asked_of_every_sensitive_column():
     assert [str(asked) for asked in usual_guarantees(table.keep(["age", "readmitted"]))] == ["k >= 5"]
 
 
+@pytest.mark.parametrize("asked", ["beta=2", "delta=2", "alpha=0.9"])
+def test_shares_of_sensitive_values_can_be_asked_for(asked):
+    """Of every mechanism that promises them; the tree does of one column."""
+    wanted, table = AskedGuarantee.parse(asked), admissions(n_rows=60)
+    several = table.with_schema(table.schema.with_roles({"diabetes": Role.SENSITIVE}))
+    recodings = {"mondrian", "global-recoding", "gain-recoding", "local-recoding"}
+
+    assert names_of(grid_for(table, asked=[wanted])) == {*recodings, "error-risk-tree"}
+    assert names_of(grid_for(several, asked=[wanted])) == recodings
+    assert {point.parameters[wanted.name] for point in grid_for(table, asked=[wanted]).points} == {wanted.value}
+
+
 def test_a_mechanism_whose_l_is_about_one_column_is_left_out_where_several_are_sensitive():
     """Else its points would be tried, and fail one by one for the same reason."""
     table = admissions(n_rows=60)

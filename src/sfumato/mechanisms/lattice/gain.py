@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.counting.cells import cell_table
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
+from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.mechanisms.lattice.levels import LevelRecoding
@@ -36,7 +36,8 @@ class GainRecoder(GlobalRecoder):
 
     Parameters
     ----------
-    k, max_suppressed_fraction, l, variant, c, t, distance, sensitive, loss, hierarchies, regroup, max_seconds
+    k, max_suppressed_fraction, l, variant, c, t, distance, sensitive, beta, likeness, delta, alpha
+    loss, hierarchies, regroup, max_seconds
         See :class:`sfumato.mechanisms.lattice.recoder.GlobalRecoder`.
     gain_correction : {"independence", "none"}, default="independence"
         What is subtracted from a column's gain, so that many values alone give no gain: the mean gain of independent
@@ -99,6 +100,10 @@ class GainRecoder(GlobalRecoder):
         slicing: bool = False,
         threshold: float = 0.02,
         gain_correction: Literal["independence", "none"] = "independence",
+        beta: float | None = None,
+        likeness: LikenessVariant = "basic",
+        delta: float | None = None,
+        alpha: float | None = None,
     ) -> None:
         super().__init__(
             k=k,
@@ -113,6 +118,10 @@ class GainRecoder(GlobalRecoder):
             hierarchies=hierarchies,
             regroup=regroup,
             max_seconds=max_seconds,
+            beta=beta,
+            likeness=likeness,
+            delta=delta,
+            alpha=alpha,
         )
         self.gain_target = gain_target
         self.slicing = slicing
@@ -215,7 +224,8 @@ def _least_different_values(
 DECLARATION = MechanismInfo(
     GainRecoder,
     why="hierarchy labels; coarsens the columns that say most about the target last",
-    promises="k-anonymity, with l-diversity and t-closeness on request; with slicing only over the less useful columns",
+    promises="k-anonymity, with l-diversity, t-closeness, β-likeness, δ-disclosure privacy and (α,k)-anonymity on "
+    "request; with slicing only over the less useful columns",
     compared=Compared(
         (
             *combinations({"k": [3, 5, 10, 20]}),

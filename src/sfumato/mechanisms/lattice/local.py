@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.counting.cells import cell_table
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant
+from sfumato.guarantees import ClosenessDistance, DiversityVariant, LikenessVariant
 from sfumato.manifest import AnyTable
 from sfumato.measures.information import mutual_information_bits
 from sfumato.measures.loss import suppressed_fraction
@@ -113,7 +113,10 @@ class LocalRecoder(HierarchyRecoder):
         t-closeness of every sensitive column, ``equal`` or ``ordered`` distance; ``None``: none. Classes are compared
         with the original table, whose distribution is that of the release, because every row is released.
     sensitive : str or None
-        Columns that l and t are about, by commas; ``None`` takes those with the role sensitive.
+        Columns that l, t, beta, delta and alpha are about, by commas; ``None`` takes those with the role sensitive.
+    beta, likeness, delta, alpha
+        β-likeness (``basic`` or ``enhanced``), δ-disclosure privacy and (α,k)-anonymity of every sensitive column, see
+        :mod:`sfumato.guarantees.value_shares`; ``None``: none.
     weights : {"equal", "gain"} or mapping, default="equal"
         Weight of each column in the certainty penalty: equal, by its information gain for the target (so that useful
         columns are coarsened last), or given by name.
@@ -169,6 +172,10 @@ class LocalRecoder(HierarchyRecoder):
         weights: Literal["equal", "gain"] | Mapping[str, float] = "equal",
         min_released_fraction: float = 0.01,
         max_values_checked: int = 4_000_000_000,
+        beta: float | None = None,
+        likeness: LikenessVariant = "basic",
+        delta: float | None = None,
+        alpha: float | None = None,
     ) -> None:
         self.k = k
         self.hierarchies = hierarchies
@@ -182,6 +189,10 @@ class LocalRecoder(HierarchyRecoder):
         self.weights = weights
         self.min_released_fraction = min_released_fraction
         self.max_values_checked = max_values_checked
+        self.beta = beta
+        self.likeness = likeness
+        self.delta = delta
+        self.alpha = alpha
 
     def check_search(self) -> None:
         """Refuse limits that are none, and weights for a loss without parts by column."""
@@ -238,7 +249,8 @@ def _target_bits(table: Table, target: str) -> float:
 DECLARATION = MechanismInfo(
     LocalRecoder,
     why="labels of your own hierarchies, each row at the finest levels possible: keeps much detail and every row",
-    promises="k-anonymity, with l-diversity and t-closeness on request",
+    promises="k-anonymity, with l-diversity, t-closeness, β-likeness, δ-disclosure privacy and (α,k)-anonymity on "
+    "request",
     compared=Compared(combinations({"k": [5, 10], "weights": ["equal", "gain"]}), most_columns=100),
     cost=4.0,
     needs_target=is_about_target,

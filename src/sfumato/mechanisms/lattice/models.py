@@ -6,13 +6,14 @@ limit.
 *With suppression* a condition is monotone when the rows in violating classes never grow in number going up. That holds
 when a class satisfies the condition as soon as one of the classes that make it up does: then rows of a satisfying class
 stay in one. Size (k) and the number of different values (distinct l) only grow, so both are monotone. Entropy and
-recursive l-diversity and t-closeness are not: a diverse class joined with a larger one of a single value is no longer
-diverse, and its rows come on top.
+recursive l-diversity, t-closeness and limits of shares (β, δ, α) are not: a diverse class joined with a larger one of a
+single value is no longer diverse, and its rows come on top.
 
-*Without suppression* (a limit of 0 rows) only nodes without violating classes count, and all five are monotone: joined
-classes that all satisfy a condition satisfy it together. For entropy, because it is concave in the distribution; for
-recursive (c, l)-diversity by [MKGV07]_, Section 4; for t-closeness because the distance from the whole table, which is
-the same at every node, is convex in the distribution ([LLV07]_, Section 4).
+*Without suppression* (a limit of 0 rows) only nodes without violating classes count, and all of them are monotone:
+joined classes that all satisfy a condition satisfy it together. For entropy, because it is concave in the distribution;
+for recursive (c, l)-diversity by [MKGV07]_, Section 4; for t-closeness because the distance from the whole table, which
+is the same at every node, is convex in the distribution ([LLV07]_, Section 4); for limits of shares because a share in
+the joined class is a mean of those in its parts (:mod:`sfumato.mechanisms.share_limits`).
 
 References
 ----------
@@ -52,6 +53,7 @@ from sfumato.measures.diversity import (
 )
 from sfumato.mechanisms.lattice.lattice import ClassTable, Counts, bincount, sums_by_key
 from sfumato.mechanisms.part_constraints import check_counted_by_persons
+from sfumato.mechanisms.share_limits import NO_SHARES, LargestShare, ShareLimit, SharePromises, limit_of
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
@@ -227,7 +229,56 @@ class CloseClasses:
         return f"{self.t:g}-closeness ({self.distance} distance)"
 
 
-# What every class of rows must satisfy: k, and l-diversity and t-closeness of one or several sensitive columns.
+@dataclass(frozen=True)
+class LimitedClasses:
+    r"""Shares of single values in every class within a limit: β-likeness, δ-disclosure privacy or a largest share α.
+
+    Parameters
+    ----------
+    limit : ShareLimit
+    column : int
+        Place of the sensitive column.
+
+    Notes
+    -----
+    β and δ compare classes with what is released, as :class:`CloseClasses` does. None of the three is monotone with
+    suppression. For α a condition that is follows from it: shares of at most α add up to 1 over at least 1/α values, so
+    a class satisfies distinct 1/α-diversity. For β and δ none is known, since p changes with what is suppressed.
+    """
+
+    limit: ShareLimit
+    column: int = 0
+    is_monotone_with_suppression: bool = False
+
+    @property
+    def depends_on_kept(self) -> bool:
+        """Whether suppressing a class can make another one violate the limit."""
+        return self.limit.compares_with_table
+
+    def necessary(self) -> DiverseClasses | None:
+        """Distinct 1/α-diversity for α, with the slack of rounding that α has itself."""
+        if not isinstance(self.limit, LargestShare):
+            return None
+        return DiverseClasses(max(1.0, 1.0 / (self.limit.at_most + ROUNDING)), column=self.column)
+
+    def levels(self, counts: ClassValueCounts) -> Numbers:
+        """Level of each class; lower is safer."""
+        return self.limit.levels_of_classes(counts)
+
+    def is_met_by(self, levels: Numbers) -> Flags:
+        """Whether classes keep to the limit."""
+        return self.limit.is_met_by(levels)
+
+    def worst(self, levels: Numbers) -> float:
+        """Largest level."""
+        return float(levels.max())
+
+    def describe(self) -> str:
+        """Say the condition in a few words."""
+        return self.limit.describe()
+
+
+# What every class of rows must satisfy: k, and what is promised of one or several sensitive columns.
 
 
 @dataclass(frozen=True)
@@ -237,7 +288,7 @@ class PrivacyGoal:
     Parameters
     ----------
     sensitive : tuple of str
-        Columns that l and t are about.
+        Columns that everything but k is about.
     person : str or None
         Column that tells persons apart, where some have several rows: k then counts persons too.
     """
@@ -249,6 +300,7 @@ class PrivacyGoal:
     t: float | None = None
     distance: ClosenessDistance = "equal"
     sensitive: tuple[str, ...] = ()
+    shares: SharePromises = NO_SHARES
     person: str | None = None
 
     @property
@@ -264,13 +316,14 @@ class PrivacyGoal:
         diversity: tuple[float | None, DiversityVariant, float | None],
         closeness: tuple[float | None, ClosenessDistance],
         names: str | None,
+        shares: SharePromises = NO_SHARES,
     ) -> PrivacyGoal:
         """Check a goal against a table; ``names`` are sensitive columns by commas, else those with that role.
 
         Raises
         ------
         SchemaError
-            If l or t is asked for and no column is sensitive.
+            If something is asked for sensitive columns and there is none.
         InvalidParameterError
             If a column named as sensitive is a quasi-identifier or identifier, or l or t is out of range.
         """
@@ -279,16 +332,19 @@ class PrivacyGoal:
         for name, number in (("l", level), ("c", c), ("t", t)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, Real)):
                 raise InvalidParameterError(name, f"got {number!r}", allowed="a number")
+        shares.check()
         named = _named(names, table)
         person = None if isinstance(table, CountedTable) or person_codes(table) is None else table.schema.person
         if person is not None:
-            check_counted_by_persons(level, variant, t)
+            check_counted_by_persons(level, variant, t, shares.asked)
         if level is None and t is None:
-            _refuse_alone(names, variant, c)
-            return cls(k, person=person)
+            _refuse_alone(None if shares.asked else names, variant, c)
+            if not shares.asked:
+                return cls(k, person=person)
         found = named or list(table.schema.names(Role.SENSITIVE))
         if not found:
-            problem = "l-diversity and t-closeness are about a sensitive column, and the table has none"
+            asked = [] if level is None and t is None else ["l-diversity and t-closeness"]
+            problem = f"{' and '.join([*asked, *shares.titles])} are about a sensitive column, and the table has none"
             raise SchemaError(problem, hint="give a column the role sensitive, or name it with the parameter sensitive")
         for name in found:
             n_distinct = sensitive_numbers(table, name).n_values
@@ -296,7 +352,7 @@ class PrivacyGoal:
                 problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
                 raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
         level, c, t = (None if given is None else float(given) for given in (level, c, t))
-        goal = cls(k, level, variant, c, t, distance, tuple(found), person)
+        goal = cls(k, level, variant, c, t, distance, tuple(found), shares, person)
         goal.guarantees(())  # checks the ranges of l, c and t
         return goal
 
@@ -311,12 +367,14 @@ class PrivacyGoal:
                 promised.append(LDiversity(float(self.l), name, over, self.variant, self.c))
             if self.t is not None:
                 promised.append(TCloseness(float(self.t), name, over, self.distance))
+            promised += self.shares.guarantees(name, over)
         return promised
 
     def conditions(self, table: Table) -> tuple[tuple[ClassModel, ...], tuple[JudgedColumn, ...]]:
         """Conditions on classes besides their size, and the columns that they count, which they name by place.
 
-        l counts values, however they are spelled. t is kept by the values and by their spellings, each by itself.
+        l and α count values, however they are spelled. What compares with other classes (t, β, δ) is kept by the values
+        and by their spellings, each by itself.
         """
         models: list[ClassModel] = []
         judged: list[JudgedColumn] = []
@@ -327,9 +385,14 @@ class PrivacyGoal:
                 models.append(DiverseClasses(float(self.l), self.variant, self.c, len(judged) - 1))
             if self.t is not None:
                 models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
-            if self.t is not None and numbers.has_spellings:
+            limits = [limit_of(guarantee) for guarantee in self.shares.guarantees(name, ())]
+            models += [LimitedClasses(limit, len(judged) - 1) for limit in limits]
+            compared = [limit for limit in limits if limit.compares_with_table]
+            if numbers.has_spellings and (compared or self.t is not None):
                 judged.append(JudgedColumn(name, numbers.spelled))
-                models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
+                if self.t is not None:
+                    models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
+                models += [LimitedClasses(limit, len(judged) - 1) for limit in compared]
         if self.person is not None:
             judged.append(JudgedColumn(self.person, np.arange(table[self.person].n_distinct, dtype=np.int32)))
             models.append(PersonCrowds(float(self.k), column=len(judged) - 1))

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee
+from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.loss import suppressed_fraction
 from sfumato.mechanisms.axes import axes_of
@@ -37,6 +37,7 @@ from sfumato.mechanisms.lattice.losses import LOSSES, SHARES_OF_CELLS, TARGET_LO
 from sfumato.mechanisms.lattice.models import PersonCrowds, PrivacyGoal
 from sfumato.mechanisms.lattice.search import LatticeResult, search_lattice
 from sfumato.mechanisms.recoder import check_group_size
+from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.time_limit import TimeLimit
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Role, Schema
@@ -96,7 +97,7 @@ def regroup(problem: LatticeProblem, first: LatticeResult, max_seconds: float | 
     Raises
     ------
     InvalidParameterError
-        If a condition on classes depends on what else is released (t-closeness): a further round would move the
+        If a condition on classes depends on what else is released (t, β, δ): a further round would move the
         distribution that earlier rounds were compared with.
     """
     if any(model.depends_on_kept for model in problem.models):
@@ -213,7 +214,8 @@ CLASS_PARAMETERS: Mapping[str, ParameterSpec] = {
     "c": ParameterSpec("c of recursive (c, l)-diversity"),
     "t": ParameterSpec("t-closeness of the sensitive columns in every class"),
     "distance": ParameterSpec("distance of t-closeness"),
-    "sensitive": ParameterSpec("columns of l and t, separated by commas (default: those with the role sensitive)"),
+    "sensitive": ParameterSpec("columns that these are about, by commas (default: those with the role sensitive)"),
+    **SHARE_PARAMETERS,
 }
 """What classes can be asked to be besides large."""
 GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
@@ -245,6 +247,10 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
     t: float | None
     distance: ClosenessDistance
     sensitive: str | None
+    beta: float | None
+    likeness: LikenessVariant
+    delta: float | None
+    alpha: float | None
     loss: str
     guide: Literal["label", "score"] = "label"
     weights: Literal["equal", "gain"] | Mapping[str, float]
@@ -273,7 +279,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
     def goal(self, table: Table) -> PrivacyGoal:
         """Conditions on every class of rows."""
         diversity, closeness = (self.l, self.variant, self.c), (self.t, self.distance)
-        return PrivacyGoal.of(table, int(self.k), diversity, closeness, self.sensitive)
+        return PrivacyGoal.of(table, int(self.k), diversity, closeness, self.sensitive, SharePromises.of(self))
 
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promises over all quasi-identifiers."""
@@ -366,7 +372,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
         """Columns whose combinations decide the levels: what :meth:`release_cells` needs counted together."""
         beside = [schema.target] if schema.target and self.loss in TARGET_LOSSES else []
-        if self.l is not None or self.t is not None:
+        if self.l is not None or self.t is not None or SharePromises.of(self).asked:
             named = [name.strip() for name in str(self.sensitive or "").split(",") if name.strip()]
             beside += [schema[name].name for name in named or schema.names(Role.SENSITIVE)]
         return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *beside]))
@@ -412,6 +418,8 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         given = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         if self.guide == "label":
             given.pop("guide", None)  # so that releases without scores stay equal
+        for name in SharePromises.of(self).left_unsaid:
+            given.pop(name)
         return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
 
     def risk(self, table: Table, released: Table) -> dict[str, Any]:
@@ -433,7 +441,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
             raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
         self.check_parameters("k")
         check_group_size(self.k, table.n_rows)
-        self.check_parameters("variant", "distance", "loss")
+        self.check_parameters("variant", "distance", "loss", *SHARE_PARAMETERS)
         self.check_search()
         if self.hierarchies is not None and not isinstance(self.hierarchies, Mapping):
             got = f"got a {type(self.hierarchies).__name__}"
@@ -511,7 +519,10 @@ class GlobalRecoder(HierarchyRecoder):
     t, distance
         t-closeness of every sensitive column, ``equal`` or ``ordered`` distance; ``None``: none.
     sensitive : str or None
-        Columns that l and t are about, by commas; ``None`` takes those with the role sensitive.
+        Columns that l, t, beta, delta and alpha are about, by commas; ``None`` takes those with the role sensitive.
+    beta, likeness, delta, alpha
+        β-likeness (``basic`` or ``enhanced``), δ-disclosure privacy and (α,k)-anonymity of every sensitive column, see
+        :mod:`sfumato.guarantees.value_shares`; ``None``: none.
     loss : str, default="loss"
         What is minimized, see :data:`sfumato.mechanisms.lattice.losses.LOSSES`.
     guide : {"label", "score"}, default="label"
@@ -577,6 +588,10 @@ class GlobalRecoder(HierarchyRecoder):
         regroup: bool = True,
         max_seconds: float = 60.0,
         guide: Literal["label", "score"] = "label",
+        beta: float | None = None,
+        likeness: LikenessVariant = "basic",
+        delta: float | None = None,
+        alpha: float | None = None,
     ) -> None:
         self.k = k
         self.guide = guide
@@ -592,6 +607,10 @@ class GlobalRecoder(HierarchyRecoder):
         self.hierarchies = hierarchies
         self.regroup = regroup
         self.max_seconds = max_seconds
+        self.beta = beta
+        self.likeness = likeness
+        self.delta = delta
+        self.alpha = alpha
 
     def check_search(self) -> None:
         """Refuse limits of rows or seconds that are none, and scores for a loss that is not about the target."""
@@ -621,7 +640,8 @@ class GlobalRecoder(HierarchyRecoder):
         if progress:
             progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
         # Rows that are recoded once more get cells that overlap with others': whose they are could not be audited.
-        regroups = self.regroup and self.t is None and not any(isinstance(m, PersonCrowds) for m in problem.models)
+        has_persons = any(isinstance(model, PersonCrowds) for model in problem.models)
+        regroups = self.regroup and not has_persons and not any(model.depends_on_kept for model in problem.models)
         share = SEARCH_SHARE if regroups else 1.0
         least = min(LEAST_SECONDS, self.max_seconds)
         found = search_lattice(problem, max(limit.part(share).left, least))
@@ -668,7 +688,8 @@ def is_about_target(parameters: Mapping[str, Any]) -> bool:
 DECLARATION = MechanismInfo(
     GlobalRecoder,
     why="labels of your own hierarchies, one level for a whole column: easy to explain and to join",
-    promises="k-anonymity, with l-diversity and t-closeness on request",
+    promises="k-anonymity, with l-diversity, t-closeness, β-likeness, δ-disclosure privacy and (α,k)-anonymity on "
+    "request",
     compared=Compared(
         (
             *combinations({"k": [5, 10]}),

@@ -9,11 +9,11 @@ released row (ARX adds the costs up, which prefers nodes that release just enoug
 That every row is released follows from one rule: the rows that a round leaves must satisfy the goal as one class.
 Where they would not, the round holds back its most costly classes until they do. The last round can then always release
 the rest, with every value generalized to the top if nothing better is found. So no row is left out, the distribution
-of sensitive values in the release is that of the original table, and t-closeness is measured against both at once.
+of sensitive values in the release is that of the original table, and t, β and δ are measured against both at once.
 
 Classes of different rounds may have equal labels. They then make up one class of the release, which satisfies
 the goal as well: sizes and numbers of values only grow, and entropy l-diversity, recursive (c, l)-diversity and
-t-closeness to a fixed distribution hold for a union of classes that satisfy them
+t-closeness and limits of shares beside a fixed distribution hold for a union of classes that satisfy them
 (:mod:`sfumato.mechanisms.lattice.models`).
 
 **How a round finds its node.** A row's certainty penalty at a node depends on its values and the levels alone and never

@@ -7,12 +7,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, KAnonymity, PersonAnonymity
+from sfumato.guarantees import (
+    ClosenessDistance,
+    DiversityVariant,
+    Guarantee,
+    KAnonymity,
+    LikenessVariant,
+    PersonAnonymity,
+)
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.mechanisms.mondrian.division import SplitRule, mondrian_partition
 from sfumato.mechanisms.part_constraints import SensitivePromises, check_counted_by_persons, constraint_on
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
+from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.tree.targets import Targets
 from sfumato.progress import Progress
 from sfumato.schema import Role
@@ -42,7 +50,8 @@ class Mondrian(Recoder):
     l : float or None
         l-diversity of sensitive columns in every group, besides k-anonymity. ``variant`` and ``c`` go with it only.
     sensitive : str or None
-        Column that l and t are about; ``None`` takes every column with the role sensitive, each with its own promises.
+        Column that l, t, beta, delta and alpha are about; ``None`` takes every column with the role sensitive, each
+        with its own promises.
     variant : {"distinct", "entropy", "recursive"}, default="distinct"
         Of l-diversity.
     c : float or None
@@ -58,6 +67,17 @@ class Mondrian(Recoder):
         t-closeness of the sensitive column in every group to the whole table, besides k-anonymity.
     distance : {"equal", "ordered"}, default="equal"
         Of t-closeness: all values equally far apart, or by their order.
+    beta : float or None
+        β-likeness: in no group a sensitive value exceeds its share in the whole table by more than beta times that
+        share, see :class:`sfumato.guarantees.value_shares.BetaLikeness`.
+    likeness : {"basic", "enhanced"}, default="basic"
+        Of β-likeness.
+    delta : float or None
+        δ-disclosure privacy: every value of the table is in every group, with its share in the table up to a factor of
+        e to the power of delta, see :class:`sfumato.guarantees.value_shares.DeltaDisclosure`.
+    alpha : float or None
+        (α,k)-anonymity: largest share of a sensitive value in a group, see
+        :class:`sfumato.guarantees.value_shares.AlphaKAnonymity`.
 
     References
     ----------
@@ -80,13 +100,14 @@ class Mondrian(Recoder):
         "strict": ParameterSpec("keep rows with equal values together; false: relaxed Mondrian"),
         "split": ParameterSpec("cut by least loss, at the median, by information gain, or by predicted scores"),
         "l": ParameterSpec("l-diversity of the sensitive columns in every group"),
-        "sensitive": ParameterSpec("column of l and t (default: all with the role sensitive)"),
+        "sensitive": ParameterSpec("column of l, t, beta, delta and alpha (default: all with the role sensitive)"),
         "variant": ParameterSpec("kind of l-diversity"),
         "c": ParameterSpec("c of recursive (c, l)-diversity"),
         "criterion": ParameterSpec("what split = gain or score keeps predictable: classes or a number"),
         "penalty_weight": ParameterSpec("for split = score: weight of narrow cells relative to the score", at_least=0),
         "t": ParameterSpec("t-closeness of the sensitive column in every group"),
         "distance": ParameterSpec("distance of t-closeness"),
+        **SHARE_PARAMETERS,
     }
 
     def __init__(
@@ -102,6 +123,10 @@ class Mondrian(Recoder):
         penalty_weight: float = PENALTY_WEIGHT,
         t: float | None = None,
         distance: ClosenessDistance = "equal",
+        beta: float | None = None,
+        likeness: LikenessVariant = "basic",
+        delta: float | None = None,
+        alpha: float | None = None,
     ) -> None:
         self.k = k
         self.strict = strict
@@ -114,15 +139,20 @@ class Mondrian(Recoder):
         self.penalty_weight = penalty_weight
         self.t = t
         self.distance = distance
+        self.beta = beta
+        self.likeness = likeness
+        self.delta = delta
+        self.alpha = alpha
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
         given = super().parameters()
         counts = {"penalty_weight": self.split == "score", "t": self.t is not None, "distance": self.t is not None}
+        counts |= dict.fromkeys(self._promised.shares.left_unsaid, False)
         return {name: value for name, value in given.items() if counts.get(name, True)}
 
     def guarantees(self, table: Table) -> list[Guarantee]:
-        """Promise k-anonymity and, where asked for, l-diversity and t-closeness."""
+        """Promise k-anonymity and, where asked for, what holds for sensitive columns in every group."""
         promised = [own for of_column in self._promised.by_column(table) for own in of_column]
         names = table.schema.names(Role.QUASI_IDENTIFIER)
         crowds: list[Guarantee] = [KAnonymity(int(self.k), names)]
@@ -136,7 +166,7 @@ class Mondrian(Recoder):
         table = self._checked(table)
         persons = person_codes(table)
         if persons is not None:
-            check_counted_by_persons(self.l, self.variant, self.t)
+            check_counted_by_persons(self.l, self.variant, self.t, self._promised.shares.asked)
         axes = self._axes(table)
         limits = [limit for own in self._promised.by_column(table) if (limit := constraint_on(table, own)) is not None]
         criterion, statistics, along = None, None, None
@@ -163,18 +193,21 @@ class Mondrian(Recoder):
         return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
 
     def _check_parameters(self) -> None:
-        self.check_parameters("split", "variant", "criterion", "strict", "penalty_weight", "distance")
+        names = ("split", "variant", "criterion", "strict", "penalty_weight", "distance")
+        self.check_parameters(*names, *SHARE_PARAMETERS)
         self._promised.check()
 
     @property
     def _promised(self) -> SensitivePromises:
-        return SensitivePromises(self.l, self.variant, self.c, self.t, self.distance, self.sensitive)
+        shares = SharePromises.of(self)
+        return SensitivePromises(self.l, self.variant, self.c, self.t, self.distance, self.sensitive, shares)
 
 
 DECLARATION = MechanismInfo(
     Mondrian,
     why="groups of rows, cut along all columns for detail or for the target; the fastest recoding; keeps all rows",
-    promises="k-anonymity of ranges and sets of values, with l-diversity and t-closeness on request",
+    promises="k-anonymity of ranges and sets of values, with l-diversity, t-closeness, β-likeness, δ-disclosure "
+    "privacy and (α,k)-anonymity on request",
     compared=Compared(
         (
             *combinations({"k": [3, 5, 10, 20], "split": ["score"]}),

@@ -18,8 +18,7 @@ from sfumato.guarantees import (
     Guarantee,
     KAnonymity,
     KKAnonymity,
-    LDiversity,
-    TCloseness,
+    LikenessVariant,
 )
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
@@ -28,7 +27,13 @@ from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, route
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.axes import Axis, axes_of
 from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, ParameterSpec, Release, combinations
-from sfumato.mechanisms.part_constraints import Constraint, SensitivePromises, check_all_rows, constraint_on
+from sfumato.mechanisms.part_constraints import (
+    Constraint,
+    SensitiveGuarantee,
+    SensitivePromises,
+    check_all_rows,
+    constraint_on,
+)
 from sfumato.mechanisms.recoder import (
     Cover,
     Generalized,
@@ -40,6 +45,7 @@ from sfumato.mechanisms.recoder import (
     with_cells,
 )
 from sfumato.mechanisms.score_guide import ScoreGuide
+from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.tree.error_risk import PruningRule, prune_by_error_risk, prune_lowest
 from sfumato.mechanisms.tree.groups import RefinedTree, refine
 from sfumato.mechanisms.tree.targets import Targets, named_targets
@@ -329,8 +335,8 @@ class ErrorRiskTree(Recoder):
         How the tree splits a categorical column: one value against the rest, several times if need be, or into all its
         values at once, which is C4.5's way. One rare value of many takes a whole multiway split away when it is pruned.
         A column of more than 100 values is split into all of them in either case.
-    l, variant, c, t, distance, sensitive
-        l-diversity and t-closeness of the sensitive column in every group, as of
+    l, variant, c, t, distance, sensitive, beta, likeness, delta, alpha
+        What holds for the sensitive column in every group, as of
         :class:`sfumato.mechanisms.mondrian.mechanism.Mondrian`. Only with ``generalization="uniform"`` and the whole
         table in memory. A branch with a group that violates one is pruned as one with a group that is too small.
 
@@ -375,11 +381,12 @@ class ErrorRiskTree(Recoder):
         "guide": ParameterSpec("grow and refine by labels, or by predicted scores of the target"),
         "splits": ParameterSpec("split a categorical column one value against the rest, or into all its values"),
         "l": ParameterSpec("l-diversity of the sensitive column in every group; uniform cells only"),
-        "sensitive": ParameterSpec("column of l and t (default: the one with the role sensitive)"),
+        "sensitive": ParameterSpec("column of l, t, beta, delta and alpha (default: the one with the role sensitive)"),
         "variant": ParameterSpec("kind of l-diversity"),
         "c": ParameterSpec("c of recursive (c, l)-diversity"),
         "t": ParameterSpec("t-closeness of the sensitive column in every group; uniform cells only"),
         "distance": ParameterSpec("distance of t-closeness"),
+        **SHARE_PARAMETERS,
     }
 
     def __init__(
@@ -399,6 +406,10 @@ class ErrorRiskTree(Recoder):
         c: float | None = None,
         t: float | None = None,
         distance: ClosenessDistance = "equal",
+        beta: float | None = None,
+        likeness: LikenessVariant = "basic",
+        delta: float | None = None,
+        alpha: float | None = None,
     ) -> None:
         self.k = k
         self.generalization = generalization
@@ -415,12 +426,17 @@ class ErrorRiskTree(Recoder):
         self.c = c
         self.t = t
         self.distance = distance
+        self.beta = beta
+        self.likeness = likeness
+        self.delta = delta
+        self.alpha = alpha
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
         given, of_l, of_t = super().parameters(), self.l is not None, self.t is not None
         counts = {"guide": self.guide != "label", "l": of_l, "variant": of_l, "c": of_l, "t": of_t, "distance": of_t}
-        counts["sensitive"] = of_l or of_t
+        counts["sensitive"] = self._promised.are_made
+        counts |= dict.fromkeys(self._promised.shares.left_unsaid, False)
         return {name: value for name, value in given.items() if counts.get(name, True)}
 
     def remarks(self) -> dict[str, str]:
@@ -437,10 +453,11 @@ class ErrorRiskTree(Recoder):
 
     @property
     def _promised(self) -> SensitivePromises:
-        return SensitivePromises(self.l, self.variant, self.c, self.t, self.distance, self.sensitive)
+        shares = SharePromises.of(self)
+        return SensitivePromises(self.l, self.variant, self.c, self.t, self.distance, self.sensitive, shares)
 
     def guarantees(self, table: Table) -> list[Guarantee]:
-        """Promise k-anonymity of uniform cells, with l and t on request, or (k,k)- and global (1,k)-anonymity."""
+        """Promise k-anonymity of uniform cells, with more on request, or (k,k)- and global (1,k)-anonymity."""
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
         if self.generalization == "uniform":
             return [KAnonymity(int(self.k), columns), *self._promised.of(table)]
@@ -600,7 +617,7 @@ class ErrorRiskTree(Recoder):
                 "generalization", "got 'tiered'", allowed=allowed, hint=hint, remedy=("parameters",)
             )
         if self._promised.are_made:
-            name = "l" if self.l is not None else "t"
+            name = next(name for name in ("l", "t", *self._promised.shares.asked) if getattr(self, name) is not None)
             allowed = "left out for tables larger than memory, whose sensitive values are not counted with the groups"
             hint = "use gain-recoding or global-recoding, or hold the table in memory"
             raise InvalidParameterError(
@@ -609,15 +626,15 @@ class ErrorRiskTree(Recoder):
 
     def _check_parameters(self) -> None:
         names = ("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")
-        self.check_parameters(*names, "variant", "distance")
+        self.check_parameters(*names, "variant", "distance", *SHARE_PARAMETERS)
         self._promised.check()
         if self._promised.are_made and self.generalization == "tiered":
-            allowed = "uniform where l or t is given; tiered cells are shared between groups"
+            allowed = "uniform where l, t, beta, delta or alpha is given; tiered cells are shared between groups"
             raise InvalidParameterError("generalization", "got 'tiered'", allowed=allowed, remedy=("parameters",))
 
 
 def _constraint_on_cells(
-    table: Table, promised: Sequence[LDiversity | TCloseness], cell_of_row: NDArray[np.intp]
+    table: Table, promised: Sequence[SensitiveGuarantee], cell_of_row: NDArray[np.intp]
 ) -> tuple[Constraint, Ids] | None:
     """Constraint that promises make, and the sensitive value of each distinct row."""
     found = constraint_on(table, promised)
@@ -683,8 +700,8 @@ _PAPER: Mapping[str, list[Any]] = {"rule": ["literal"], "refine": [False]}  # th
 DECLARATION = MechanismInfo(
     ErrorRiskTree,
     why="keeps what a classifier needs for the target: groups are leaves of a decision tree; keeps all rows",
-    promises="(k,k)- and global (1,k)-anonymity (tiered), or k-anonymity (uniform; with l-diversity and t-closeness on "
-    "request), of ranges and sets of values",
+    promises="(k,k)- and global (1,k)-anonymity (tiered), or k-anonymity (uniform; with l-diversity, t-closeness, "
+    "β-likeness, δ-disclosure privacy and (α,k)-anonymity on request), of ranges and sets of values",
     compared=Compared(
         (
             *combinations({"k": [3, 5, 10, 20]}),
