@@ -387,6 +387,20 @@ def test_another_rule_than_the_stated_one_is_refused(tmp_path, changes):
     assert not audit_release(release.table, entries, original=table, check_roles=True).passed
 
 
+def test_one_row_for_each_value_of_another_column_is_refused():
+    """The manifest says what was done, and that is not what the holder's roles ask for."""
+    table = visits()
+    kept = one_row_per_person(table, "first", "age")
+    release = Mondrian(k=2).release(kept.with_schema({"patient": "identifier"}))
+
+    report = audit_release(
+        release.table, release.manifest.to_dict(), original=table, check_roles=True, check_audited_values=False
+    )
+
+    failed = [check.message for check in report.checks if not check.passed]
+    assert any("a column that was not declared to tell persons apart" in message for message in failed)
+
+
 def test_one_row_of_each_person_needs_a_person_column():
     with pytest.raises(SchemaError, match="no column has the role person"):
         one_row_per_person(visits().with_schema({"patient": "identifier"}), "first")

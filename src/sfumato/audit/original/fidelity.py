@@ -249,7 +249,10 @@ def check_rows(released: Columns, original: Columns, claims: Claims, offered: Of
     if n_dropped != claims.n_incomplete_dropped:
         problems.append(f"{claims.n_incomplete_dropped:,} incomplete rows are stated as dropped, not {n_dropped:,}")
     if claims.persons is not None and claims.persons.column not in original:
-        problems.append("the column by which persons are told apart is not in the original")
+        problems.append("the column that tells persons apart is not in the original")
+    declared = original.with_role(Role.PERSON)  # which no column is by default
+    if claims.persons is not None and declared and claims.persons.column not in declared:
+        problems.append("one row was kept for each value of a column that was not declared to tell persons apart")
     if n_same_dropped != n_same_stated:
         said = f"{n_same_stated:,} rows are stated as left out because their person has another"
         problems.append(f"{said}, not {n_same_dropped:,}")
