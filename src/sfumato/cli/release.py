@@ -115,6 +115,7 @@ def command(
     Examples:
       sfumato release admissions.csv --target readmitted -o release.csv
       sfumato release admissions.csv --target readmitted --sensitive diagnosis -k 10 -o release.parquet
+      sfumato release visits.csv --person patient_nbr --target readmitted -o release.csv
       sfumato release                                   # what sfumato.toml says
       sfumato release -k 10 --dry-run
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
