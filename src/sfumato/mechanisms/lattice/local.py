@@ -148,6 +148,7 @@ class LocalRecoder(HierarchyRecoder):
     """
 
     mechanism_name: ClassVar[str] = "local-recoding"
+    counts_persons: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a class", at_least=2),
         **CLASS_PARAMETERS,
