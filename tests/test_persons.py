@@ -31,7 +31,8 @@ from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
-from sfumato.table.persons import IdentifierCounts, one_row_per_person, person_codes, repeating_identifiers
+from sfumato.table.persons import one_row_per_person, person_codes
+from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
 from sfumato.table.roles import describe_columns
 
 SCHEMA = Schema.of(

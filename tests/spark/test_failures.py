@@ -58,7 +58,7 @@ def test_a_count_ends_when_all_workers_are_killed(spark, cluster, monkeypatch):
         cell_table(slow_rows(spark, 50), ["remainder"], SparkEngine(spark))
 
     assert killed.is_set()
-    assert str(caught.value).startswith(f"{cluster.url}: no worker of the Spark cluster has worked for 3 seconds")
+    assert str(caught.value).startswith(f"{cluster.url}: no worker of the Spark cluster has run a task for 3 seconds")
 
 
 def test_ctrl_c_stops_the_jobs(spark, cluster):

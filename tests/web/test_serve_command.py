@@ -463,7 +463,7 @@ def test_defaults_are_this_machine_only(given_settings):
         (
             ["t.csv", "--root", "inside"],
             3,
-            "not in the folder that the page is kept to. Hint: name a folder that holds it (--root)",
+            "is outside the folder that the page may use. Hint: name a folder that holds it (--root)",
         ),
         (["--token", "short"], 2, "20"),
         (["--token", "aaaaaaaaaaaaaaaaaaaaaaaa"], 2, "openssl rand"),

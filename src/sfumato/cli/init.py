@@ -103,7 +103,7 @@ def _update(data: str | None, output: str, settings: dict[str, Any]) -> None:
 def _say_repeating(described: Described) -> None:
     from sfumato.cli.summary import show_repeating
     from sfumato.schema import Role
-    from sfumato.table.persons import IdentifierCounts
+    from sfumato.table.repeating import IdentifierCounts
 
     roles = {guess.column.role for guess in described.guesses}
     n_rows = described.table.n_rows

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
     from sfumato.manifest import AnyTable
     from sfumato.mechanisms.base import Release
-    from sfumato.table.persons import IdentifierCounts
+    from sfumato.table.repeating import IdentifierCounts
     from sfumato.table.roles import ColumnGuess
 
 GUESSES_SHOWN = 40
@@ -38,7 +38,7 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
 
 def show_repeating(identifiers: Iterable[IdentifierCounts]) -> None:
     """Say of identifiers that repeat that rows are counted, not people."""
-    from sfumato.table.persons import repeating_identifiers
+    from sfumato.table.repeating import repeating_identifiers
 
     for one in repeating_identifiers(identifiers):
         click.echo(on_one_line(f"note: {one.in_words()} (--person)"), err=True)

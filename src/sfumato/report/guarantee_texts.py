@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.guarantees import PersonAnonymity, guarantee_from_dict
-from sfumato.manifest import Manifest
+
+if TYPE_CHECKING:  # the page's server takes these words too, and loads no heavy library
+    from sfumato.manifest import Manifest
 
 NOTHING = "–"
 

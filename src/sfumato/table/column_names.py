@@ -7,11 +7,11 @@ without accents. Languages that write a noun as one word (``Versichertennr``) ha
 from __future__ import annotations
 
 import re
-
-from sfumato.table.identifiers.cells import folded
+import unicodedata
 
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _NOT_A_WORD = re.compile(r"[\W_]+")
+_UNFOLDED = str.maketrans({"ł": "l", "ß": "ss", "ø": "o", "đ": "d", "æ": "ae", "œ": "oe", "’": "'", "º": "o", "°": "o"})
 
 
 def split_name(name: str) -> str:
@@ -23,6 +23,21 @@ def split_name(name: str) -> str:
     ' patient id 2 '
     """
     return f" {' '.join(_NOT_A_WORD.split(_WORD_BREAK.sub(' ', name))).strip().lower()} "
+
+
+def folded(text: str) -> str:
+    """Write a text in lower case and without accents.
+
+    Examples
+    --------
+    >>> folded("Łódź, Straße")
+    'lodz, strasse'
+    """
+    lower = text.lower()
+    if lower.isascii():
+        return lower
+    parts = unicodedata.normalize("NFKD", lower.translate(_UNFOLDED))
+    return "".join(c for c in parts if not unicodedata.combining(c))
 
 
 def folded_name(name: str) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from sfumato.schema import WITHHELD, Role
-from sfumato.table.persons import IdentifierCounts, repeating_identifiers
+from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
 from sfumato.web.inputs import DATA, PROJECT_FILE, changed_since, stamp_of
 from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
 from sfumato.web.state import Page

@@ -467,7 +467,10 @@ def changed_manifest(path, change):
         (lambda m: m["guarantees"][0].update(sensitive="nobody"), "breach-bound cannot be measured"),
         (lambda m: m["guarantees"][0].update(sensitive="note"), "columns to be protected are released"),
         (lambda m: m["evidence"]["risk"].update(anonymity_level=99), "anonymity level: the manifest gives 99"),
-        (lambda m: m["evidence"]["risk"].update(estimated_on_rows=N_ROWS + 1), "are not possible sizes of a sample of 600 rows"),
+        (
+            lambda m: m["evidence"]["risk"].update(estimated_on_rows=N_ROWS + 1),
+            "are not possible sizes of a sample of 600 rows",
+        ),
         (lambda m: m["evidence"]["risk"].update(of_rows=N_ROWS - 1), "are not possible sizes of a sample of 600 rows"),
         (lambda m: m["guarantees"][0].update(statement="nothing is learned"), "does not say what is promised"),
     ],

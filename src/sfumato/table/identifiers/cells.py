@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,27 +10,11 @@ import numpy as np
 
 from sfumato.schema import Kind
 from sfumato.table.coding import CodedColumn
+from sfumato.table.column_names import folded
 
 MOST_VALUES = 400
 """Distinct values that are looked at; of more, every so many-th in their order."""
 _FIRST_LOOK = 12
-
-_UNFOLDED = str.maketrans({"ł": "l", "ß": "ss", "ø": "o", "đ": "d", "æ": "ae", "œ": "oe", "’": "'", "º": "o", "°": "o"})
-
-
-def folded(text: str) -> str:
-    """Write a text in lower case and without accents.
-
-    Examples
-    --------
-    >>> folded("Łódź, Straße")
-    'lodz, strasse'
-    """
-    lower = text.lower()
-    if lower.isascii():
-        return lower
-    parts = unicodedata.normalize("NFKD", lower.translate(_UNFOLDED))
-    return "".join(c for c in parts if not unicodedata.combining(c))
 
 
 @dataclass(frozen=True)

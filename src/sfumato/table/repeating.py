@@ -1,0 +1,46 @@
+"""Identifiers that repeat: several rows may be about one person. Light, for the page's server asks too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sfumato.table.column_names import PERSON_NAMES, folded_name
+
+
+@dataclass(frozen=True)
+class IdentifierCounts:
+    """An identifier, how many different values it has, and in how many rows it is known."""
+
+    name: str
+    n_values: int
+    n_rows: int
+
+    @property
+    def repeats(self) -> bool:
+        """Whether several rows may be about one person."""
+        return 1 < self.n_values < self.n_rows
+
+    @property
+    def numbers_people(self) -> bool:
+        """Whether the column's name says that every person has a value of their own."""
+        return PERSON_NAMES.search(folded_name(self.name)) is not None
+
+    def in_words(self) -> str:
+        """Say that rows are counted, and what to do if persons are meant."""
+        return (
+            f"'{self.name}' repeats: {self.n_values:,} values in {self.n_rows:,} rows. Guarantees count rows, "
+            "not people. If it tells people apart, give it the role person"
+        )
+
+
+def repeating_identifiers(identifiers: Iterable[IdentifierCounts]) -> list[IdentifierCounts]:
+    """Find identifiers of a table without a person column that repeat: several rows may be about one person.
+
+    None where a column that numbers people does not repeat: then everybody has one row, and names repeat by chance. Any
+    other is a question to the holder of the table and no finding.
+    """
+    every = list(identifiers)
+    if any(one.numbers_people and not one.repeats for one in every):
+        return []
+    return [one for one in every if one.repeats]
