@@ -102,14 +102,10 @@ def _update(data: str | None, output: str, settings: dict[str, Any]) -> None:
 
 def _say_repeating(described: Described) -> None:
     from sfumato.cli.summary import show_repeating
-    from sfumato.schema import Role
-    from sfumato.table.repeating import IdentifierCounts
+    from sfumato.table.repeating import counted_identifiers
 
-    roles = {guess.column.role for guess in described.guesses}
-    n_rows = described.table.n_rows
-    identifiers = [guess for guess in described.guesses if guess.column.role is Role.IDENTIFIER]
-    counted = [IdentifierCounts(g.column.name, g.n_distinct, n_rows - g.n_missing) for g in identifiers]
-    show_repeating([] if Role.PERSON in roles else counted)
+    facts = ((g.column.name, g.column.role, g.n_distinct, g.n_missing) for g in described.guesses)
+    show_repeating(counted_identifiers(facts, described.table.n_rows))
 
 
 def _say_rows(n_rows: int, counted: Counter[Role]) -> None:

@@ -26,7 +26,6 @@ from sfumato.evaluation.treatment import (
     Rows,
     Treated,
     class_column,
-    rows_of,
     stratified_folds,
     treated,
 )
@@ -366,7 +365,7 @@ def _sampled(table: AnyTable, max_rows: int | None, seed: int) -> AnyTable:
     if max_rows is None or table.n_rows <= max_rows:
         return table
     rows = np.random.default_rng(seed).choice(table.n_rows, max_rows, replace=False)
-    return rows_of(table, np.sort(rows))
+    return table.take(np.sort(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,7 +384,7 @@ def _honest_folds(
     table: AnyTable, mechanism: AnyMechanism, target: CodedColumn, folds: Folds, seed: int
 ) -> Iterator[_Part]:
     for train_rows, test_rows in folds:
-        part = treated(mechanism, rows_of(table, train_rows), rows_of(table, test_rows))
+        part = treated(mechanism, table.take(train_rows), table.take(test_rows))
         train = part.train, _class_codes(part, target)
         yield _encoded(part.columns, train, (part.test, target.codes[test_rows]), seed)
 

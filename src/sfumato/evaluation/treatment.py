@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -77,15 +76,6 @@ def stratified_folds(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds, or that are many
         return list(folds.split(np.zeros(len(target)), target, persons))
-
-
-def rows_of(table: AnyTable, rows: Rows) -> AnyTable:
-    """Restrict a table of either kind to some rows."""
-    if isinstance(table, Table):
-        return table.take(rows)
-    matrix = sp.csc_matrix(sp.csr_matrix(table.matrix)[rows])
-    matrix.sort_indices()
-    return replace(table, matrix=matrix, companions=table.companions.take(rows))
 
 
 NOT_LEARNED_FROM = (*WITHHELD, Role.TARGET)

@@ -128,18 +128,18 @@ def pitman_parameters(sample: SampledClasses) -> tuple[float, float] | None:
     from scipy.optimize import minimize
 
     def lost(at: Numbers) -> float:
-        theta, alpha = _pitman_at(at)
+        theta, alpha = _unlimited(at)
         return -pitman_log_likelihood(sample, theta, alpha)
 
     starts = [np.array([np.log(theta), 0.0]) for theta in (1.0, float(sample.n_classes))]
     options = {"xatol": _PRECISION, "fatol": _PRECISION, "maxiter": 20_000, "maxfev": 20_000}
     found = min((minimize(lost, at, method="Nelder-Mead", options=options) for at in starts), key=lambda one: one.fun)
-    theta, alpha = _pitman_at(found.x)
+    theta, alpha = _unlimited(found.x)
     return (theta, alpha) if _LEAST_ALPHA < alpha < 1 - _LEAST_ALPHA else None
 
 
-def _pitman_at(at: Numbers) -> tuple[float, float]:
-    """Parameters by numbers that may be any, so that the search has no limits."""
+def _unlimited(at: Numbers) -> tuple[float, float]:
+    """Give a parameter above 0 and one between 0 and 1 by numbers that may be any: a search then has no limits."""
     return float(np.exp(np.clip(at[0], -50, 50))), float(1 / (1 + np.exp(-np.clip(at[1], -50, 50))))
 
 
@@ -204,7 +204,7 @@ def slide_negative_binomial(sample: SampledClasses) -> float | None:
         return float(sample.n_unique)
 
     def missed_by(at: Numbers) -> list[float]:
-        alpha, beta = _binomial_at(at)
+        alpha, beta = _unlimited(at)
         share, slope = snb_generating(1 - drawn, alpha, beta)
         expected = n_classes * (1 - share), n_classes * drawn * slope
         return [expected[0] / sample.n_classes - 1, expected[1] / sample.n_unique - 1]
@@ -212,13 +212,9 @@ def slide_negative_binomial(sample: SampledClasses) -> float | None:
     for start in ((0.0, 0.0), (-2.0, -2.0), (2.0, -2.0), (-2.0, 2.0), (-4.0, -4.0)):
         found = root(missed_by, np.array(start), method="hybr", tol=_PRECISION)
         if max(map(abs, missed_by(found.x))) < 1e-9:
-            alpha, beta = _binomial_at(found.x)
+            alpha, beta = _unlimited(found.x)
             return float(n_classes * beta**alpha)
     return None
-
-
-def _binomial_at(at: Numbers) -> tuple[float, float]:
-    return float(np.exp(np.clip(at[0], -50, 50))), float(1 / (1 + np.exp(-np.clip(at[1], -50, 50))))
 
 
 def snb_generating(s: float, alpha: float, beta: float) -> tuple[float, float]:

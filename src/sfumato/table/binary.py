@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
-from sfumato.table.coding import CodedColumn, Source, Table
+from sfumato.table.coding import CodedColumn, RowMask, Source, Table
 from sfumato.table.weighted import CountedTable, WeightedColumn
 
 AS_IS, ONE_OF, INTERVAL, MISSING = "as-is", "one-of", "interval", "missing"
@@ -106,6 +106,12 @@ class BinaryTable:
         """Keep these features, by position."""
         index = np.asarray(chosen, dtype=np.intp)
         return replace(self, matrix=self.matrix[:, index], features=tuple(self.features[i] for i in index))
+
+    def take(self, rows: NDArray[np.intp] | RowMask) -> BinaryTable:
+        """Restrict to these rows."""
+        matrix = sp.csc_matrix(sp.csr_matrix(self.matrix)[rows])
+        matrix.sort_indices()
+        return replace(self, matrix=matrix, companions=self.companions.take(rows))
 
     def position(self, name: str) -> int:
         """Column of a feature in the matrix."""

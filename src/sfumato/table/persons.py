@@ -6,14 +6,13 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import PersonRows, Table
-from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
+from sfumato.table.repeating import IdentifierCounts, counted_identifiers, repeating_identifiers
 
 AnyTable = Table | BinaryTable
 PersonCodes = NDArray[np.int32]
@@ -30,7 +29,7 @@ def person_codes(table: Table | BinaryTable) -> PersonCodes | None:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from sfumato.schema import Column, Schema
+    >>> from sfumato.schema import Column, Role, Schema
     >>> visits = pa.table({"patient": ["a", "b", "a"], "age": [30, 40, 30]})
     >>> described = Schema.of([Column("patient", Role.PERSON), Column("age")])
     >>> person_codes(Table.from_arrow(visits, described)).tolist()
@@ -65,7 +64,7 @@ def one_row_per_person(table: AnyTable, rule: PersonRule, column: str | None = N
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from sfumato.schema import Column, Schema
+    >>> from sfumato.schema import Column, Role, Schema
     >>> visits = pa.table({"patient": ["a", "b", "a"], "age": [30, 40, 31]})
     >>> described = Schema.of([Column("patient", Role.PERSON), Column("age")])
     >>> one_row_per_person(Table.from_arrow(visits, described), "last").to_arrow().column("age").to_pylist()
@@ -79,12 +78,10 @@ def one_row_per_person(table: AnyTable, rule: PersonRule, column: str | None = N
         problem = "one row of each person is to be kept, and no column has the role person"
         raise SchemaError(problem, hint="name the column that tells persons apart", remedy=("person",))
     rows = np.sort(_one_each(plain[name].codes, rule))
-    kept = replace(plain.take(rows), person_rows=PersonRows(name, rule, plain.n_rows - len(rows)))
-    if not isinstance(table, BinaryTable):
-        return kept
-    matrix = sp.csc_matrix(sp.csr_matrix(table.matrix)[rows])
-    matrix.sort_indices()
-    return replace(table, matrix=matrix, companions=kept)
+    kept, stated = table.take(rows), PersonRows(name, rule, plain.n_rows - len(rows))
+    if isinstance(kept, BinaryTable):
+        return replace(kept, companions=replace(kept.companions, person_rows=stated))
+    return replace(kept, person_rows=stated)
 
 
 def _one_each(persons: PersonCodes, rule: PersonRule) -> NDArray[np.intp]:
@@ -97,16 +94,15 @@ def _one_each(persons: PersonCodes, rule: PersonRule) -> NDArray[np.intp]:
     return np.asarray(order[np.unique(persons[order], return_index=True)[1]])
 
 
-def identifiers_of(table: Table | BinaryTable) -> list[IdentifierCounts]:
-    """Count the identifiers of a table; none where a column tells persons apart."""
+def identifiers_of(table: AnyTable) -> list[IdentifierCounts]:
+    """Count the identifiers of a table, see :func:`sfumato.table.repeating.counted_identifiers`."""
     plain = table.companions if isinstance(table, BinaryTable) else table
-    if plain.schema.person is not None:
-        return []
-    columns = {name: plain[name] for name in plain.schema.names(Role.IDENTIFIER)}
-    return [
-        IdentifierCounts(name, column.n_distinct - column.values.null_count, plain.n_rows - column.n_missing)
-        for name, column in columns.items()
-    ]
+    facts = (
+        (c.name, c.role, plain[c.name].n_distinct - plain[c.name].values.null_count, plain[c.name].n_missing)
+        for c in plain.schema
+        if c.role in WITHHELD
+    )
+    return counted_identifiers(facts, plain.n_rows)
 
 
 def may_repeat(table: Table | BinaryTable) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sfumato.schema import Role
 from sfumato.table.column_names import PERSON_NAMES, folded_name
 
 
@@ -32,6 +33,21 @@ class IdentifierCounts:
             f"'{self.name}' repeats: {self.n_values:,} values in {self.n_rows:,} rows. Guarantees count rows, "
             "not people. If it tells people apart, give it the role person"
         )
+
+
+def counted_identifiers(columns: Iterable[tuple[str, str, int, int]], n_rows: int) -> list[IdentifierCounts]:
+    """Count the identifiers among columns, each with its role, distinct values and rows without one.
+
+    None where a column tells persons apart: then these are counted, and nothing has to be asked.
+    """
+    every = list(columns)
+    if any(role == Role.PERSON for _, role, _, _ in every):
+        return []
+    return [
+        IdentifierCounts(name, n_values, n_rows - n_missing)
+        for name, role, n_values, n_missing in every
+        if role == Role.IDENTIFIER
+    ]
 
 
 def repeating_identifiers(identifiers: Iterable[IdentifierCounts]) -> list[IdentifierCounts]:

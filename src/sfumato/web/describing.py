@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from sfumato.schema import WITHHELD, Role
-from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
+from sfumato.table.repeating import IdentifierCounts, counted_identifiers, repeating_identifiers
 from sfumato.web.inputs import DATA, PROJECT_FILE, changed_since, stamp_of
 from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
 from sfumato.web.state import Page
@@ -94,11 +94,8 @@ class Described:
     @cached_property
     def repeating(self) -> Sequence[IdentifierCounts]:
         """Identifiers that repeat where no column tells persons apart: rows are counted then, not people."""
-        if self.names(Role.PERSON):
-            return []
-        identifiers = [column for column in self.columns if column.role == Role.IDENTIFIER]
-        counted = (IdentifierCounts(c.name, c.n_distinct, self.n_rows - c.n_missing) for c in identifiers)
-        return repeating_identifiers(counted)
+        facts = ((c.name, c.role, c.n_distinct, c.n_missing) for c in self.columns)
+        return repeating_identifiers(counted_identifiers(facts, self.n_rows))
 
 
 _Stamp = tuple[str, str, str | None]

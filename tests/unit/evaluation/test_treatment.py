@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from sfumato.errors import PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.encoding import GeneralizedEncoder, cells_of_release
-from sfumato.evaluation.treatment import rows_of, treated
+from sfumato.evaluation.treatment import treated
 from sfumato.manifest import draft_manifest
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.buckets.anatomy import Anatomy
@@ -179,7 +179,7 @@ def sparse(seed=0, n_rows=90, n_features=6):
 @pytest.mark.parametrize("mechanism", [None, GreedyContainmentSelector(k=3), build_mechanism("random-flipping", {})])
 def test_binary_tables_keep_the_same_features(mechanism):
     table, bits = sparse()
-    train, test = rows_of(table, np.arange(60)), rows_of(table, np.arange(60, 90))
+    train, test = table.take(np.arange(60)), table.take(np.arange(60, 90))
 
     found = treated(mechanism, train, test)
 
@@ -196,7 +196,7 @@ def test_rows_of_a_binary_table():
     table, bits = sparse()
     some = np.array([5, 80, 3], dtype=np.intp)
 
-    found = rows_of(table, some)
+    found = table.take(some)
 
     assert found.matrix.toarray().tolist() == bits[some].tolist()
     assert found.matrix.has_sorted_indices

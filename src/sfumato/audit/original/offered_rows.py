@@ -44,10 +44,5 @@ def _one_of_each(persons: NDArray[np.int32], stated: ClaimedPersons) -> NDArray[
         places = places[::-1]
     if stated.rule == "random":
         places = np.random.default_rng(_RANDOM_SEED).permutation(len(persons))
-    seen: set[int] = set()
-    kept = []
-    for place, person in zip(places.tolist(), persons[places].tolist(), strict=True):
-        if person not in seen:
-            seen.add(person)
-            kept.append(place)
-    return np.sort(np.array(kept, dtype=np.intp))
+    first_of_each = np.unique(persons[places], return_index=True)[1]
+    return np.sort(places[first_of_each])
