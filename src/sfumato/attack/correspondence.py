@@ -114,7 +114,7 @@ class Correspondence:
     @cached_property
     def classes(self) -> Classes:
         """Released rows that an attacker cannot distinguish: with equal cells, or in one bucket of moved slices."""
-        return self._buckets if self.is_in_pieces else group_rows(self.released, self.quasi_identifiers)
+        return self.buckets if self.is_in_pieces else group_rows(self.released, self.quasi_identifiers)
 
     @cached_property
     def grid(self) -> GridCandidates | None:
@@ -122,7 +122,8 @@ class Correspondence:
         return None if self.is_in_pieces else GridCandidates(self.classes, self.original.n_rows)
 
     @cached_property
-    def _buckets(self) -> Classes:
+    def buckets(self) -> Classes:
+        """Released rows of one bucket; all rows where nothing was moved."""
         return group_rows(self.released, (self._perturbation.bucket or "",) if self._perturbation else ())
 
     @cached_property
@@ -224,4 +225,4 @@ class Correspondence:
         if not self.is_in_pieces:
             return candidates_of([self.column(name) for name in names], n_people, self.released.n_rows)
         parts = [[self.column(name) for name in piece if name in names] for piece in self.pieces]
-        return candidates_in_buckets([part for part in parts if part], self._buckets, n_people)
+        return candidates_in_buckets([part for part in parts if part], self.buckets, n_people)

@@ -154,7 +154,7 @@ _ON_ROWS = "released rows; tested on the people of the original, whose values th
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Wanted:
+class InferredClasses:
     """A column to be inferred: its name, and the class of each of its distinct original values."""
 
     name: str
@@ -227,7 +227,7 @@ class _Attack:
         self._tables, self._attackers, self._seed, self._most_rows = tables, attackers, seed, most_rows
         self._kept = kept
         self._random = np.random.default_rng(seed)
-        self._wanted = _classes(tables.original.coded(name), tables.original.describe(name).kind, name)
+        self._wanted = inferred_classes(tables.original.coded(name), tables.original.describe(name).kind, name)
         self._values = tables.original.coded(name).codes
         self._known = [n for n in tables.quasi_identifiers if tables.source_of(n) is not None]
 
@@ -366,16 +366,16 @@ def _learner(kind: str, columns: Sequence[TreeColumn], target: Codes, fold_of_ro
     return NaiveBayesScores(columns, target, fold_of_row, numeric=numeric)
 
 
-def _classes(column: CodedColumn, kind: Kind, name: str) -> _Wanted:
+def inferred_classes(column: CodedColumn, kind: Kind, name: str) -> InferredClasses:
     """Take the values as classes, many numbers by quarters of the rows; missing is a class."""
     codes = np.arange(len(column.values))
     if kind is not Kind.NUMERIC or len(column.values) <= MOST_CLASSES:
-        return _Wanted(name, codes, "")
+        return InferredClasses(name, codes, "")
     numbers = column.numbers()
     cells = numbers[column.codes]
     cuts = np.unique(np.quantile(cells[~np.isnan(cells)], np.arange(1, _PARTS) / _PARTS))
     classes = np.where(np.isnan(numbers), len(cuts) + 1, np.searchsorted(cuts, numbers))
-    return _Wanted(name, classes.astype(np.intp), "a column of many numbers, inferred by quarters")
+    return InferredClasses(name, classes.astype(np.intp), "a column of many numbers, inferred by quarters")
 
 
 def _tree_column(column: CodedColumn, kind: Kind, cells: NDArray[Any]) -> TreeColumn:

@@ -15,7 +15,9 @@ from sfumato.cli.options import (
     apply_roles,
     check_data_there,
     check_release_there,
+    confirm_option,
     given_roles,
+    person_rows_option,
     progress_bar,
     read_options,
     reading_options,
@@ -62,6 +64,23 @@ _BITS = {
     help="Match on all sets of up to this many columns, then add the worst column until all are known; 0: all at once.",
 )
 @click.option("--rows-correspond", is_flag=True, help="Row i of the reference is row i of the release: count hits.")
+@click.option("--control", help="Table of people who are not in the release: attack them too, and compare.")
+@click.option(
+    "--hold-out",
+    type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Give DATA alone: hold this share of its people out as controls, and make a release of the others.",
+)
+@click.option("-m", "--mechanism", help="With --hold-out: mechanism of that release. Default: auto.")
+@click.option("-k", type=int, help="With --hold-out: shorthand for -p k=…")
+@click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="With --hold-out: a parameter.")
+@click.option(
+    "--hierarchy",
+    "hierarchies",
+    multiple=True,
+    metavar="COLUMN=FILE",
+    help="With --hold-out: hierarchy file of a column.",
+)
 @click.option(
     "--sample-fraction",
     type=click.FloatRange(min=0, max=1, min_open=True),
@@ -71,7 +90,9 @@ _BITS = {
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of random draws.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 @role_options
+@confirm_option
 @reading_options
+@person_rows_option
 def command(
     tables: Sequence[str],
     manifest_path: str | None,
@@ -79,6 +100,8 @@ def command(
     background: Sequence[str],
     up_to: int,
     rows_correspond: bool,
+    control: str | None,
+    hold_out: float | None,
     sample_fraction: float | None,
     infer_target: bool,
     seed: int,
@@ -97,6 +120,11 @@ def command(
     (re-identified) or few, and with which background columns; and for how many people a sensitive or target column is
     disclosed because all candidates agree on it. Information is in bits; few bits are risky.
 
+    With --control or --hold-out, before and after: singling out, linkability, inference (the three risks of WP216) and
+    membership inference, on people of the release and on control people who are not in it. What succeeds on control
+    people tells nothing about those in the release; the risk is what is left, with an interval of 95 %. All rows of one
+    person (--person) are on the same side. --hold-out makes the release itself and writes nothing.
+
     No cell is printed.
 
     The reading options describe the original or the reference; unless --missing is given with --reference, the
@@ -109,7 +137,19 @@ def command(
       sfumato attack release.csv --manifest release.csv.manifest.json --reference voters.csv
       sfumato attack release.csv --manifest release.csv.manifest.json --reference voters.csv --background age,sex
       sfumato attack release.csv --manifest release.csv.manifest.json --reference original.csv --rows-correspond
+      sfumato attack admissions.csv release.csv --control admissions-of-others.csv
+      sfumato attack admissions.csv --hold-out .5 --sensitive discharge_diagnosis -k 10
     """
+    _check_forms(reference, control, hold_out, settings)
+    if hold_out is not None:
+        if len(tables) != 1:
+            problem = "--hold-out needs one table, of which a release is made."
+            raise click.UsageError(problem)
+        check_data_there(tables[0])
+        from sfumato.cli.control_attacks import attack_held_out
+
+        attack_held_out(tables[0], hold_out, settings, include_target=infer_target, seed=seed, as_json=as_json)
+        return
     roles = given_roles(settings)
     has_own_tokens = bool(settings["missing"])
     if reference is None:
@@ -120,7 +160,20 @@ def command(
         check_data_there(original)
         if manifest_path is None:
             check_data_there(released)
+        if control is not None:
+            check_data_there(control)
         options = read_options(settings)
+        if control is not None:
+            attack_with_control(
+                (original, released, control),
+                manifest_path,
+                options,
+                roles,
+                include_target=infer_target,
+                seed=seed,
+                as_json=as_json,
+            )
+            return
         attack_pair(
             original,
             released,
@@ -142,6 +195,29 @@ def command(
     names = [name.strip() for text in background for name in next(csv.reader([text], skipinitialspace=True), [])]
     known = _Known(reference, options, has_own_tokens, rows_correspond)
     _link(tables[0], manifest_path, known, names, up_to, as_json)
+
+
+_OF_HELD_OUT = {
+    "mechanism": "-m",
+    "k": "-k",
+    "params": "-p",
+    "hierarchies": "--hierarchy",
+    "confirm": "--confirm",
+    "one_row_per_person": "--one-row-per-person",
+}
+
+
+def _check_forms(
+    reference: str | None, control: str | None, hold_out: float | None, settings: Mapping[str, Any]
+) -> None:
+    """Refuse options of one form of the command in another."""
+    if sum(given is not None for given in (reference, control, hold_out)) > 1:
+        problem = "give one of --reference, --control and --hold-out."
+        raise click.UsageError(problem)
+    needless = [option for name, option in _OF_HELD_OUT.items() if settings[name] not in (None, ())]
+    if hold_out is None and needless:
+        problem = f"{needless[0]} is used with --hold-out only, where a release is made."
+        raise click.UsageError(problem)
 
 
 def _manifest_beside(released: str) -> str | None:
@@ -347,6 +423,34 @@ def attack_pair(
         return
     for line in risk_lines(before, after):
         click.echo(line)
+
+
+def attack_with_control(
+    paths: tuple[str, str, str],
+    manifest_path: str | None,
+    options: ReadOptions,
+    roles: dict[str, Role],
+    *,
+    include_target: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Read original, release and control people, whose columns have the original's roles, and attack."""
+    from sfumato.cli.control_attacks import show_attacks
+    from sfumato.cli.summary import show_repeating
+    from sfumato.publishing.reaudit import read_original
+    from sfumato.table.io.read import read_table
+    from sfumato.table.persons import identifiers_of
+
+    original_path, released_path, control_path = paths
+    original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
+    show_repeating(identifiers_of(original))
+    if manifest is None:
+        control = read_table(control_path, options=replace(options, mixed_as_text=True))
+    else:
+        control = read_original(control_path, replace(options, missing=manifest.missing_tokens))
+    control = with_given_roles(control, _shared(_roles_of(original), control))
+    show_attacks(original, control, released, manifest, include_target=include_target, seed=seed, as_json=as_json)
 
 
 def _read(
