@@ -204,7 +204,7 @@ def _check_control_columns(control: AnyTable, original: AnyTable, tables: Corres
 class _Secret:
     """A sensitive column: how often each group of released rows shows each class of values, and whose class is which.
 
-    The last class is that of values that none of the people has: naming it is never right.
+    The last classes are those of values that none of the people has: naming one is never right.
     """
 
     name: str
@@ -283,7 +283,7 @@ class _Attacks:
         n, released = self._groups.n_attacked, self._tables.released.n_rows
         members, controls = (singled_out(columns, crowd, released)[:n] for crowd in self._groups.crowds)
         random = np.random.default_rng([self._seed, 2])
-        mixed = [MatchedColumn(c.containing, c.places, random.permutation(c.cells)) for c in columns]
+        mixed = [MatchedColumn(c.containing, c.places, random.permutation(np.sort(c.cells))) for c in columns]
         guessing = float(singled_out(mixed, self._groups.crowds[0], released)[:n].mean())
         return _compared(SINGLING_OUT, by, members, controls, guessing) | {"n_columns": len(names)}
 
@@ -384,10 +384,11 @@ def _classes_of_cells(column: MatchedColumn, class_of_place: Ids) -> sp.csr_matr
     places, cells = np.repeat(read.starts, lengths) + offsets, np.repeat(read.cells, lengths)
     n_places = np.bincount(cells, minlength=read.n_cells)
     foreign = np.flatnonzero(n_places == 0)
-    other = int(class_of_place.max(initial=-1)) + 1
+    n_classes = int(class_of_place.max(initial=-1)) + 1
     chances = np.concatenate([1 / n_places[cells], np.ones(len(foreign))])
-    at = np.concatenate([cells, foreign]), np.concatenate([class_of_place[places], np.full(len(foreign), other)])
-    return sp.csr_matrix((chances, at), shape=(read.n_cells, other + 1))
+    classes = np.concatenate([class_of_place[places], n_classes + np.arange(len(foreign))])
+    at = np.concatenate([cells, foreign]), classes
+    return sp.csr_matrix((chances, at), shape=(read.n_cells, n_classes + len(foreign)))
 
 
 def _cells_by_bucket(group_of_row: Ids, bucket_of_row: Ids, column: MatchedColumn) -> sp.csr_matrix:

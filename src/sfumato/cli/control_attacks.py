@@ -144,7 +144,7 @@ def _notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
     if n_crowd < _FEW_CONTROLS * n_released:
         yield (
             f"singled out: among {n_crowd:,} people of each group, because there are no more control people; with as "
-            f"many as in the table ({n_released:,}) control people would be singled out less often, and the risk be higher"
+            f"many as in the table ({n_released:,}) controls would be singled out less often, and the risk be higher"
         )
     for when, found in (("before", before), ("released", after)):
         yield from _reasons(when, found["attacks"])
