@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.errors import ColumnNotFoundError, InvalidParameterError
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
 from sfumato.manifest import AnyTable
+from sfumato.schema import Column, Kind
 from sfumato.table.binary import BinaryTable
-from sfumato.table.coding import CodedColumn, Table, is_number_type
+from sfumato.table.coding import CodedColumn, Table, is_number_type, parse_numbers
 from sfumato.table.persons import person_codes
 
 Ids = NDArray[np.int64]
@@ -106,6 +107,8 @@ def stacked(original: AnyTable, control: AnyTable) -> AnyTable:
     ------
     InvalidParameterError
         If one table is sparse and the other is not.
+    SchemaError
+        If a numeric column of the original holds other texts in the control table. No cell is shown.
     """
     if isinstance(original, Table) and isinstance(control, Table):
         return _stacked_columns(original, control)
@@ -127,16 +130,22 @@ def _plain(table: AnyTable) -> Table:
 
 def _stacked_columns(original: Table, control: Table) -> Table:
     names = [name for name in original.schema.names() if name in control.schema]
-    columns = {name: _joined(original[name], control[name], original, name) for name in names}
+    columns = {name: _joined(original[name], control[name], original.schema[name]) for name in names}
     return Table(original.schema.keep(names), columns, original.n_rows + control.n_rows)
 
 
-def _joined(first: CodedColumn, second: CodedColumn, original: Table, name: str) -> CodedColumn:
+def _joined(first: CodedColumn, second: CodedColumn, described: Column) -> CodedColumn:
     """Join two columns; numbers of two types are joined as numbers, anything else of two types as text."""
     above, below = first.values, second.values
+    if described.kind is Kind.NUMERIC:
+        try:
+            parse_numbers(below)
+        except ValueError:
+            problem, hint = "holds texts that are no numbers in the control table", "list the texts that mean 'missing'"
+            raise SchemaError(problem, column=described.name, hint=hint) from None
     if above.type != below.type:
         is_number = all(is_number_type(values.type) for values in (above, below))
         wider = pa.float64() if is_number else pa.string()
         above, below = pc.cast(above, wider, safe=False), pc.cast(below, wider, safe=False)
     cells = pa.concat_arrays([above.take(pa.array(first.codes)), below.take(pa.array(second.codes))])
-    return CodedColumn.encode(cells, original.schema[name].kind)
+    return CodedColumn.encode(cells, described.kind)

@@ -58,7 +58,7 @@ from sfumato.attack.inference import inferred_classes
 from sfumato.attack.intervals import CONFIDENCE, area_under_curve, rate_interval, residual_risk
 from sfumato.attack.nearest import DistancesToRows, is_nearest
 from sfumato.attack.risk import NOT_APPLICABLE, attacked_rows
-from sfumato.audit.reading.columns import Refinement
+from sfumato.audit.reading.columns import Columns, Refinement
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.progress import Progress
@@ -189,15 +189,14 @@ class _Groups:
 
 
 def _check_control_columns(control: AnyTable, original: AnyTable, tables: Correspondence) -> None:
-    known = Correspondence(original, original, None).original
+    known = Columns(original)
     for name in tables.released.names:
         recoding = tables.recodings.get(name)
         source = recoding.column if recoding is not None else name
         if tables.released.describe(name).role in WITHHELD or source not in known:
             continue
         if source not in tables.original:
-            columns = Correspondence(control, control, None).original
-            raise ColumnNotFoundError(source, columns.names, where="the control table")
+            raise ColumnNotFoundError(source, Columns(control).names, where="the control table")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

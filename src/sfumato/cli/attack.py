@@ -1,4 +1,4 @@
-"""``sfumato attack``: attack a release against its original, or match it with a reference table."""
+"""``sfumato attack``: attack a release by its original, by control people, or by a reference table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BITS = {
 
 
 @click.command("attack")
-@click.argument("tables", nargs=-1, required=True, metavar="[ORIGINAL] RELEASED")
+@click.argument("tables", nargs=-1, metavar="[ORIGINAL] RELEASED | DATA")
 @click.option(
     "--manifest",
     "manifest_path",
@@ -69,7 +69,7 @@ _BITS = {
     "--hold-out",
     type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Give DATA alone: hold this share of its people out as controls, and make a release of the others.",
+    help="Hold this share of DATA's people out as control people, and make a release of the others.",
 )
 @click.option("-m", "--mechanism", help="With --hold-out: mechanism of that release. Default: auto.")
 @click.option("-k", type=int, help="With --hold-out: shorthand for -p k=…")
@@ -123,7 +123,8 @@ def command(
     With --control or --hold-out, before and after: singling out, linkability, inference (the three risks of WP216) and
     membership inference, on people of the release and on control people who are not in it. What succeeds on control
     people tells nothing about those in the release; the risk is what is left, with an interval of 95 %. All rows of one
-    person (--person) are on the same side. --hold-out makes the release itself and writes nothing.
+    person (--person) are on the same side. --hold-out makes the release itself, of DATA or of the table that
+    sfumato.toml describes, and writes nothing.
 
     No cell is printed.
 
@@ -139,16 +140,19 @@ def command(
       sfumato attack release.csv --manifest release.csv.manifest.json --reference original.csv --rows-correspond
       sfumato attack admissions.csv release.csv --control admissions-of-others.csv
       sfumato attack admissions.csv --hold-out .5 --sensitive discharge_diagnosis -k 10
+      sfumato attack --hold-out .5                      # what sfumato.toml says
     """
     _check_forms(reference, control, hold_out, settings)
     if hold_out is not None:
-        if len(tables) != 1:
+        if len(tables) > 1:
             problem = "--hold-out needs one table, of which a release is made."
             raise click.UsageError(problem)
-        check_data_there(tables[0])
+        for table in tables:
+            check_data_there(table)
         from sfumato.cli.control_attacks import attack_held_out
 
-        attack_held_out(tables[0], hold_out, settings, include_target=infer_target, seed=seed, as_json=as_json)
+        data = tables[0] if tables else None
+        attack_held_out(data, hold_out, settings, include_target=infer_target, seed=seed, as_json=as_json)
         return
     roles = given_roles(settings)
     has_own_tokens = bool(settings["missing"])
@@ -186,7 +190,7 @@ def command(
             as_json=as_json,
         )
         return
-    if len(tables) > 1 or manifest_path is None:
+    if len(tables) != 1 or manifest_path is None:
         problem = "--reference needs one released table and its --manifest."
         raise click.UsageError(problem)
     check_release_there(tables[0], Path(manifest_path))

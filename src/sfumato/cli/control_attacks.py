@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sfumato.cli.options import confirmed_columns, given_roles, progress_bar, read_options, read_with_roles
+from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
     from sfumato.manifest import AnyTable, Manifest
+    from sfumato.mechanisms.base import Mechanism
 
 _LABEL = 42
 _RISK = 22
@@ -30,30 +33,17 @@ _MEMBERSHIP_NOTE = "k-anonymity, l-diversity and t-closeness promise nothing abo
 
 
 def attack_held_out(
-    data: str, fraction: float, settings: dict[str, Any], *, include_target: bool, seed: int, as_json: bool
+    data: str | None, fraction: float, settings: dict[str, Any], *, include_target: bool, seed: int, as_json: bool
 ) -> None:
-    """Hold people out, make a release of the others by the same settings, and attack both groups by it."""
-    from sfumato.attack.controls import hold_out
-    from sfumato.cli.release import merged_parameters
-    from sfumato.cli.summary import show_guesses, show_repeating
-    from sfumato.mechanisms.baselines.features import described_publicly
-    from sfumato.mechanisms.registry import build_mechanism, mechanism_info
-    from sfumato.project.file import DEFAULT_MECHANISM
-    from sfumato.publishing.publish import make_release
-    from sfumato.table.persons import identifiers_of
-    from sfumato.table.roles import with_confirmed
+    """Hold people out, make a release of the others by the same settings, and attack both groups by it.
 
-    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
-    name = settings["mechanism"] or DEFAULT_MECHANISM
-    only_of_release = {"binarize": None, "no_l": False, "attacker_knows": None}
-    mechanism = build_mechanism(name, merged_parameters(name, {}, settings | only_of_release))
-    if mechanism_info(name).is_differentially_private:
-        table = described_publicly(data, options, roles)
-    else:
-        table, guesses = read_with_roles(data, options, roles)
-        table = with_confirmed(table, confirmed)
-        show_guesses(guesses)
-        show_repeating(identifiers_of(table))
+    Without a data file the project file of the working folder says what is released.
+    """
+    from sfumato.attack.controls import hold_out
+    from sfumato.publishing.publish import make_release
+
+    settings |= {"binarize": None, "no_l": False, "attacker_knows": None, "output": None}  # of release only
+    name, mechanism, table = _of_project(settings) if data is None else _of_flags(data, settings)
     original, control = hold_out(table, fraction, seed=seed)
     bar, progress = progress_bar(name)
     with bar:
@@ -63,6 +53,37 @@ def attack_held_out(
     show_attacks(
         original, control, release.table, release.manifest, include_target=include_target, seed=seed, as_json=as_json
     )
+
+
+def _of_project(settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
+    from sfumato.cli.release import project_with_flags
+    from sfumato.mechanisms.registry import build_mechanism, mechanism_info
+    from sfumato.publishing.from_project import read_publicly
+
+    project = project_with_flags(Path(PROJECT_NAME), settings)
+    name = str(project.mechanism)
+    mechanism = build_mechanism(name, project.parameters)
+    return name, mechanism, read_publicly(project) if mechanism_info(name).is_differentially_private else project.read()
+
+
+def _of_flags(data: str, settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
+    from sfumato.cli.release import merged_parameters
+    from sfumato.cli.summary import show_guesses, show_repeating
+    from sfumato.mechanisms.baselines.features import described_publicly
+    from sfumato.mechanisms.registry import build_mechanism, mechanism_info
+    from sfumato.project.file import DEFAULT_MECHANISM
+    from sfumato.table.persons import identifiers_of
+    from sfumato.table.roles import with_confirmed
+
+    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
+    name = settings["mechanism"] or DEFAULT_MECHANISM
+    mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
+    if mechanism_info(name).is_differentially_private:
+        return name, mechanism, described_publicly(data, options, roles)
+    table, guesses = read_with_roles(data, options, roles)
+    show_guesses(guesses)
+    show_repeating(identifiers_of(table))
+    return name, mechanism, with_confirmed(table, confirmed)
 
 
 def show_attacks(
@@ -76,8 +97,10 @@ def show_attacks(
     as_json: bool,
 ) -> None:
     """Attack the original as it is and the release, and show both."""
+    from sfumato.attack.risk import attacked_rows
     from sfumato.attack.with_controls import attack_with_controls
 
+    original, control = attacked_rows(original, manifest), attacked_rows(control, manifest)
     bar, progress = progress_bar("attacking")
     with bar:
         settings: dict[str, Any] = {"include_target": include_target, "seed": seed, "progress": progress}

@@ -18,7 +18,7 @@ from sfumato.attack.nearest import DistancesToRows
 from sfumato.attack.with_controls import _chances_of_link, attack_with_controls, best_threshold, singled_out
 from sfumato.audit.reading.cells import unchanged
 from sfumato.datasets.admissions import admissions
-from sfumato.errors import ColumnNotFoundError, InvalidParameterError
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
 from sfumato.manifest import draft_manifest
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.schema import Column, Kind, Role, Schema
@@ -476,6 +476,24 @@ def test_columns_of_other_types_are_joined_by_meaning():
 
     assert found[SINGLED_ALL]["control"]["n_success"] == 2
     assert stacked(original, control).schema.names() == NAMES
+
+
+def test_numbers_that_are_none_in_the_control_table_are_refused_without_a_cell():
+    original = people_of([(1, "a", "x"), (2, "b", "y")])
+    texts = pa.table({"age": ["1", "canary"], "job": ["a", "b"], "ill": ["x", "y"]})
+
+    with pytest.raises(SchemaError, match="age") as caught:
+        stacked(original, Table.from_arrow(texts, Schema.of([Column("age"), JOB, ILL])))
+    assert "canary" not in str(caught.value)
+
+
+def test_a_release_without_rows_is_not_attacked():
+    original = people_of(drawn(5, 1))
+    released, manifest = release_of(original, [])
+
+    found = attack_with_controls(original, original, released, manifest)
+
+    assert all("not_applicable" in entry for entry in found["attacks"])
 
 
 def test_sparse_features_that_the_control_table_lacks_are_0_there():

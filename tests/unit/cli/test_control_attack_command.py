@@ -62,6 +62,16 @@ def test_a_control_file_gives_what_holding_out_gives(folder, capsys):
     assert json.loads(out) == json.loads(attack(capsys, "all.csv", "--hold-out", ".5", *settings, "--json")[1])
 
 
+def test_a_project_says_what_is_released(folder, capsys):
+    settings = [*ROLES, "-m", "mondrian", "-k", "4"]
+    assert run(["init", "all.csv", *ROLES]) == 0
+
+    code, out, _ = attack(capsys, "--hold-out", ".5", "-m", "mondrian", "-k", "4", "--json")
+
+    assert code == 0
+    assert json.loads(out) == json.loads(attack(capsys, "all.csv", "--hold-out", ".5", *settings, "--json")[1])
+
+
 def test_words_are_a_line_an_attack_and_quote_no_cell(folder, capsys):
     code, out, _ = attack(capsys, "all.csv", "--hold-out", ".25", *ROLES, "--infer-target")
 
