@@ -20,7 +20,6 @@ from sfumato.errors import DataChangedError, InputError, SchemaError
 from sfumato.manifest import AnyTable
 from sfumato.rows.out_of_core import LargeTable, Told, open_large
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
-from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
 from sfumato.table.io.read import ReadOptions, check_covers, read_table
 from sfumato.table.persons import PersonRule
@@ -158,7 +157,7 @@ class Project:
 
     def _fill_in(self, listed: Schema, seen: AnyTable) -> Schema:
         """Add the columns that are not listed, with the default role and the kind found in the data."""
-        described = seen.companions.schema if isinstance(seen, BinaryTable) else seen.schema
+        described = seen.coded_part.schema
         role = self.default_role or Role.QUASI_IDENTIFIER
         unlisted = [Column(c.name, role, c.kind) for c in described if c.name not in listed]
         return Schema.of([*listed, *unlisted], listed.missing)

@@ -77,7 +77,7 @@ def check_near_keys(table: Table | BinaryTable) -> None:
     SchemaError
         Names them, with what was seen of the first.
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     found = {c.name: why for c in plain.schema if (why := _undecided(c, plain.columns))}
     if not found:
         return

@@ -45,7 +45,7 @@ def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> 
         are left out.
     """
     ones = dict(zip(table.feature_names, _ones(table), strict=True)) if isinstance(table, BinaryTable) else {}
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     ordered = sorted(guesses, key=lambda guess: guess.column.name in ones)
     return [
         {"number": number, **_guessed(guess)}
