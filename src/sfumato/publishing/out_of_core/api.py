@@ -15,7 +15,7 @@ from sfumato.publishing.out_of_core.release import audit_large_file, check_able,
 from sfumato.publishing.publish import Published, check_targets
 from sfumato.publishing.reaudit import open_original
 from sfumato.rows.memory_limit import Memory
-from sfumato.rows.out_of_core import LargeTable, Told, open_large
+from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Source
 from sfumato.table.io.formats import check_format, writable_format_of
@@ -147,7 +147,7 @@ def audit_large(
     stated = Path(manifest_path) if manifest_path is not None else manifest_path_for(Path(path))
     opened = None
     if original is not None and schema is None and not isinstance(original, LargeTable):
-        opened = open_original(original, options, allowed.n_bytes, told=_told(progress))
+        opened = open_original(original, options, allowed.n_bytes, progress=progress)
     elif original is not None:
         opened = _opened(original, schema, allowed, options, progress)
     return audit_large_file(
@@ -165,7 +165,7 @@ def _opened(
 ) -> LargeTable:
     if isinstance(source, LargeTable):
         return source if schema is None else source.with_schema(schema.keep(source.schema.names()))
-    return open_large(source, memory=memory.n_bytes, schema=schema, options=options, told=_told(progress))
+    return open_large(source, memory=memory.n_bytes, schema=schema, options=options, progress=progress)
 
 
 def with_roles(schema: Schema, roles: Mapping[str, Role | str] | None) -> Schema:
@@ -182,14 +182,3 @@ def with_roles(schema: Schema, roles: Mapping[str, Role | str] | None) -> Schema
         allowed = f"roles among {', '.join(Role)}"
         raise InvalidParameterError("roles", "got a role of another name", allowed=allowed) from None
     return schema.with_roles(known)
-
-
-def _told(progress: Progress | None) -> Told | None:
-    """Tell progress while the number of rows is not known yet."""
-    if progress is None:
-        return None
-
-    def told(n_read: int) -> None:
-        progress(n_read, 0, f"{n_read:,} rows read")
-
-    return told
