@@ -113,8 +113,11 @@ def audit_release(
     found.extend(check_listed_labels(described, claims))
     found.extend(beside.check_stated_penalty() if beside is not None else ())
     if before is not None and beside is not None:
-        read = beside.read
-        found.extend(check_fidelity(columns, before, claims, check_roles=check_roles, generalized=read))
+        found.extend(
+            check_fidelity(
+                columns, before, claims, check_roles=check_roles, generalized=beside.read, offered=beside.offered
+            )
+        )
     found.extend(_judge_noise(manifest, claims, columns, original))
     found.extend(open_questions(claims, before, check_roles))
     return AuditReport.of(found, levels)

@@ -11,7 +11,7 @@ from sfumato.audit.checks import AuditReport
 from sfumato.errors import InvalidParameterError
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.out_of_core.release import audit_large_file, check_able, propose, publish_large
+from sfumato.publishing.out_of_core.release import ON_A_CLUSTER, audit_large_file, check_able, propose, publish_large
 from sfumato.publishing.publish import Published, check_targets
 from sfumato.publishing.reaudit import open_original
 from sfumato.rows.memory_limit import Memory
@@ -22,6 +22,7 @@ from sfumato.table.io.formats import check_format, writable_format_of
 from sfumato.table.io.frames import library_of, native_frame
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions
 from sfumato.table.io.write import BLOCK_FORMATS
+from sfumato.table.weighted import OutlinedTable
 
 
 def release_large(
@@ -91,27 +92,19 @@ def release_large(
     >>> done.audit.passed, done.release.manifest.guarantees[0]["audited"]
     (True, 2)
     """
-    if library_of(native_frame(source)) == "pyspark":
-        from sfumato.publishing.spark import release_frame  # Spark is there only where somebody has a cluster
-
-        return release_frame(
-            native_frame(source),
-            mechanism,
-            path,
-            schema=schema,
-            roles=roles,
-            confirmed=confirmed,
-            memory=memory,
-            options=options,
-            force=force,
-            progress=progress,
-        )
     allowed, target = Memory.of(memory), Path(path)
-    check_able(mechanism)
-    check_format(writable_format_of(target), BLOCK_FORMATS)
-    named = Source(os.fspath(source), "") if isinstance(source, str | os.PathLike) else None
-    check_targets(target, manifest_path_for(target), named, force=force)
-    original = _opened(source, schema, allowed, options, progress)
+    original: OutlinedTable
+    if library_of(native_frame(source)) == "pyspark":
+        from sfumato.publishing.spark import open_frame  # Spark is there only where somebody has a cluster
+
+        check_able(mechanism, ON_A_CLUSTER)
+        original = open_frame(native_frame(source), target, allowed, schema, options, force=force)
+    else:
+        check_able(mechanism)
+        check_format(writable_format_of(target), BLOCK_FORMATS)
+        named = Source(os.fspath(source), "") if isinstance(source, str | os.PathLike) else None
+        check_targets(target, manifest_path_for(target), named, force=force)
+        original = _opened(source, schema, allowed, options, progress)
     described = original.with_schema(with_roles(original.schema, roles).with_confirmed(confirmed))
     proposal = propose(described, mechanism, allowed, progress=progress)
     return publish_large(proposal, target, allowed, force=force, progress=progress)
