@@ -250,14 +250,15 @@ def test_files_that_exist_are_not_replaced_without_force(tmp_path, temporary, na
 def test_a_party_that_is_killed_is_named(temporary, monkeypatch):
     run = PartyProcesses.run
 
-    def kill_one_first(processes, progress):
+    def kill_one_first(processes):
         def kill(done):
             if done.number == 1:
                 pid = processes._process.pid
                 children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
                 os.kill(max(map(int, children)), signal.SIGKILL)
 
-        run(processes, kill)
+        processes._watch = HeardRounds(kill)
+        run(processes)
 
     monkeypatch.setattr(PartyProcesses, "run", kill_one_first)
 
@@ -383,7 +384,7 @@ def test_parties_import_nothing_from_the_working_folder(temporary, tmp_path_fact
     with private_folder() as folder:
         simulated_parties.write_orders(folder, [])
         with PartyProcesses(folder) as processes:
-            processes.run(None)
+            processes.run()
 
     assert [file.name for file in work.iterdir()] == ["shutil.py"]
 
