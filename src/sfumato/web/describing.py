@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sfumato.schema import WITHHELD, Role
+from sfumato.schema import WITHHELD, Kind, Role, shows_values
 from sfumato.table.repeating import IdentifierCounts, counted_identifiers, repeating_identifiers
 from sfumato.web.inputs import DATA, PROJECT_FILE, changed_since, stamp_of
 from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
@@ -62,7 +62,7 @@ class ColumnNow:
     @property
     def is_near_key_released(self) -> bool:
         """Whether the column is nearly a key and has a role with which it would be released."""
-        return bool(self.near_key) and self.role not in (*WITHHELD, Role.TARGET)
+        return bool(self.near_key) and shows_values(Role(self.role), Kind(self.kind))
 
     @property
     def most_in_one_bar(self) -> int:
