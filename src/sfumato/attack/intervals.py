@@ -30,6 +30,7 @@ Interval = tuple[float, float]
 
 _LARGEST_RATIO = 1e9
 _SMALLEST = 1e-12
+_BESIDE = 1e-9
 
 
 def rate_interval(n_success: int, n: int, confidence: float = CONFIDENCE) -> Interval:
@@ -144,8 +145,9 @@ def area_under_curve(
         spread = area * (1 - area) * (1 + others * ((1 - area) / (2 - area) + area / (1 + area))) / (m * n)
         return (area - value) ** 2 - z * z * spread
 
-    low = 0.0 if value == 0 else float(brentq(excess, 0.0, value))
-    return value, (low, 1.0 if value == 1 else float(brentq(excess, value, 1.0)))
+    # 0 and 1 have no spread, so that each solves the equation of its own value: look beside them
+    low = 0.0 if value == 0 else float(brentq(excess, 0.0, min(value, 1 - _BESIDE)))
+    return value, (low, 1.0 if value == 1 else float(brentq(excess, max(value, _BESIDE), 1.0)))
 
 
 def _quantile(confidence: float) -> float:

@@ -63,6 +63,15 @@ def test_the_area_is_the_share_of_pairs_in_the_right_order(members, controls):
     assert 0 <= low <= area <= high <= 1
 
 
+def test_groups_that_never_overlap_leave_room_below_1():
+    area, (low, high) = area_under_curve(np.arange(20.0) + 20, np.arange(20.0))
+    mirrored = area_under_curve(np.arange(20.0), np.arange(20.0) + 20)
+
+    assert (area, high) == (1, 1)
+    assert 0.8 < low < 0.95
+    assert mirrored == (0, (0, pytest.approx(1 - low)))
+
+
 def test_without_scores_the_area_is_unknown():
     assert area_under_curve([], [1]) == (0.5, (0.0, 1.0))
 
@@ -99,7 +108,7 @@ def test_intervals_of_risk_hold_the_truth(rate_0, risk):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("is_rounded", [False, True], ids=["continuous", "with ties"])
-@pytest.mark.parametrize("shift", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("shift", [0.0, 0.5, 2.0, 4.0])
 def test_intervals_of_areas_hold_the_truth(shift, is_rounded):
     random = np.random.default_rng(2)
 
