@@ -15,7 +15,14 @@ from sfumato.attack.candidates import MatchedColumn
 from sfumato.attack.controls import hold_out, stacked, without_people_of
 from sfumato.attack.correspondence import Correspondence
 from sfumato.attack.nearest import DistancesToRows
-from sfumato.attack.with_controls import _chances_of_link, attack_with_controls, best_threshold, singled_out
+from sfumato.attack.with_controls import (
+    _cells_by_bucket,
+    _chances_of_link,
+    _membership,
+    attack_with_controls,
+    best_threshold,
+    singled_out,
+)
 from sfumato.audit.reading.cells import unchanged
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
@@ -317,6 +324,25 @@ def test_intervals_hold_no_risk_for_a_release_of_other_people():
                 begin_at_0.setdefault("auc", []).append(low <= 0.5 <= high)
 
     assert {key: np.mean(found) >= 0.93 for key, found in begin_at_0.items()} == dict.fromkeys(begin_at_0, True)
+
+
+def test_a_value_of_a_small_bucket_weighs_more_than_one_of_a_large_bucket():
+    same = unchanged(pa.array(["x", "y"]), pa.array(["x", "y"]))
+    column = MatchedColumn(same, np.array([0]), np.array([0, 1, 1, 1, 1]))  # bucket 0: x, y; bucket 1: y, y, y
+    groups, buckets = np.array([0, 1, 0, 1, 1]), np.array([0, 0, 1, 1, 1])
+
+    found = _cells_by_bucket(groups, buckets, column).toarray()
+
+    assert found == pytest.approx(np.array([[0.5, 1.5], [0.5, 2.5]]))
+
+
+def test_members_are_called_by_a_threshold_from_the_other_half():
+    members, controls = np.array([3.0, 2.0, 2.0, 1.0]), np.array([0.0, 2.0, 1.0, 0.0])
+
+    found = _membership(members, controls)  # of 3, 2 and 0, 1 the threshold is 2, which judges 2, 1 and 2, 0
+
+    assert (found["released"]["n_success"], found["control"]["n_success"]) == (1, 1)
+    assert (found["released"]["n_people"], found["guessing"]) == (2, None)
 
 
 # --- draws, order and bounds -----------------------------------------------------------------------------------------
