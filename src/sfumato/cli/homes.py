@@ -349,7 +349,7 @@ def release_away(
     as_json: bool,
 ) -> None:
     """Make a release of a table that is not in memory, audit it and write it."""
-    from sfumato.cli.summary import show_guesses, show_release, show_verdict
+    from sfumato.cli.summary import show_guesses, show_release, show_verdict, showing_new_key
     from sfumato.publishing.from_project import release_key
     from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
     from sfumato.publishing.publish import committed
@@ -363,7 +363,10 @@ def release_away(
         proposal = propose(original, order.mechanism, home.memory, progress=progress)
         if order.project is not None:
             is_published = target is not None
-            with release_key(order.project, order.mechanism, original.source, is_published=is_published) as key:
+            with (
+                showing_new_key(order.project.path.parent),
+                release_key(order.project, order.mechanism, original.source, is_published=is_published) as key,
+            ):
                 proposal = replace(proposal, release=committed(proposal.release, original.source, key))
         release = proposal.release
         if target is not None:

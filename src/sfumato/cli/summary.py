@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,6 +36,19 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
         return
     for guess in guesses:
         click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
+
+
+@contextmanager
+def showing_new_key(folder: Path) -> Iterator[None]:
+    """Say that a project got its key, if it did."""
+    from sfumato.project.keys import KEY_NAME
+
+    path = folder / KEY_NAME
+    had_one = path.exists()
+    yield
+    if not had_one and path.exists():
+        said = f"made {path}, the secret of this project: keep a copy, and give it to nobody"
+        click.echo(f"note: {said}. 'sfumato audit-key' makes a key of one release, for its auditor", err=True)
 
 
 def show_repeating(identifiers: Iterable[IdentifierCounts]) -> None:
