@@ -13,6 +13,7 @@ from sfumato.mechanisms.baselines.features import public_columns, public_options
 from sfumato.mechanisms.registry import build_mechanism, mechanism_info
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
+from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.publish import (
     Published,
@@ -21,6 +22,7 @@ from sfumato.publishing.publish import (
     propose_release,
     publish,
 )
+from sfumato.publishing.together import LedgerUse, checked_together, repaired
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.coding import Source
 
@@ -41,6 +43,7 @@ def release_project(
     *,
     mechanism: Mechanism | None = None,
     is_published: bool = False,
+    ledger: LedgerUse = "check",
     progress: Progress | None = None,
 ) -> tuple[Release, AnyTable]:
     """Make the release that a project asks for and have it audited; nothing is written.
@@ -53,6 +56,9 @@ def release_project(
         The project's own, where it was built already.
     is_published : bool
         Whether it is published next, which audits it: then nothing is audited here.
+    ledger : {"check", "repair", "off"}
+        ``repair``: make it so that it holds together with the releases in the project's ledger. It is checked with them
+        by :func:`sfumato.publishing.together.checked_together`, not here.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
 
@@ -68,6 +74,8 @@ def release_project(
         original = read_publicly(project)
         return make(original, mechanism, progress=progress), original  # a project names the data by a hash
     original = project.read()
+    if ledger == "repair":
+        mechanism = repaired(mechanism, original, Ledger.of_project(project.path))
     release = make(original, mechanism, progress=progress)
     return release.with_manifest(project_sha256=project.sha256), original
 
@@ -89,9 +97,13 @@ def publish_project(
     output: str | Path | None = None,
     *,
     force: bool = False,
+    ledger: LedgerUse = "check",
     progress: Progress | None = None,
 ) -> Published:
     """Make the release that a project file asks for, audit it, and write it with its manifest.
+
+    Where a column tells persons apart, it is checked together with the project's earlier releases and kept in its
+    ledger, see :mod:`sfumato.publishing.ledger`.
 
     The same as ``sfumato release --project PATH -o OUTPUT``: to the byte, unless noise is drawn without a seed or the
     clock ends a search (``max_seconds`` or ``time_budget`` of the mechanism).
@@ -104,13 +116,16 @@ def publish_project(
         File to write; None takes the one that the project names.
     force : bool
         Replace files that exist.
+    ledger : {"check", "repair", "off"}
+        Refuse a release that does not hold together with earlier ones, make it so that it does, or leave the ledger
+        alone.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
 
     Raises
     ------
     PrivacyNotAchievableError
-        If the mechanism cannot keep its promise on this table.
+        If the mechanism cannot keep its promise on this table, or not together with earlier releases.
     AuditFailedError
         If the audit does not confirm the release.
     """
@@ -121,5 +136,6 @@ def publish_project(
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
     source = Source(str(project.data_path), project.data_sha256 or "")
     check_targets(target, manifest_path_for(target), source, force=force)
-    release, original = release_project(project, is_published=True, progress=progress)
-    return publish(release, target, original=original, force=force)
+    release, original = release_project(project, is_published=True, ledger=ledger, progress=progress)
+    recorded = checked_together(release, original, Ledger.of_project(project.path), ledger)
+    return publish(release, target, original=original, force=force, recorded=recorded)
