@@ -283,3 +283,96 @@ def test_a_third_release_is_checked_with_both(two_years, capsys):
     assert "together with 2 earlier releases" in capsys.readouterr().err
     assert run(["release", "-o", "release-3.csv", "--ledger", "repair"]) == 0
     assert "together with 2 earlier releases" in capsys.readouterr().err
+
+
+# The audit of several releases, and the command that looks at the ledger.
+
+
+def audit(*arguments: str) -> int:
+    return run(["audit", "release-2.csv", "--manifest", "release-2.csv.manifest.json", *arguments])
+
+
+OTHER = ("--with", "release-1.csv.manifest.json")
+
+
+def test_an_audit_of_both_refuses_what_single_people_out(two_years, capsys):
+    assert run(["release", "-o", "release-2.csv", "--ledger", "off"]) == 0
+    capsys.readouterr()
+    assert audit("--project", "sfumato.toml") == 0  # each by itself is fine
+    capsys.readouterr()
+    originals = ["--original", "second.csv", "--person", "patient", "--with-original", "first.csv"]
+    assert audit(*originals, *OTHER) == 5
+    from_originals = capsys.readouterr().out
+    assert "2 releases together: persons with the same classes in all of them: promised 5, found 1" in from_originals
+    assert audit("--project", "sfumato.toml", *OTHER) == 5  # the first from the ledger, the second from its original
+    assert from_originals.count("together:") == capsys.readouterr().out.count("together:") > 0
+
+
+def test_an_audit_of_both_confirms_a_repaired_release_by_the_ledger(two_years, capsys):
+    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
+    capsys.readouterr()
+    assert audit("--project", "sfumato.toml", *OTHER) == 0
+    assert "2 releases together keep what each promised: the smallest joint class has 5 persons" in capsys.readouterr().out
+
+
+def test_an_audit_that_does_not_know_who_is_who_says_so(two_years, capsys):
+    assert run(["release", "-o", "release-2.csv", "--ledger", "off"]) == 0
+    capsys.readouterr()
+    assert audit("--original", "second.csv", *OTHER) == 8
+    said = capsys.readouterr().out
+    assert "whose rows 'release-1.csv' holds is not known: its original was not given" in said
+    assert "confirmed except" in said
+    assert audit("--original", "second.csv", *OTHER, "--accept", "roles,together,order,promises") == 0
+
+
+def test_releases_with_left_out_rows_cannot_be_told_apart_without_the_ledger(two_years, capsys):
+    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
+    originals = ["--original", "second.csv", "--person", "patient", "--with-original", "first.csv"]
+    assert audit(*originals, *OTHER) == 8
+    assert "some rows that fit the cells of a class were left out of the release" in capsys.readouterr().out
+
+
+def test_another_file_under_the_manifest_is_refused(two_years, capsys):
+    assert run(["release", "-o", "release-2.csv", "--ledger", "off"]) == 0
+    shutil.copy("release-2.csv", "release-1.csv")
+    assert audit("--project", "sfumato.toml", *OTHER) == 5
+    assert "'release-1.csv' has not the SHA-256 that its manifest states" in capsys.readouterr().out
+
+
+def test_options_that_do_not_go_together_are_refused(two_years, capsys):
+    assert run(["release", "-o", "release-2.csv", "--ledger", "off"]) == 0
+    assert audit(*OTHER, "--with-original", "first.csv", "--with-original", "second.csv") == 2
+    assert run(["audit", "first.csv", *OTHER]) == 2
+    assert run(["release", "first.csv", "-o", "x.csv", "--ledger", "check"]) == 2
+
+
+def test_the_ledger_is_listed_forgotten_and_filled_by_originals(two_years, capsys):
+    assert run(["ledger", "list"]) == 0
+    assert capsys.readouterr().out.split() == "1 release-1.csv (mondrian, 340 rows, 340 persons)".split()
+    before = (two_years / ".sfumato-ledger" / "0001" / "persons.parquet").read_bytes()
+    assert run(["ledger", "forget", "1"]) == 0
+    assert run(["ledger", "forget", "1"]) == 3
+    assert run(["ledger", "list"]) == 0
+    assert "the ledger is empty" in capsys.readouterr().err
+    added = ["ledger", "add", "release-1.csv", "--manifest", "release-1.csv.manifest.json", "--original", "first.csv"]
+    assert run([*added, "--person", "patient"]) == 0
+    assert (two_years / ".sfumato-ledger" / "0001" / "persons.parquet").read_bytes() == before
+    assert run([*added, "--person", "patient"]) == 0
+    assert "is in the ledger already" in capsys.readouterr().err
+    assert run([*added, "--person", "nobody"]) == 3
+    assert run(["release", "-o", "release-2.csv"]) == 4  # what was added is checked as what was released
+
+
+def test_epsilons_of_noisy_releases_are_summed(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("opendp")
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "first.csv", people())
+    project(tmp_path, "first.csv", "laplace-dp")
+    text = (tmp_path / "sfumato.toml").read_text()
+    text = text.replace('role = "person"', 'role = "identifier"').replace("k = 5\nl = 2", "epsilon = 0.5")
+    (tmp_path / "sfumato.toml").write_text(text + "\n[binarize]\nsex = ['f']\n")
+    (tmp_path / ".sfumato-ledger").mkdir()
+    assert run(["release", "-o", "release-1.csv"]) == 0
+    print(capsys.readouterr())
+    assert run(["release", "-o", "release-2.csv", "-p", "epsilon=0.25"]) == 0
+    assert "differential privacy together with 1 earlier release: ε = 0.75, the sum" in capsys.readouterr().err

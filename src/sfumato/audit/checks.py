@@ -27,6 +27,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "writer": "the bytes of a file were not reproduced",
     "epsilon": "differential privacy is a property of the mechanism",
     "noise": "whether noise was added cannot be checked",
+    "together": "releases of the same people were not judged together",
 }
 """What an audit may be unable to check, by the word under which a reader accepts that."""
 

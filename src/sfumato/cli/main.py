@@ -107,6 +107,7 @@ COMMANDS = {
     "demo": "Take a built-in hospital table from roles to an audited release.",
     "hierarchy": "Look at, build and check generalization hierarchies.",
     "init": "Describe a table in a project file, with guessed roles and the reasons.",
+    "ledger": "Look at what a project has released, add an earlier release, or forget one.",
     "mechanisms": "List the mechanisms, what they promise and their parameters.",
     "plot": "Draw the evidence in a release's manifest.",
     "release": "Make a release, audit it, and write it with its manifest.",

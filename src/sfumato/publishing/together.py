@@ -185,7 +185,7 @@ def _refusal(
     what = "; ".join(_in_words(shortfall) for shortfall in found)
     guarantee = f"together with {_earlier(len(known))} {n_at_risk:,} persons fall below what was promised ({what})"
     hint, remedy = _nearest(original, release, rows.promised, ledger)
-    return PrivacyNotAchievableError(guarantee, best_level=None, problem="not released:", hint=hint, remedy=remedy)
+    return PrivacyNotAchievableError(guarantee, best_level=None, problem="refused:", hint=hint, remedy=remedy)
 
 
 def _in_words(shortfall: Shortfall) -> str:
