@@ -17,8 +17,10 @@ Rows = Sequence[Row]
 
 
 def appearances(rows: Rows, k: int = 1, diversity: Mapping[str, float] | None = None) -> Appearances:
-    persons, classes, values = (np.array(part, dtype=np.int64) for part in zip(*rows, strict=True)) if rows else (
-        np.zeros(0, dtype=np.int64) for _ in range(3)
+    persons, classes, values = (
+        (np.array(part, dtype=np.int64) for part in zip(*rows, strict=True))
+        if rows
+        else (np.zeros(0, dtype=np.int64) for _ in range(3))
     )
     return Appearances(persons, classes, {"ill": values}, k, diversity or {})
 
@@ -63,7 +65,9 @@ def possible_values(releases: Sequence[Rows]) -> dict[int, set[int]]:
     possible: dict[int, set[int]] = {p: set() for p in persons}
     for world in product(values, repeat=len(persons)):
         value_of = dict(zip(persons, world, strict=True))
-        if all(sorted((c, value_of[p]) for p, c, _ in rows) == seen for rows, seen in zip(releases, published, strict=True)):
+        if all(
+            sorted((c, value_of[p]) for p, c, _ in rows) == seen for rows, seen in zip(releases, published, strict=True)
+        ):
             for p in persons:
                 possible[p].add(value_of[p])
     return possible

@@ -232,9 +232,10 @@ def _verified(
 
     ledger = Ledger.of_project(project) if project else None
     named = [name for name, role in roles.items() if role is Role.PERSON]
-    plain = getattr(described, "companions", described)
+    plain: Any = getattr(described, "companions", described)
     person = named[0] if named else (plain.schema.person if plain is not None else None)
-    read = [read_original(other, options) for other in other_originals] or [None] * len(others)
+    read: list[AnyTable | None] = [read_original(other, options) for other in other_originals]
+    read = read or [None] * len(others)
     beside = [OnDisk.beside(other, own) for other, own in zip(others, read, strict=True)]
     releases = [OnDisk(manifest_path, Path(path), described), *beside]
     return audited_together(report, releases, person=person, ledger=ledger if ledger and ledger.exists else None)

@@ -63,7 +63,7 @@ class EarlierReleases:
         return EarlierReleases(np.arange(len(self.kept)), self.groups[self.kept], limits)
 
     def allowed(self, rows: NDArray[np.integer], part_of_place: NDArray[np.integer]) -> Flags:
-        """Whether each place along an axis may begin the right side of a cut; places run through one part after another.
+        """Whether each place along an axis may begin the right side of a cut; places run through the parts in turn.
 
         Examples
         --------

@@ -97,7 +97,9 @@ def _from_original(
     """Name the rows of a release by its original, or say why that cannot be done."""
     claims = read_claims(entries)
     if one.original is None:
-        return "its original was not given, and no ledger has it" if ledger is not None else "its original was not given"
+        return (
+            "its original was not given, and no ledger has it" if ledger is not None else "its original was not given"
+        )
     name = person or _person_of(one.original)
     if name is None:
         return "no column of its original tells persons apart"

@@ -27,7 +27,6 @@ from sfumato.table.io.write import write_table
 from sfumato.table.persons import person_codes
 from sfumato.table.roles import redescribed
 
-
 Recorded = Callable[[Path, Manifest], AbstractContextManager[Any]]
 """Given written bytes and their manifest, what is entered while the files get their names."""
 

@@ -1,4 +1,4 @@
-"""A new release together with those that the project's ledger holds: checked before it is published, kept afterwards."""
+"""A new release together with those in the project's ledger: checked before it is published, kept afterwards."""
 
 from __future__ import annotations
 
@@ -169,7 +169,10 @@ def _checked_with(
     if len(already):
         lines.append(f"{len(already):,} persons are below the promise by the earlier releases alone")
     said = f"together with {_earlier(len(known))} ({n_common:,} of {rows.n_persons:,} persons are in them)"
-    return [*lines, f"{said}: nobody falls below the promise; the smallest joint class has {together.anonymity:,} persons"]
+    return [
+        *lines,
+        f"{said}: nobody falls below the promise; the smallest joint class has {together.anonymity:,} persons",
+    ]
 
 
 def _refusal(
@@ -198,9 +201,7 @@ def _in_words(shortfall: Shortfall) -> str:
     return f"{words}{of_column}: {shortfall.found:g} of {shortfall.promised:g}, {shortfall.n_persons:,} persons"
 
 
-def _nearest(
-    original: AnyTable, release: Release, promised: Promised, ledger: Ledger
-) -> tuple[str, tuple[str, ...]]:
+def _nearest(original: AnyTable, release: Release, promised: Promised, ledger: Ledger) -> tuple[str, tuple[str, ...]]:
     """Name the nearest setting that holds, with what it costs."""
     if release.manifest.mechanism["name"] != "mondrian":
         return "auto and mondrian can make a release that holds together with these", ("mechanism", "ledger_repair")
@@ -243,7 +244,9 @@ def repaired(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mechanism
     earlier = _earlier_releases(table, ledger, Promised(k, diversity=diversity))
     if len(earlier.kept) < k:
         problem = "nobody of this table can be released together with the earlier releases"
-        raise PrivacyNotAchievableError(problem, best_level=len(earlier.kept), hint="withdraw them and release all anew")
+        raise PrivacyNotAchievableError(
+            problem, best_level=len(earlier.kept), hint="withdraw them and release all anew"
+        )
     return mechanism.with_earlier(earlier)
 
 

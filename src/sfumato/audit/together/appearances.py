@@ -165,7 +165,7 @@ def names_of(columns: Columns, name: str) -> Named:
 
 
 def judged_together(releases: Sequence[NamedRows]) -> Together:
-    """Number persons and values of several releases alike, and put their classes together."""
+    """Put the classes of several releases together, with persons and values numbered alike."""
     persons = numbered_alike([release.persons for release in releases])
     columns = dict.fromkeys(name for release in releases for name in release.values)
     values: list[dict[str, Ids]] = [{} for _ in releases]
@@ -188,7 +188,7 @@ def n_in_common(release: NamedRows, others: Iterable[NamedRows]) -> int:
 
 
 def numbered_alike(named: Sequence[Named]) -> list[Ids]:
-    """Number the names of several releases alike, from 0, as they are met first."""
+    """Give equal names of several releases the same number, from 0, as they are met first."""
     number: dict[bytes, int] = {}
     numbered = []
     for own in named:

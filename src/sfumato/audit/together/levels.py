@@ -196,7 +196,7 @@ class Together:
             yield "remaining values", column, self._requested(promises) * (found > 0), found
 
     def _requested(self, promises: Mapping[int, float]) -> Levels:
-        """What each joint class must have: as much as the strictest of these releases promised that it has rows in."""
+        """Give what each joint class must have: what the strictest of these releases promised that it has rows in."""
         requested = np.zeros(len(self.classes))
         for i, promised in promises.items():
             np.maximum(requested, np.where(self.classes[:, i] == ABSENT, 0.0, promised), out=requested)
@@ -233,9 +233,7 @@ def _combinations(releases: Sequence[Appearances]) -> tuple[Ids, Ids]:
         if int((last - first).sum()) > MOST_COMBINATIONS:
             problem = f"some have rows in so many that there are more than {MOST_COMBINATIONS:,} combinations"
             allowed, hint = "in fewer classes of the releases together", "keep one row of each person"
-            raise InvalidParameterError(
-                "persons", problem, allowed=allowed, hint=hint, remedy=("one_row_per_person",)
-            )
+            raise InvalidParameterError("persons", problem, allowed=allowed, hint=hint, remedy=("one_row_per_person",))
         before = np.repeat(np.arange(len(persons)), last - first)
         persons = persons[before]
         classes = np.column_stack([classes[before], held[_runs(first, last), 1]])

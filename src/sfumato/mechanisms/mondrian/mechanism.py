@@ -186,7 +186,8 @@ class Mondrian(Recoder):
         kept = self._earlier.kept
         made = super().release(table.take(kept), progress=progress)
         n_left_out = table.n_rows - len(kept)
-        stated = {**made.manifest.input, "rows": made.manifest.input["rows"] + n_left_out}
+        stated = made.manifest.input or {}
+        stated = {**stated, "rows": stated["rows"] + n_left_out}
         made = made.with_manifest(input=stated, suppressed_rows=n_left_out)
         return replace(made, kept_rows=kept)
 
