@@ -285,6 +285,64 @@ def test_a_third_release_is_checked_with_both(two_years, capsys):
     assert "together with 2 earlier releases" in capsys.readouterr().err
 
 
+def test_a_dry_run_of_a_first_release_leaves_no_ledger(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "first.csv", people())
+    project(tmp_path, "first.csv")
+    assert run(["release", "--dry-run"]) == 0
+    assert not (tmp_path / ".sfumato-ledger").exists()
+
+
+def test_a_refused_release_leaves_no_ledger(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "first.csv", people(n=4))
+    project(tmp_path, "first.csv")
+    assert run(["release", "-o", "release-1.csv"]) == 4
+    assert not (tmp_path / ".sfumato-ledger").exists()
+
+
+def visits(rows: list[dict[str, object]], seed: int) -> list[dict[str, object]]:
+    """Give people one to three rows, of which age and postcode differ a little."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for row in rows:
+        for _ in range(int(rng.integers(1, 4))):
+            found.append({**row, "age": int(str(row["age"])) + int(rng.integers(3))})
+    return found
+
+
+def test_persons_with_several_rows_are_counted_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "first.csv", visits(people(), 1))
+    project(tmp_path, "first.csv")
+    assert run(["release", "-o", "release-1.csv"]) == 0
+    assert run(["release", "-o", "again.csv"]) == 0  # the same once more says no more
+    write(tmp_path / "second.csv", visits(people(), 2))
+    project(tmp_path, "second.csv")
+    capsys.readouterr()
+    assert run(["release", "-o", "release-2.csv"]) == 4
+    assert "some persons have several rows" in capsys.readouterr().err
+    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 2
+    assert "--one-row-per-person first" in capsys.readouterr().err
+
+
+def test_two_releases_at_once_are_not_both_kept_unchecked(two_years):
+    """The entry of another process that appears after the check stops the release."""
+    from sfumato.errors import OutputError
+    from sfumato.manifest import Manifest
+    from sfumato.publishing.ledger import Ledger
+
+    ledger = Ledger(two_years / ".sfumato-ledger")
+    text = (two_years / "release-1.csv.manifest.json").read_text()
+    manifest = Manifest.from_json(text, path="release-1.csv.manifest.json")
+    with (
+        pytest.raises(OutputError, match="another release was put into the ledger"),
+        ledger.recorded(two_years / "release-1.csv", manifest, None, None, checked=()),
+    ):
+        pytest.fail("it was kept")
+    assert [entry.number for entry in ledger.entries()] == [1]
+
+
 # The audit of several releases, and the command that looks at the ledger.
 
 

@@ -22,7 +22,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
-from sfumato.schema import PROJECT_NAME
+from sfumato.schema import LEDGER_NAME, PROJECT_NAME
 
 if TYPE_CHECKING:
     from sfumato.manifest import AnyTable
@@ -139,7 +139,7 @@ def command(
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
-    if data and ledger:
+    if data and ledger is not None:
         raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project, without DATA")
     home = home_of(memory, engine)
     if home is not None:
@@ -170,6 +170,9 @@ def command(
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
         show_repeating(identifiers_of(original))
         _say_left_out(original)
+    if data and Path(LEDGER_NAME).is_dir():
+        said = "not used: a data file was named, not the project"
+        click.echo(f"ledger: {said}", err=True)
     recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check")
     if target is not None:
         published = publish(release, target, original=original, force=force, recorded=recorded)
@@ -214,7 +217,7 @@ def _note_no_ledger(data: str | None, project: Path, use: LedgerUse | None) -> N
 
     if use == "repair":
         raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
-    if not data and (project.parent / ".sfumato-ledger").is_dir():
+    if not data and (project.parent / LEDGER_NAME).is_dir():
         said = "not checked together with earlier releases, nor kept: that needs the rows in memory"
         click.echo(f"ledger: {said}", err=True)
 

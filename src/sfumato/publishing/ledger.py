@@ -27,12 +27,12 @@ import pyarrow.parquet as pq
 from sfumato.atomic import alone_in, explained_writing
 from sfumato.audit.claims import read_claims
 from sfumato.audit.manifest_form import parsed_manifest
-from sfumato.audit.together.appearances import Named, NamedRows, Promised
+from sfumato.audit.together.appearances import Named, NamedRows, Promised, are_same
 from sfumato.errors import InputError, ManifestError, OutputError
 from sfumato.manifest import Manifest
 from sfumato.private_folders import remove_leftovers
+from sfumato.schema import LEDGER_NAME
 
-LEDGER_NAME = ".sfumato-ledger"
 _VERSION = 1
 _KEY_NAME, _ABOUT, _MANIFEST, _ROWS = "key", "entry.json", "manifest.json", "persons.parquet"
 _ENTRY = re.compile(r"[0-9]{4,}", re.ASCII)
@@ -65,7 +65,7 @@ class Ledger:
     folder : path
         Need not be there yet: the first entry makes it.
     key : bytes or None
-        Secret of the project; ``None`` takes the one in the folder, or makes one with the first entry.
+        Secret of the project, 32 bytes; ``None`` takes the one in the folder, or makes one for the first entry.
     """
 
     def __init__(self, folder: str | Path, *, key: bytes | None = None) -> None:
@@ -100,7 +100,8 @@ class Ledger:
             key = path.read_bytes()
         except FileNotFoundError:
             if may_make and not self._folders():
-                return self._new_key(path)
+                self._given_key = secrets.token_bytes(_KEY_BYTES)  # written with the first entry
+                return self._given_key
             raise self._lost_key("is not there") from None
         except OSError as exc:
             raise self._lost_key(f"cannot be read ({exc.strerror})") from None
@@ -112,15 +113,8 @@ class Ledger:
         hint = "restore it from a backup; without it nobody can say who is in the earlier releases"
         return InputError(f"the ledger's key {problem}", path=self.folder / _KEY_NAME, hint=hint, remedy=("ledger",))
 
-    def _new_key(self, path: Path) -> bytes:
-        key = secrets.token_bytes(_KEY_BYTES)
-        with explained_writing(path):
-            _write_private(path, key)
-        return key
-
     def named(self, rows: NamedRows) -> NamedRows:
-        """Give persons and values the names that they have in this ledger: keyed hashes."""
-        self._prepare()
+        """Give persons and values the names that they have in this ledger: keyed hashes. Nothing is written."""
         key = self._key(may_make=True)
         values = {column: _hashed(own, key, f"value {column}") for column, own in rows.values.items()}
         return replace(rows, persons=_hashed(rows.persons, key, "person"), values=values)
@@ -184,10 +178,10 @@ class Ledger:
         with explained_writing(self.folder):
             self.folder.mkdir(mode=0o700, exist_ok=True)
             self.folder.chmod(0o700)  # a umask may have taken more
-            for name, text in ((".gitignore", "*\n"), ("README", _README)):
-                path = self.folder / name
-                if not path.exists():
-                    _write_private(path, text.encode())
+            contents = {".gitignore": b"*\n", "README": _README.encode(), _KEY_NAME: self._key(may_make=True)}
+            for name, content in contents.items():
+                if not (self.folder / name).exists():
+                    _write_private(self.folder / name, content)
 
     @contextlib.contextmanager
     def recorded(
@@ -217,7 +211,7 @@ class Ledger:
         if any(self._is_same(entry, manifest, rows) for entry in self.entries()):
             yield None
             return
-        key = self._key(may_make=True)
+        key = self._key()
         remove_leftovers(self.folder, _PURPOSE)
         hidden = self.folder / f"sfumato-{_PURPOSE}-{os.getpid()}-{secrets.token_hex(6)}"
         try:
@@ -245,7 +239,7 @@ class Ledger:
     def _is_same(self, entry: Entry, manifest: Manifest, rows: NamedRows | None) -> bool:
         if entry.released_sha256 != manifest.output["sha256"] or (entry.rows is None) != (rows is None):
             return False
-        return entry.rows is None or rows is None or _pairs(entry.rows) == _pairs(rows)
+        return entry.rows is None or rows is None or are_same(entry.rows, rows)
 
     def _write(
         self, folder: Path, table: Path, manifest: Manifest, rows: NamedRows | None, person: str | None, key: bytes
@@ -304,11 +298,6 @@ def _hashed(named: Named, key: bytes, purpose: str) -> Named:
 
 def _key_check(key: bytes) -> str:
     return hmac.digest(key, b"sfumato ledger key check", "sha256").hex()
-
-
-def _pairs(rows: NamedRows) -> set[tuple[bytes, int]]:
-    names = rows.persons.names
-    return {(names[p], c) for p, c in zip(rows.persons.codes.tolist(), rows.classes.tolist(), strict=True)}
 
 
 def _as_arrow(rows: NamedRows) -> pa.Table:

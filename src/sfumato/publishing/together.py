@@ -16,6 +16,7 @@ from sfumato.audit.reading.columns import Columns
 from sfumato.audit.together.appearances import (
     NamedRows,
     Promised,
+    are_same,
     check_named,
     judged_together,
     n_in_common,
@@ -146,11 +147,11 @@ def _epsilon_lines(promised: Promised, entries: Sequence[Entry]) -> list[str]:
 def _checked_with(
     entries: Sequence[Entry], rows: NamedRows, release: Release, original: AnyTable, ledger: Ledger
 ) -> list[str]:
-    known = [entry.rows for entry in entries if entry.rows is not None]
+    known = [entry.rows for entry in entries if entry.rows is not None and not are_same(entry.rows, rows)]
     n_unknown = sum(1 for e in entries if e.rows is None and e.promised.epsilon is None)
     lines = [f"not checked together with {_earlier(n_unknown)}: nobody said whose rows they hold"] if n_unknown else []
     if any(entry.promised.epsilon is not None for entry in entries):
-        lines.append("differentially private releases in the ledger hold together with this one, by themselves")
+        lines.append("k and l are not judged together with differentially private releases, which keep their promise")
     if not known:
         return lines
     n_common = n_in_common(rows, known)
@@ -270,7 +271,8 @@ def _earlier_releases(table: AnyTable, ledger: Ledger, promised: Promised) -> Ea
     several = person_codes(table) is not None or any(len(own.persons.codes) > own.n_persons for own in known)
     if several:
         problem = "some persons have several rows, in this table or in an earlier release"
-        raise InvalidParameterError("persons", problem, allowed="of one row each, to be kept together")
+        hint, remedy = "keep one row of each person in all releases", ("one_row_per_person",)
+        raise InvalidParameterError("persons", problem, allowed="of one row each to repair", hint=hint, remedy=remedy)
     values = {name: names_of(columns, name) for name in promised.diversity}
     whole = np.zeros(table.n_rows, dtype=np.int64)
     new = ledger.named(NamedRows(own_persons, whole, values, promised))
