@@ -31,12 +31,12 @@ from sfumato.audit.together.appearances import Named, NamedRows, Promised, are_s
 from sfumato.errors import InputError, ManifestError, OutputError
 from sfumato.manifest import Manifest
 from sfumato.private_folders import remove_leftovers
+from sfumato.project.keys import KEY_NAME, ProjectKey
 from sfumato.schema import LEDGER_NAME
 
 _VERSION = 1
-_KEY_NAME, _ABOUT, _MANIFEST, _ROWS = "key", "entry.json", "manifest.json", "persons.parquet"
+_ABOUT, _MANIFEST, _ROWS = "entry.json", "manifest.json", "persons.parquet"
 _ENTRY = re.compile(r"[0-9]{4,}", re.ASCII)
-_KEY_BYTES = 32
 _PURPOSE = "ledger"
 _README = """What this project has released, and whose row is in which class of each release (hashes under the key).
 This is personal data: share it with nobody, and back it up together with the key.
@@ -63,14 +63,12 @@ class Ledger:
     Parameters
     ----------
     folder : path
-        Need not be there yet: the first entry makes it.
-    key : bytes or None
-        Secret of the project, 32 bytes; ``None`` takes the one in the folder, or makes one for the first entry.
+        Need not be there yet: the first entry makes it, and the key of the project (:mod:`sfumato.project.keys`) in the
+        folder above where there is none.
     """
 
-    def __init__(self, folder: str | Path, *, key: bytes | None = None) -> None:
-        self.folder = Path(folder)
-        self._given_key = key
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).absolute()
 
     @classmethod
     def of_project(cls, project_path: str | Path) -> Ledger:
@@ -93,28 +91,22 @@ class Ledger:
     # The key.
 
     def _key(self, *, may_make: bool = False) -> bytes:
-        if self._given_key is not None:
-            return self._given_key
-        path = self.folder / _KEY_NAME
-        try:
-            key = path.read_bytes()
-        except FileNotFoundError:
-            if may_make and not self._folders():
-                self._given_key = secrets.token_bytes(_KEY_BYTES)  # written with the first entry
-                return self._given_key
-            raise self._lost_key("is not there") from None
-        except OSError as exc:
-            raise self._lost_key(f"cannot be read ({exc.strerror})") from None
-        if len(key) != _KEY_BYTES:
-            raise self._lost_key("is damaged")
-        return key
+        folder = self.folder.parent
+        key = ProjectKey.load_or_create(folder) if may_make and not self._folders() else ProjectKey.load(folder)
+        if key is None:
+            raise self._lost_key("is not there")
+        return key.derive("ledger")
 
     def _lost_key(self, problem: str) -> InputError:
+        path = self.folder.parent / KEY_NAME
         hint = "restore it from a backup; without it nobody can say who is in the earlier releases"
-        return InputError(f"the ledger's key {problem}", path=self.folder / _KEY_NAME, hint=hint, remedy=("ledger",))
+        return InputError(f"the project's key {problem}", path=path, hint=hint, remedy=("ledger",))
 
     def named(self, rows: NamedRows) -> NamedRows:
-        """Give persons and values the names that they have in this ledger: keyed hashes. Nothing is written."""
+        """Give persons and values the names that they have in this ledger: keyed hashes.
+
+        Before the first entry this makes the key of the project where there is none.
+        """
         key = self._key(may_make=True)
         values = {column: _hashed(own, key, f"value {column}") for column, own in rows.values.items()}
         return replace(rows, persons=_hashed(rows.persons, key, "person"), values=values)
@@ -178,8 +170,7 @@ class Ledger:
         with explained_writing(self.folder):
             self.folder.mkdir(mode=0o700, exist_ok=True)
             self.folder.chmod(0o700)  # a umask may have taken more
-            contents = {".gitignore": b"*\n", "README": _README.encode(), _KEY_NAME: self._key(may_make=True)}
-            for name, content in contents.items():
+            for name, content in ((".gitignore", b"*\n"), ("README", _README.encode())):
                 if not (self.folder / name).exists():
                     _write_private(self.folder / name, content)
 
@@ -211,7 +202,7 @@ class Ledger:
         if any(self._is_same(entry, manifest, rows) for entry in self.entries()):
             yield None
             return
-        key = self._key()
+        key = self._key(may_make=True)
         remove_leftovers(self.folder, _PURPOSE)
         hidden = self.folder / f"sfumato-{_PURPOSE}-{os.getpid()}-{secrets.token_hex(6)}"
         try:

@@ -59,7 +59,10 @@ class Recording:
 
     def __call__(self, table: Path, manifest: Manifest) -> AbstractContextManager[Any]:
         """Keep the release whose bytes are at ``table`` while it gets its name."""
-        return self.ledger.recorded(table, manifest, self.rows, self.person, checked=self.checked)
+        rows = self.rows
+        if rows is not None and not self.checked:
+            rows = self.ledger.named(rows)  # not before: only a first release that is published may make a key
+        return self.ledger.recorded(table, manifest, rows, self.person, checked=self.checked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +105,9 @@ def checked_together(
     if cannot:
         lines = [*_epsilon_lines(promised, entries), *([_not_checked(entries, cannot)] if entries else [])]
         return Recording(ledger, None, None, numbers, tuple(lines))
-    rows = ledger.named(_rows_of(release, original, str(person)))
+    rows = _rows_of(release, original, str(person))
+    if entries:
+        rows = ledger.named(rows)
     lines = _checked_with(entries, rows, release, original, ledger)
     return Recording(ledger, rows, person, numbers, tuple(lines))
 
