@@ -232,8 +232,8 @@ def _verified(
 
     ledger = Ledger.of_project(project) if project else None
     named = [name for name, role in roles.items() if role is Role.PERSON]
-    plain: Any = getattr(described, "companions", described)
-    person = named[0] if named else (plain.schema.person if plain is not None else None)
+    declared = described.coded_part.schema.person if described is not None else None
+    person = named[0] if named else declared
     read: list[AnyTable | None] = [read_original(other, options) for other in other_originals]
     read = read or [None] * len(others)
     beside = [OnDisk.beside(other, own) for other, own in zip(others, read, strict=True)]

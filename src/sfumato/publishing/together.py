@@ -31,7 +31,6 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.earlier_releases import EarlierReleases, GroupLimit, enough
 from sfumato.publishing.ledger import Entry, Ledger
-from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
 
@@ -92,7 +91,7 @@ def checked_together(
     SchemaError
         If the column that tells persons apart has missing values.
     """
-    person = _schema_of(original).person
+    person = original.coded_part.schema.person
     if use == "off":
         said = "left out of the ledger, and not checked together with earlier releases, as asked"
         return NotRecorded((said,) if ledger.exists or person is not None else ())
@@ -110,10 +109,6 @@ def checked_together(
         rows = ledger.named(rows)
     lines = _checked_with(entries, rows, release, original, ledger)
     return Recording(ledger, rows, person, numbers, tuple(lines))
-
-
-def _schema_of(table: AnyTable) -> Any:
-    return table.companions.schema if isinstance(table, BinaryTable) else table.schema
 
 
 def _rows_of(release: Release, original: AnyTable, person: str) -> NamedRows:
@@ -266,7 +261,7 @@ def _earlier_releases(table: AnyTable, ledger: Ledger, promised: Promised) -> Ea
     are left out together with those who left.
     """
     known = [entry.rows for entry in ledger.entries() if entry.rows is not None]
-    person = _schema_of(table).person
+    person = table.coded_part.schema.person
     if person is None:
         problem = "no column has the role person"
         raise SchemaError(problem, hint="name the column that tells persons apart", remedy=("person",))
