@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import signal
 import stat
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -207,6 +210,47 @@ def test_a_release_that_cannot_appear_leaves_no_entry(two_years, monkeypatch):
     ]
 
 
+KILLED = """
+import os, signal, sys
+from sfumato.cli.main import run
+from sfumato.publishing import {module}
+
+def killed(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+{module}.{name} = killed
+run(["release", "-o", "release-2.csv", "--ledger", "repair"])
+"""
+
+
+def killed_at(module: str, name: str) -> None:
+    found = subprocess.run(  # our own program
+        [sys.executable, "-c", KILLED.format(module=module, name=name)], check=False, capture_output=True
+    )
+    assert found.returncode == -signal.SIGKILL, found.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_a_release_killed_while_its_entry_is_written_leaves_no_entry(two_years):
+    killed_at("ledger", "_sync")
+    ledger = two_years / ".sfumato-ledger"
+    assert not (two_years / "release-2.csv").exists()
+    assert [path.name for path in ledger.glob("0*")] == ["0001"]
+    assert len(list(ledger.glob("sfumato-ledger-*"))) == 1  # what it left is no entry
+    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
+    assert not list(ledger.glob("sfumato-ledger-*"))
+    assert len(list(ledger.glob("0*"))) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_a_release_killed_before_it_appears_leaves_an_entry_that_the_next_attempt_takes_over(two_years):
+    killed_at("publish", "appear_together")
+    assert not (two_years / "release-2.csv").exists()
+    assert len(list((two_years / ".sfumato-ledger").glob("0*"))) == 2
+    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
+    assert len(list((two_years / ".sfumato-ledger").glob("0*"))) == 2
+
+
 def test_a_lost_or_foreign_key_is_one_clear_line(two_years, capsys):
     key = two_years / "sfumato.key"
     kept = key.read_text()
@@ -265,6 +309,16 @@ def test_without_a_person_column_it_is_said_that_nothing_can_be_checked(two_year
     said = capsys.readouterr().err
     assert "not checked together with 1 earlier release: no column tells persons apart (role person)" in said
     assert len(list((two_years / ".sfumato-ledger").glob("0*"))) == 2
+
+
+def test_a_promise_that_is_not_judged_together_is_named(two_years, capsys):
+    assert run(["release", "-m", "anatomy", "-p", "l=2", "-o", "release-2.csv"]) == 0
+    said = capsys.readouterr().err
+    assert "not checked together with 1 earlier release: anatomy promises" in said
+    project(two_years, "first.csv")
+    assert run(["release", "-o", "again.csv"]) == 0
+    said = capsys.readouterr().err
+    assert "not checked together with 1 earlier release: what they promise is not judged together" in said
 
 
 def test_a_mechanism_that_cannot_be_repaired_names_those_that_can(two_years, capsys):

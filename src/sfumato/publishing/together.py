@@ -148,8 +148,12 @@ def _checked_with(
     entries: Sequence[Entry], rows: NamedRows, release: Release, original: AnyTable, ledger: Ledger
 ) -> list[str]:
     known = [entry.rows for entry in entries if entry.rows is not None and not are_same(entry.rows, rows)]
-    n_unknown = sum(1 for e in entries if e.rows is None and e.promised.epsilon is None)
-    lines = [f"not checked together with {_earlier(n_unknown)}: nobody said whose rows they hold"] if n_unknown else []
+    lines = []
+    for why, n in (
+        ("nobody said whose rows they hold", sum(e.rows is None and e.promised.has_classes for e in entries)),
+        ("what they promise is not judged together", sum(_is_judged_alone(e.promised) for e in entries)),
+    ):
+        lines += [f"not checked together with {_earlier(n)}: {why}"] if n else []
     if any(entry.promised.epsilon is not None for entry in entries):
         lines.append("k and l are not judged together with differentially private releases, which keep their promise")
     if not known:
@@ -174,6 +178,10 @@ def _checked_with(
         *lines,
         f"{said}: nobody falls below the promise; the smallest joint class has {together.anonymity:,} persons",
     ]
+
+
+def _is_judged_alone(promised: Promised) -> bool:
+    return not promised.has_classes and promised.epsilon is None
 
 
 def _refusal(
