@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from sfumato.errors import ColumnNotFoundError, SchemaError, on_one_line
 
+LEDGER_NAME = ".sfumato-ledger"
+"""Folder next to a project file in which its releases are kept."""
 PROJECT_NAME = "sfumato.toml"
 """Usual name of the project file, which holds what is described here."""
 RUN_FOLDER = "sfumato-compare"

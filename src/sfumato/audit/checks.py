@@ -28,6 +28,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "epsilon": "differential privacy is a property of the mechanism",
     "noise": "whether noise was added cannot be checked",
     "commitment": "the commitment to the original was not checked",
+    "together": "releases of the same people were not judged together",
 }
 """What an audit may be unable to check, by the word under which a reader accepts that."""
 

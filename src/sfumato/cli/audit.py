@@ -35,6 +35,20 @@ if TYPE_CHECKING:
 @click.option("--original", help="Original table; also checks that nothing else changed.")
 @click.option("--project", help="Project file of the original; also checks its roles.")
 @click.option("--key", metavar="FILE", help="Key of the release, by which its commitment to the original is checked.")
+@click.option(
+    "--with",
+    "others",
+    multiple=True,
+    metavar="MANIFEST",
+    help="Manifest of another release of the same people, to be judged together with; repeat for several.",
+)
+@click.option(
+    "--with-original",
+    "other_originals",
+    multiple=True,
+    metavar="TABLE",
+    help="Original of a release given by --with, in the same order. Without: the project's ledger must have it.",
+)
 @click.option("--accept", metavar="NAMES", help="Exceptions to accept, such as original,roles. They stay listed.")
 @click.option(
     "--population",
@@ -53,6 +67,8 @@ def command(
     original: str | None,
     project: str | None,
     key: str | None,
+    others: tuple[str, ...],
+    other_originals: tuple[str, ...],
     accept: str | None,
     population: int | None,
     as_json: bool,
@@ -77,6 +93,10 @@ def command(
     A release of a project commits to its original by a key. --project finds that key; others get it from the publisher
     ('sfumato audit-key') and give it with --key. Without it the commitment is an exception.
 
+    With --with several releases of the same people are judged together: who cannot be told apart by all of them, and
+    which sensitive values all of them leave possible. Whose rows they hold is found from the originals, by the column
+    that --person or --project names, or from the ledger next to the project file.
+
     With --memory no table is held in memory; with --engine the rows stay on a Spark cluster, which counts them.
 
     \b
@@ -85,6 +105,7 @@ def command(
       sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
       sfumato audit release.csv --manifest release.csv.manifest.json --accept original,roles
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv --key release.key
+      sfumato audit 2026.csv --manifest 2026.csv.manifest.json --project sfumato.toml --with 2025.csv.manifest.json
       sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
       sfumato audit survey.csv --quasi-identifiers age,sex,postcode --population 83000000
       sfumato audit release.parquet --manifest release.parquet.manifest.json --original large.parquet --memory 1GB
@@ -98,6 +119,7 @@ def command(
 
     options, roles = read_options(settings), given_roles(settings)
     accepted, home = accepted_exceptions(accept), home_of(memory, engine)
+    _check_others(others, other_originals, manifest_path, is_away=home is not None)
     if manifest_path is None:
         if accept is not None:
             raise InvalidParameterError("--accept", "got some", allowed="given with --manifest only")
@@ -122,10 +144,23 @@ def command(
         if home is not None:
             report = verify_away(table, where, original, project, options, roles, home, key)
         else:
-            report = _verified(table, where, original, project, options, roles, key)
+            report = _verified(table, where, original, project, options, roles, key, others, other_originals)
     except ManifestRefusedError as exc:
         report = AuditReport((Check("manifest", False, str(exc).removesuffix(".")),))
     end_audit(report.accepting(accepted), as_json)
+
+
+def _check_others(
+    others: tuple[str, ...], originals: tuple[str, ...], manifest_path: str | None, *, is_away: bool
+) -> None:
+    from sfumato.errors import InvalidParameterError
+
+    if others and (manifest_path is None or is_away):
+        allowed = "given with --manifest, and without --memory and --engine"
+        raise InvalidParameterError("--with", "got one", allowed=allowed)
+    if originals and len(originals) != len(others):
+        problem = f"got {len(originals)} for {len(others)} releases"
+        raise InvalidParameterError("--with-original", problem, allowed="given once for each --with, in the same order")
 
 
 def _check_there(table: str, manifest_path: str | None, original: str | None, project: str | None) -> None:
@@ -185,6 +220,8 @@ def _verified(
     options: ReadOptions,
     roles: dict[str, Role],
     key: str | None,
+    others: tuple[str, ...] = (),
+    other_originals: tuple[str, ...] = (),
 ) -> AuditReport:
     from sfumato.cli.summary import show_repeating
     from sfumato.publishing.reaudit import audit_published, key_of_release
@@ -194,4 +231,19 @@ def _verified(
     if described is not None:
         show_repeating(identifiers_of(described))
     secret, declared = key_of_release(manifest_path, project=project, file=key), True if project else roles.keys()
-    return audit_published(path, manifest_path, original=described, key=secret, check_roles=declared)
+    report = audit_published(path, manifest_path, original=described, key=secret, check_roles=declared)
+    if not others:
+        return report
+    from sfumato.publishing.audit_together import OnDisk, audited_together
+    from sfumato.publishing.ledger import Ledger
+    from sfumato.publishing.reaudit import read_original
+    from sfumato.schema import Role
+
+    ledger = Ledger.of_project(project) if project else None
+    named = [name for name, role in roles.items() if role is Role.PERSON]
+    person = named[0] if named else described.coded_part.schema.person if described is not None else None
+    read: list[AnyTable | None] = [read_original(other, options) for other in other_originals]
+    read = read or [None] * len(others)
+    beside = [OnDisk.beside(other, own) for other, own in zip(others, read, strict=True)]
+    releases = [OnDisk(manifest_path, Path(path), described), *beside]
+    return audited_together(report, releases, person=person, ledger=ledger if ledger and ledger.exists else None)

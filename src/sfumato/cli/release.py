@@ -22,13 +22,14 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
-from sfumato.schema import PROJECT_NAME
+from sfumato.schema import LEDGER_NAME, PROJECT_NAME
 
 if TYPE_CHECKING:
     from sfumato.manifest import AnyTable
     from sfumato.mechanisms.base import Mechanism, Release
     from sfumato.progress import Progress
     from sfumato.project.file import Project
+    from sfumato.publishing.together import LedgerUse, NotRecorded, Recording
     from sfumato.table.coding import Source
     from sfumato.table.roles import ColumnGuess
 
@@ -71,6 +72,11 @@ class Order:
 )
 @click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
+@click.option(
+    "--ledger",
+    type=click.Choice(["check", "repair", "off"]),
+    help="Projects with a person column: check with earlier releases (default), make it hold with them, or neither.",
+)
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
 @click.option("--quick", is_flag=True, help="Train no classifiers; prediction is then not measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
@@ -89,6 +95,7 @@ def command(
     as_json: bool,
     memory: str | None,
     engine: str | None,
+    ledger: LedgerUse | None,
     **settings: Any,
 ) -> None:
     """Make a release of DATA (or of the table that the project file describes), audit it and write it.
@@ -111,6 +118,10 @@ def command(
     With --engine the rows stay on a Spark cluster: it counts them, writes the release as a folder of Parquet files and
     audits it. The search runs here, over the counts. Driver and workers must see DATA and OUTPUT under the same path.
 
+    A project whose table has a person column keeps a private ledger (.sfumato-ledger) of its releases. A new one is
+    checked together with them: it is refused (exit code 4) if people would be told apart by comparing releases.
+    --ledger repair makes it so that it holds, and leaves out rows where it must; --ledger off neither checks nor keeps.
+
     \b
     Examples:
       sfumato release admissions.csv --target readmitted -o release.csv
@@ -118,6 +129,7 @@ def command(
       sfumato release visits.csv --person patient_nbr --target readmitted -o release.csv
       sfumato release                                   # what sfumato.toml says
       sfumato release -k 10 --dry-run
+      sfumato release --ledger repair -o release-2026.csv
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
@@ -127,8 +139,11 @@ def command(
 
     if data and project:
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
+    if data and ledger is not None:
+        raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project, without DATA")
     home = home_of(memory, engine)
     if home is not None:
+        _note_no_ledger(data, Path(project or PROJECT_NAME), ledger)
         release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json)
         return
     if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
@@ -145,7 +160,8 @@ def command(
     from sfumato.publishing.publish import publish
     from sfumato.table.persons import identifiers_of
 
-    order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
+    place = Path(project or PROJECT_NAME)
+    order = _from_flags(data, settings) if data else _from_project(place, settings, ledger or "check")
     target = None if dry_run else checked_output(order.output, order.source, force=force)
     bar, progress = progress_bar(order.mechanism)
     with bar:
@@ -154,8 +170,12 @@ def command(
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
         show_repeating(identifiers_of(original))
         _say_left_out(original)
+    if data and Path(LEDGER_NAME).is_dir():
+        said = "not used: a data file was named, not the project"
+        click.echo(f"ledger: {said}", err=True)
+    recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check")
     if target is not None:
-        published = publish(release, target, original=original, force=force)
+        published = publish(release, target, original=original, force=force, recorded=recorded)
         release = published.release
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
@@ -176,6 +196,30 @@ def command(
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
     show_warnings(short.warnings())
+
+
+def _checked_with_ledger(
+    release: Release, original: AnyTable, project: Path, use: LedgerUse
+) -> Recording | NotRecorded:
+    """Check a project's release together with its earlier ones, and say what was found."""
+    from sfumato.publishing.ledger import Ledger
+    from sfumato.publishing.together import checked_together
+
+    recorded = checked_together(release, original, Ledger.of_project(project), use)
+    for line in recorded.lines:
+        click.echo(f"ledger: {line}", err=True)
+    return recorded
+
+
+def _note_no_ledger(data: str | None, project: Path, use: LedgerUse | None) -> None:
+    """Say where rows are not in memory that the ledger is not asked."""
+    from sfumato.errors import InvalidParameterError
+
+    if use == "repair":
+        raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
+    if not data and (project.parent / LEDGER_NAME).is_dir():
+        said = "not checked together with earlier releases, nor kept: that needs the rows in memory"
+        click.echo(f"ledger: {said}", err=True)
 
 
 def _say_left_out(original: AnyTable) -> None:
@@ -233,7 +277,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     return Order(name, mechanism, output, table.source, make, tuple(guesses))
 
 
-def _from_project(path: Path, settings: dict[str, Any]) -> Order:
+def _from_project(path: Path, settings: dict[str, Any], ledger: LedgerUse) -> Order:
     from sfumato.cli.summary import showing_new_key
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.publishing.from_project import release_project
@@ -244,7 +288,9 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
         with showing_new_key(project.path.parent):
-            return release_project(project, mechanism=mechanism, is_published=is_published, progress=progress)
+            return release_project(
+                project, mechanism=mechanism, is_published=is_published, ledger=ledger, progress=progress
+            )
 
     source = Source(str(project.data_path), "")
     return Order(str(project.mechanism), mechanism, project.output, source, make)

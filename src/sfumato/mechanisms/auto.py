@@ -22,6 +22,7 @@ from sfumato.mechanisms.base import (
     Release,
     is_zero_one,
 )
+from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
@@ -58,6 +59,7 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
     """
 
     mechanism_name: ClassVar[str] = "auto"
+    _earlier: EarlierReleases | None = None
     counts_persons: ClassVar[bool] = True  # where it chooses a partition of rows
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
@@ -75,6 +77,12 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
         self.l = l
         self.attacker_knows = attacker_knows
 
+    def with_earlier(self, earlier: EarlierReleases) -> Automatic:
+        """Give the same choice, of releases that hold together with earlier ones of the same people."""
+        own = Automatic(self.k, self.l, self.attacker_knows)
+        own._earlier = earlier
+        return own
+
     def for_table(self, table: AnyTable) -> Mechanism:
         """Say which mechanism makes the release of a table, with its settings.
 
@@ -89,11 +97,13 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
         plain = table.coded_part
         sensitive = plain.schema.names(Role.SENSITIVE) if self.l > 1 else ()
         if self.attacker_knows == "ones" or isinstance(table, BinaryTable):
-            return self._selection(table, sensitive)
+            chosen = self._selection(table, sensitive)
+            return chosen if self._earlier is None else chosen.with_earlier(self._earlier)  # which refuses
         from sfumato.mechanisms.mondrian.mechanism import Mondrian
 
         settings: dict[str, Any] = {"l": self.l} if sensitive else {}
-        return Mondrian(k=self.k, split="penalty" if self.why_no_score(table) else "score", **settings)
+        partition = Mondrian(k=self.k, split="penalty" if self.why_no_score(table) else "score", **settings)
+        return partition if self._earlier is None else partition.with_earlier(self._earlier)
 
     def why_no_score(self, table: AnyTable) -> str:
         """Say why a target does not guide the release; empty where one does, or features are selected.

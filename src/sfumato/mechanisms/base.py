@@ -21,6 +21,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
 from sfumato.manifest import AnyTable, Manifest
@@ -32,6 +33,8 @@ from sfumato.table.roles import ColumnGuess
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from sfumato.mechanisms.earlier_releases import EarlierReleases
 
 _ROWS_A_SECOND = 5_000
 _MOST_SECONDS = 10
@@ -50,12 +53,15 @@ class Release:
     audit_key : bytes or None
         Secret of this release, if a project's key gave it one, by which an audit checks the commitment to the original.
         It is never published: with it a guess of the original can be confirmed.
+    kept_rows : ndarray of intp or None
+        Row of the original that each row was made of; ``None``: all, in their order. It is never published.
     """
 
     table: AnyTable
     manifest: Manifest
     description: tuple[ColumnGuess, ...] = ()
     audit_key: bytes | None = None
+    kept_rows: NDArray[np.intp] | None = None
 
     @property
     def guesses(self) -> tuple[ColumnGuess, ...]:
@@ -268,6 +274,20 @@ class Mechanism(ABC):
     def for_table(self, table: AnyTable) -> Mechanism:
         """Give the mechanism that makes the release of a table: itself, unless it represents a choice among others."""
         return self
+
+    def with_earlier(self, earlier: EarlierReleases) -> Mechanism:
+        """Give a mechanism that makes releases which hold together with earlier ones of the same people.
+
+        Raises
+        ------
+        InvalidParameterError
+            If this one cannot.
+        """
+        problem = f"{name_of(self)} cannot make a release that holds together with earlier ones"
+        hint = "name one of these, or withdraw the earlier releases"
+        raise InvalidParameterError(
+            "the mechanism", problem, allowed="auto or mondrian", hint=hint, remedy=("mechanism",)
+        )
 
     def check_parameters(self, *names: str) -> None:
         """Refuse values that the declarations of these parameters (of all, if none is named) do not allow."""

@@ -18,6 +18,7 @@ from sfumato.mechanisms.registry import build_mechanism, is_differentially_priva
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
 from sfumato.project.keys import ProjectKey, ReleaseKey
+from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.publish import (
     Published,
@@ -26,6 +27,7 @@ from sfumato.publishing.publish import (
     propose_release,
     publish,
 )
+from sfumato.publishing.together import LedgerUse, checked_together, repaired
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.coding import Source
 
@@ -46,6 +48,7 @@ def release_project(
     *,
     mechanism: Mechanism | None = None,
     is_published: bool = False,
+    ledger: LedgerUse = "check",
     progress: Progress | None = None,
 ) -> tuple[Release, AnyTable]:
     """Make the release that a project asks for and have it audited; nothing is written.
@@ -58,6 +61,9 @@ def release_project(
         The project's own, where it was built already.
     is_published : bool
         Whether it is published next, which audits it: then nothing is audited here.
+    ledger : {"check", "repair", "off"}
+        ``repair``: make it so that it holds together with the releases in the project's ledger. It is checked with them
+        by :func:`sfumato.publishing.together.checked_together`, not here.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
 
@@ -70,13 +76,17 @@ def release_project(
     mechanism = mechanism or build_mechanism(name, settings)
     make = propose_release if is_published else make_release
     original = read_publicly(project) if mechanism_info(name).is_differentially_private else project.read()
-    with release_key(project, mechanism, original.source, is_published=is_published) as key:
+    n_earlier = 0
+    if ledger == "repair":
+        kept = Ledger.of_project(project.path)
+        mechanism, n_earlier = repaired(mechanism, original, kept), len(kept.entries())
+    with release_key(project, mechanism, original.source, is_published=is_published, n_earlier=n_earlier) as key:
         return make(original, mechanism, key=key, progress=progress), original
 
 
 @contextmanager
 def release_key(
-    project: Project, mechanism: Mechanism, source: Source | None, *, is_published: bool
+    project: Project, mechanism: Mechanism, source: Source | None, *, is_published: bool, n_earlier: int = 0
 ) -> Iterator[ReleaseKey | None]:
     """Give the key of the release that a mechanism makes of a project's data.
 
@@ -88,6 +98,8 @@ def release_key(
     is_published : bool
         Whether a project that has no key gets one, which is written once the release was made in the ``with`` block;
         else such a project has no key of a release either, and nothing is written.
+    n_earlier : int
+        Number of earlier releases that the mechanism was given to hold together with.
     """
     if is_differentially_private(mechanism) or source is None or not source.sha256:
         yield None
@@ -98,7 +110,8 @@ def release_key(
     if key is None:
         yield None
         return
-    yield key.subkey(key.release_number(source.sha256.encode(), _settings_of(project, mechanism)))
+    settings = _settings_of(project, mechanism)
+    yield key.subkey(key.release_number(source.sha256.encode(), settings, str(n_earlier).encode()))
     if found is None:
         key.keep(folder)
 
@@ -143,9 +156,13 @@ def publish_project(
     output: str | Path | None = None,
     *,
     force: bool = False,
+    ledger: LedgerUse = "check",
     progress: Progress | None = None,
 ) -> Published:
     """Make the release that a project file asks for, audit it, and write it with its manifest.
+
+    Where a column tells persons apart, it is checked together with the project's earlier releases and kept in its
+    ledger, see :mod:`sfumato.publishing.ledger`.
 
     The same as ``sfumato release --project PATH -o OUTPUT``: to the byte, unless noise is drawn without a seed or the
     clock ends a search (``max_seconds`` or ``time_budget`` of the mechanism).
@@ -158,13 +175,16 @@ def publish_project(
         File to write; None takes the one that the project names.
     force : bool
         Replace files that exist.
+    ledger : {"check", "repair", "off"}
+        Refuse a release that does not hold together with earlier ones, make it so that it does, or leave the ledger
+        alone.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
 
     Raises
     ------
     PrivacyNotAchievableError
-        If the mechanism cannot keep its promise on this table.
+        If the mechanism cannot keep its promise on this table, or not together with earlier releases.
     AuditFailedError
         If the audit does not confirm the release.
     """
@@ -175,5 +195,6 @@ def publish_project(
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
     source = Source(str(project.data_path), project.data_sha256 or "")
     check_targets(target, manifest_path_for(target), source, force=force)
-    release, original = release_project(project, is_published=True, progress=progress)
-    return publish(release, target, original=original, force=force)
+    release, original = release_project(project, is_published=True, ledger=ledger, progress=progress)
+    recorded = checked_together(release, original, Ledger.of_project(project.path), ledger)
+    return publish(release, target, original=original, force=force, recorded=recorded)

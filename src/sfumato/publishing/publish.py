@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,6 +27,9 @@ from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.io.write import write_table
 from sfumato.table.persons import person_codes
 from sfumato.table.roles import redescribed
+
+Recorded = Callable[[Path, Manifest], AbstractContextManager[Any]]
+"""Given written bytes and their manifest, what is entered while the files get their names."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,7 @@ def publish(
     original: AnyTable | Any,
     force: bool = False,
     manifest_path: str | Path | None = None,
+    recorded: Recorded | None = None,
 ) -> Published:
     """Write a release and its manifest, after auditing the very bytes that will be on disk.
 
@@ -152,8 +156,13 @@ def publish(
     its manifest. A kill at any moment leaves no table or a complete, auditable release. With ``force`` it leaves the
     old release, the new one, or in the instant between the two names the old table with the new manifest, which the
     audit refuses; publish once more then.
+
+    ``recorded`` gives, for the written bytes and their manifest, what is entered while the files get their names: it
+    keeps the release in a ledger, and takes that back if they do not.
     """
-    with staged(release, path, original=original, force=force, manifest_path=manifest_path) as appear:
+    with staged(
+        release, path, original=original, force=force, manifest_path=manifest_path, recorded=recorded
+    ) as appear:
         return appear()
 
 
@@ -165,6 +174,7 @@ def staged(
     original: AnyTable,
     force: bool = False,
     manifest_path: str | Path | None = None,
+    recorded: Recorded | None = None,
 ) -> Iterator[Callable[[], Published]]:
     """Write a release into files without a name, audit these very bytes, and hand out what names them.
 
@@ -191,7 +201,16 @@ def staged(
             check_roles=True,
         )
 
-    with staged_files(release, path, original.source, write, audit, force=force, manifest_path=manifest_path) as appear:
+    with staged_files(
+        release,
+        path,
+        original.source,
+        write,
+        audit,
+        force=force,
+        manifest_path=manifest_path,
+        recorded=recorded,
+    ) as appear:
         yield appear
 
 
@@ -205,6 +224,7 @@ def staged_files(
     *,
     force: bool = False,
     manifest_path: str | Path | None = None,
+    recorded: Recorded | None = None,
 ) -> Iterator[Callable[[], Published]]:
     """Stage a release that ``write`` writes in a format, and ``audit`` judges by its path, manifest and SHA-256."""
     target = Path(path)
@@ -234,7 +254,9 @@ def staged_files(
                 replaced = [target, manifest_target] if force else []
                 if is_left_alone(manifest_target, target):
                     replaced.append(manifest_target)
-                appear_together([manifest_file, table_file], replaced)
+                keeping = recorded(table_file.readable_path, written.manifest) if recorded else nullcontext()
+                with keeping:
+                    appear_together([manifest_file, table_file], replaced)
             return Published(written, report, target, manifest_target)
 
         yield appear

@@ -219,7 +219,7 @@ def zero_one(values: pa.Array) -> NDArray[np.int8] | None:
 def ranks(values: pa.Array, kind: Kind, domain: tuple[str, ...] | None = None) -> Ids:
     """Rank of each distinct value in the order of its kind; spellings of the same value share one, missing is last.
 
-    The same sensitive value, for counting: see :func:`_same_value`. Numbers are ordered by size, dates by time, levels
+    The same sensitive value, for counting: see :func:`same_value`. Numbers are ordered by size, dates by time, levels
     by the declared domain (others after them), and what has no place in such an order by its first text.
     """
     same, placed = _judged(values, kind, domain)
@@ -240,12 +240,12 @@ def _judged(
     """For each value what it is the same as, and where it stands: order of the kind, then its text; missing last."""
     moments = moments_in(values) if kind is Kind.DATE else None
     texts = pc.cast(values, pa.string()).to_pylist()
-    same: list[Hashable] = [None if text is None else _same_value(text) for text in texts]
+    same: list[Hashable] = [None if text is None else same_value(text) for text in texts]
     if moments is not None:
         same = moments.to_pylist()
     level: dict[Hashable, int] = {}
     for number, declared in enumerate(domain or ()):
-        level.setdefault(_same_value(declared), number)
+        level.setdefault(same_value(declared), number)
     placed: list[tuple[Any, ...]] = []
     for meaning, text in zip(same, texts, strict=True):
         if meaning is None:
@@ -264,7 +264,7 @@ def _dense(keys: list[tuple[Any, ...]]) -> Ids:
     return np.array([number[key] for key in keys], dtype=np.int64)
 
 
-def _same_value(text: str) -> Hashable:
+def same_value(text: str) -> Hashable:
     """Give what a sensitive value is counted as: a text, or a tuple that is equal, and ascends, as numbers do.
 
     Two texts are the same value if they are equal without the code points that Unicode ignores by default, in

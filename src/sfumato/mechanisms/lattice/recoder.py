@@ -367,7 +367,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
             suppressed_rows=recoding.n_suppressed,
             recodings=recoding.recodings(released),
         )
-        return Release(released, manifest)
+        return Release(released, manifest, kept_rows=np.flatnonzero(recoding.is_released))
 
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
         """Columns whose combinations decide the levels: what :meth:`release_cells` needs counted together."""

@@ -22,6 +22,7 @@ from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.tree import LEAF, Ids, Numbers, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis
+from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths
 from sfumato.mechanisms.part_constraints import Constraint, asks_for_two_values, check_all_rows
 from sfumato.progress import Progress
@@ -108,6 +109,16 @@ def allowed_cuts(parts: SortedParts, cuts: Cuts, is_allowed: Constraint, sensiti
     passes = np.zeros(len(cuts), dtype=np.bool_)
     for taken, left, right in _counts_of_sides(parts, cuts, sensitive, n_values):
         passes[taken] = is_allowed(left) & is_allowed(right)
+    return cuts.keep(passes)
+
+
+def _kept_together(parts: SortedParts, cuts: Cuts, earlier: EarlierReleases) -> Cuts:
+    """Keep the cuts that leave enough of everybody with whom earlier releases confuse a person."""
+    passes = np.zeros(len(cuts), dtype=np.bool_)
+    of_axis = np.searchsorted(cuts.axis, np.arange(len(parts.rows) + 1))
+    for axis in np.unique(cuts.axis).tolist():
+        taken = slice(of_axis[axis], of_axis[axis + 1])
+        passes[taken] = earlier.allowed(parts.rows[axis], parts.part_of_place)[cuts.index[taken]]
     return cuts.keep(passes)
 
 
@@ -239,6 +250,7 @@ def mondrian_partition(
     sensitive: NDArray[np.int32] | None = None,
     within: Ids | None = None,
     persons: Ids | None = None,
+    earlier: EarlierReleases | None = None,
     progress: Progress | None = None,
 ) -> Partition:
     r"""Divide rows into groups of at least k by cuts along the axes, as deep as the groups allow.
@@ -283,6 +295,8 @@ def mondrian_partition(
         The tree is then a forest: node i is the root of part i.
     persons : ndarray of int32 or None
         Person of each row, where some have several: a group then needs at least k different ones.
+    earlier : EarlierReleases or None
+        What earlier releases of the same people ask of every group.
     progress : callable or None
         Told how many rows are in their groups.
 
@@ -324,7 +338,7 @@ def mondrian_partition(
     parts = SortedParts.of(scales.values(axes), within, weights)
     kept = None if statistics is None else np.asfortranarray(statistics)  # read one statistic at a time
     share = penalty_weight / (n_counted * len(axes))
-    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons)
+    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, earlier)
     counted = np.ones((n_rows, 1)) if weights is None else weights[:, None].astype(np.float64)
     grown = _Growing(counted if kept is None else kept, parts.n_parts)
     while parts.n_parts:
@@ -347,6 +361,7 @@ class _Rule:
     penalty_share: float
     limits: Sequence[Limit]
     persons: Ids | None = None
+    earlier: EarlierReleases | None = None
 
     def choose(self, parts: SortedParts) -> Choice:
         """Choose a cut for every part that has one."""
@@ -377,7 +392,7 @@ class _Rule:
             cuts = cuts.keep((left >= self.k) & (right >= self.k))
         for is_allowed, sensitive in self.limits:
             cuts = allowed_cuts(parts, cuts, is_allowed, sensitive)
-        return cuts
+        return cuts if self.earlier is None else _kept_together(parts, cuts, self.earlier)
 
 
 class _Growing:

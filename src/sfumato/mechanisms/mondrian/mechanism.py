@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,9 @@ from sfumato.guarantees import (
     LikenessVariant,
     PersonAnonymity,
 )
-from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
+from sfumato.manifest import AnyTable
+from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, Release, combinations
+from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.division import SplitRule, mondrian_partition
 from sfumato.mechanisms.part_constraints import SensitivePromises, check_counted_by_persons, constraint_on
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
@@ -94,6 +97,7 @@ class Mondrian(Recoder):
     """
 
     mechanism_name: ClassVar[str] = "mondrian"
+    _earlier: EarlierReleases | None = None
     counts_persons: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
@@ -144,6 +148,15 @@ class Mondrian(Recoder):
         self.delta = delta
         self.alpha = alpha
 
+    def with_earlier(self, earlier: EarlierReleases) -> Mondrian:
+        """Give the same mechanism, whose release holds together with earlier ones of the same people.
+
+        It leaves out the rows that cannot be released so, which the manifest counts as suppressed.
+        """
+        own = Mondrian(**self.get_params(deep=False))
+        own._earlier = earlier
+        return own
+
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
         given = super().parameters()
@@ -159,6 +172,24 @@ class Mondrian(Recoder):
         if person_codes(table) is not None:
             crowds.append(PersonAnonymity(int(self.k), names, table.schema.person or ""))
         return [*crowds, *promised]
+
+    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
+        """Recode the quasi-identifiers of a table; where earlier releases ask for it, without some of its rows.
+
+        Raises
+        ------
+        PrivacyNotAchievableError
+            If the table has fewer than k rows, or no grouping satisfies what is asked.
+        """
+        if self._earlier is None or not isinstance(table, Table):
+            return super().release(table, progress=progress)
+        kept = self._earlier.kept
+        made = super().release(table.take(kept), progress=progress)
+        n_left_out = table.n_rows - len(kept)
+        stated = made.manifest.input or {}
+        stated = {**stated, "rows": stated["rows"] + n_left_out}
+        made = made.with_manifest(input=stated, suppressed_rows=n_left_out)
+        return replace(made, kept_rows=kept)
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Divide the rows and cover each group."""
@@ -188,6 +219,7 @@ class Mondrian(Recoder):
             is_allowed=[constraint for constraint, _ in limits] or None,
             sensitive=np.array([codes for _, codes in limits]) if limits else None,
             persons=persons,
+            earlier=None if self._earlier is None else self._earlier.of_kept(),
             progress=progress,
         )
         return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)

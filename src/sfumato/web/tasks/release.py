@@ -28,9 +28,11 @@ from sfumato.private_folders import write_private
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, parse_toml, project_bytes, project_of
 from sfumato.publishing.from_project import release_project
+from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.publish import Published, check_targets, publish
 from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
+from sfumato.publishing.together import checked_together
 from sfumato.report.guarantee_texts import NOT_MEASURED
 from sfumato.report.measured import risk_left, risk_section
 from sfumato.report.pictures import Picture, drawn
@@ -331,7 +333,10 @@ def _published(project: Project, target: Path, tell: Tell) -> tuple[Published, A
     if plain.schema.target is None:
         tell.log(_NO_TARGET)
     _begin(tell, "writing and auditing the files")
-    return publish(made, target, original=original), original
+    recorded = checked_together(made, original, Ledger.of_project(project.path))
+    for line in recorded.lines:
+        tell.log(f"{line[0].upper()}{line[1:]}.")
+    return publish(made, target, original=original, recorded=recorded), original
 
 
 def _audited(published: Published, original: AnyTable, tell: Tell) -> tuple[Release, AuditReport]:
