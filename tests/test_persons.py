@@ -245,22 +245,12 @@ def test_two_values_in_a_group_are_those_of_two_persons():
         assert any(a != c and b != d for a, b in pairs for c, d in pairs)
 
 
-@pytest.mark.parametrize(
-    "settings", [{"l": 3}, {"l": 2, "variant": "entropy"}, {"t": 0.5}, {"beta": 5.0}, {"delta": 9.0}, {"alpha": 0.9}]
-)
-def test_what_is_not_counted_by_persons_is_refused(settings):
-    for mechanism in (Mondrian(k=3, **settings), GlobalRecoder(k=3, **settings)):
-        with pytest.raises(InvalidParameterError, match="some persons have several rows"):
-            mechanism.release(visits())
-    assert Mondrian(k=3, **settings).release(one_row_per_person(visits(), "first")) is not None
-
-
 @pytest.mark.parametrize("name", ["slicing", "anatomy", "breach-aware", "greedy-containment", "error-risk-tree"])
 def test_a_mechanism_that_counts_rows_is_refused(name):
     mechanism = build_mechanism(name, {})
     with pytest.raises(
         InvalidParameterError,
-        match=r"one that counts persons \(auto, gain-recoding, global-recoding, local-recoding, mondrian\)",
+        match=r"one that counts persons \(auto, .*, mondrian\)",
     ):
         propose_release(visits(), mechanism)
 

@@ -216,7 +216,8 @@ class Mechanism(ABC):
     needs : Needs
         What it must be given of the rows.
     counts_persons : bool
-        Whether its promises count persons where a column tells them apart and some have several rows.
+        Whether its promises count persons where a column tells them apart and some have several rows; with some
+        parameters they may not, see :meth:`why_rows_count`.
     is_differentially_private : bool
         Whether it promises differential privacy: what it is given must be read and described without a look at the
         rows.
@@ -237,6 +238,10 @@ class Mechanism(ABC):
     def for_table(self, table: AnyTable) -> Mechanism:
         """Give the mechanism that makes the release of a table: itself, unless it represents a choice among others."""
         return self
+
+    def why_rows_count(self) -> str:
+        """Say why promises count rows where persons have several, with these parameters; empty where persons count."""
+        return "" if self.counts_persons else "it counts rows"
 
     def check_parameters(self, *names: str) -> None:
         """Refuse values that the declarations of these parameters (of all, if none is named) do not allow."""
