@@ -523,12 +523,12 @@ class PrivacyGoal:
             for of_code, conditions in ((numbers.merged, on_values + closeness), (numbers.spelled, by_spelling)):
                 if conditions:
                     pairs = PersonPairs.of(table[person].codes, of_code[table[name].codes])
-                    models += [_by_persons(condition, pairs, len(judged)) for condition in conditions]
+                    models += [by_persons(condition, pairs, len(judged)) for condition in conditions]
                     judged.append(JudgedColumn(name, of_code, person, pairs))
         return tuple(models), tuple(judged)
 
 
-def _by_persons(condition: DiverseClasses | CloseClasses, pairs: PersonPairs, column: int) -> ClassModel:
+def by_persons(condition: DiverseClasses | CloseClasses, pairs: PersonPairs, column: int) -> ClassModel:
     """Condition on pairs of a person and a value that keeps one on values by persons."""
     if isinstance(condition, CloseClasses) or condition.variant != "distinct":
         return WeighedClasses(condition, pairs, column)

@@ -262,7 +262,7 @@ def mondrian_partition(
     persons : ndarray of int32 or None
         Person of each row, where some have several: a group then needs at least k different ones.
     by_persons : sequence of PersonLimit
-        What the sensitive values of a group's persons must satisfy.
+        What the sensitive values of a group's persons must satisfy. Parts may satisfy it where all rows do not.
     progress : callable or None
         Told how many rows are in their groups.
 
@@ -300,8 +300,6 @@ def mondrian_partition(
     n_counted = n_rows if weights is None else int(weights.sum())
     _check_whole(n_counted, k, limits, weights)
     check_persons(persons, k)
-    for limit in by_persons:
-        limit.check_all_rows()
     scales = Scales.of(axes, order_by)
     parts = SortedParts.of(scales.values(axes), within, weights)
     kept = None if statistics is None else np.asfortranarray(statistics)  # read one statistic at a time
@@ -315,7 +313,11 @@ def mondrian_partition(
         parts = parts.divide(choice.axis, choice.index)
         if progress is not None:
             progress(n_rows - parts.rows.shape[1], n_rows, "dividing rows")
-    return grown.partition(scales)
+    found = grown.partition(scales)
+    if within is None and found.n_groups == 1:  # every other group is the side of an allowed cut
+        for limit in by_persons:
+            limit.check_all_rows()
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
