@@ -8,6 +8,8 @@ was before, and the sum of these changes left of a cut is the weight there. The 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,37 +44,55 @@ def cuts_allowed_by_persons(parts: SortedParts, cuts: Cuts, limit: PersonLimit) 
 
 
 def weights_of_sides(parts: SortedParts, at: Stretch, limit: PersonLimit) -> tuple[Floats, Floats]:
-    """Weights of the values left and right of cuts."""
-    n_persons = int(limit.persons.max(initial=-1)) + 1
+    """Weights of the values left and right of cuts.
+
+    Time and memory grow with the rows of each person times the person's values, besides cuts times values.
+    """
+    n_persons, n_values = int(limit.persons.max(initial=-1)) + 1, limit.n_values
     keys = parts.part_of_place[at.places] * n_persons + limit.persons[at.rows]
     order = np.argsort(keys, kind="stable")  # the rows of each person of a part, in their order along the axis
     begins = np.flatnonzero(np.append(True, keys[order][1:] != keys[order][:-1]))
     lengths = np.diff(np.append(begins, len(order)))
-    n_before = np.arange(len(order)) - np.repeat(begins, lengths)
-    n_after = np.repeat(lengths, lengths) - n_before  # this row included
-    values = limit.codes[at.rows][order]
-    left, right = (np.empty((len(at.here), limit.n_values)) for _ in range(2))
-    changes = np.empty(len(order))
-    for value in range(limit.n_values):
-        is_it = values == value
+    values, blocks = limit.codes[at.rows][order].astype(np.int64), at.block_of_row[order]
+    of_person = np.repeat(np.arange(len(begins)), lengths)
+    persons, own_values = np.divmod(np.unique(of_person * n_values + values), n_values)
+    changes = np.zeros((2, len(at.blocks) * n_values))
+    for here in _chunks(lengths[persons]):
+        number, n_before = _ranges(lengths[persons[here]])
+        place, value = begins[persons[here]][number] + n_before, own_values[here][number]
+        n_after = lengths[persons[here]][number] - n_before  # this row included
+        is_it = values[place] == value
         running = np.cumsum(is_it)
-        up_to = running - np.repeat(running[begins] - is_it[begins], lengths)
-        total = np.repeat(up_to[begins + lengths - 1], lengths)
-        before = np.divide(up_to - is_it, n_before, out=np.zeros(len(order)), where=n_before > 0)
-        changes[order] = up_to / (n_before + 1) - before
-        left[:, value] = _sums(changes, at, at.first, at.here)
-        after = np.divide(total - up_to, n_after - 1, out=np.zeros(len(order)), where=n_after > 1)
-        changes[order] = (total - up_to + is_it) / n_after - after
-        right[:, value] = _sums(changes, at, at.here, at.last)
-    return left, right
+        starts = np.flatnonzero(n_before == 0)
+        up_to = running - (running[starts] - is_it[starts])[number]
+        after = up_to[starts + lengths[persons[here]] - 1][number] - up_to
+        sides = (
+            up_to / (n_before + 1) - (up_to - is_it) / np.maximum(n_before, 1),
+            (after + is_it) / n_after - after / np.maximum(n_after - 1, 1),
+        )
+        for side, change in zip(changes, sides, strict=True):
+            side += np.bincount(blocks[place] * n_values + value, change, len(side))
+    sums = np.zeros((2, len(at.blocks) + 1, n_values))
+    np.cumsum(changes.reshape(2, -1, n_values), axis=1, out=sums[:, 1:])
+    left, right = sums[0][at.here] - sums[0][at.first], sums[1][at.last] - sums[1][at.here]
+    # what is but a rounding error is nothing: the least weight is that of one row of many
+    return np.where(left < ROUNDING, 0.0, left), np.where(right < ROUNDING, 0.0, right)
 
 
-def _sums(changes: Floats, at: Stretch, begin: Indices, end: Indices) -> Floats:
-    """Add up blocks; a sum that is but a rounding error is 0, for the least weight is that of one row of many."""
-    sums = np.zeros(len(at.blocks) + 1)
-    np.cumsum(np.add.reduceat(changes, at.blocks), out=sums[1:])
-    found = sums[end] - sums[begin]
-    return np.where(found < ROUNDING, 0.0, found)
+def _chunks(lengths: Indices) -> Iterator[slice]:
+    """Cut entries into runs that fit in memory, each of one entry at least."""
+    ends, start = np.cumsum(lengths), 0
+    while start < len(lengths):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + CELLS_AT_ONCE, side="right")))
+        yield slice(start, stop)
+        start = stop
+
+
+def _ranges(lengths: Indices) -> tuple[Indices, Indices]:
+    """Give each place of runs, one after the other, the number of its run and its place there."""
+    number = np.repeat(np.arange(len(lengths)), lengths)
+    return number, np.arange(len(number)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def _with_matchings(parts: SortedParts, cuts: Cuts, limit: PersonLimit) -> Cuts:
@@ -120,7 +140,7 @@ def _decided(persons: Indices, alone: Indices, least: float) -> tuple[Flags, Fla
     possible = np.count_nonzero(persons, axis=1) >= wanted
     surely = np.count_nonzero(alone, axis=1) >= wanted
     if wanted <= persons.shape[1]:
-        most = -np.sort(-persons, axis=1)[:, :wanted]
+        most = -np.sort(np.partition(-persons, wanted - 1, axis=1)[:, :wanted], axis=1)
         surely |= (most >= np.arange(wanted, 0, -1)).all(axis=1)
     return surely, possible
 
@@ -131,17 +151,10 @@ def _are_matched(parts: SortedParts, cuts: Cuts, side: int, limit: PersonLimit) 
     end = cuts.index if side == 0 else parts.starts[cuts.part + 1]
     lengths = end - begin
     found = np.zeros(len(cuts), dtype=np.bool_)
-    start = 0
-    while start < len(cuts):
-        total = np.cumsum(lengths[start:])
-        stop = start + max(1, int(np.searchsorted(total, CELLS_AT_ONCE, side="right")))
-        here = slice(start, stop)
-        number = np.repeat(np.arange(stop - start), lengths[here])
-        places = np.arange(len(number)) - np.repeat(np.cumsum(lengths[here]) - lengths[here], lengths[here])
-        places += np.repeat(begin[here], lengths[here])
-        rows = parts.rows[np.repeat(cuts.axis[here], lengths[here]), places]
+    for here in _chunks(lengths):
+        number, place = _ranges(lengths[here])
+        rows = parts.rows[cuts.axis[here][number], begin[here][number] + place]
         persons, values = limit.persons[rows], limit.codes[rows]
-        levels = matched_diversity_by_class(number, persons, values, stop - start, limit.least_matched)
+        levels = matched_diversity_by_class(number, persons, values, here.stop - here.start, limit.least_matched)
         found[here] = levels >= limit.least_matched - ROUNDING
-        start = stop
     return found
