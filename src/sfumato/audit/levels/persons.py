@@ -25,12 +25,13 @@ from sfumato.audit.reading.columns import Joint, group_rows
 from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import ROUNDING
+from sfumato.guarantees.estimated import BreachBound
 from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
 from sfumato.guarantees.persons import PersonAnonymity
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
-PersonPromise = PersonAnonymity | PersonDiversity | PersonCloseness
+PersonPromise = PersonAnonymity | PersonDiversity | PersonCloseness | BreachBound
 _NO_CELL = -1
 
 

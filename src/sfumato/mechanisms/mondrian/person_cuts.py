@@ -105,6 +105,7 @@ def _with_matchings(parts: SortedParts, cuts: Cuts, limit: PersonLimit) -> Cuts:
     passes = np.zeros(len(cuts), dtype=np.bool_)
     is_open = np.zeros((2, len(cuts)), dtype=np.bool_)
     n_persons, n_values = int(limit.persons.max(initial=-1)) + 1, limit.n_values
+    wanted = int(np.ceil(limit.least_matched - ROUNDING))
     for at in stretches(parts, cuts, n_values):
         persons, values = limit.persons[at.rows].astype(np.int64), limit.codes[at.rows]
         person_of_part = parts.part_of_place[at.places] * n_persons + persons
@@ -113,11 +114,10 @@ def _with_matchings(parts: SortedParts, cuts: Cuts, limit: PersonLimit) -> Cuts:
         from_left, from_right = firsts(pair), firsts(pair[::-1])[::-1]
         has_no_other = np.bincount(of_person, from_left)[of_person] == 1
         for side, (begins, begin, end) in enumerate(((from_left, at.first, at.here), (from_right, at.here, at.last))):
-            surely, possible = _decided(
-                _counts(begins, values, at, begin, end, n_values),
-                _counts(begins & has_no_other, values, at, begin, end, n_values),
-                limit.least_matched,
-            )
+            surely, possible = _decided(_counts(begins, values, at, begin, end, n_values), wanted)
+            if (possible & ~surely).any():
+                alone = _counts(begins & has_no_other, values, at, begin, end, n_values)
+                surely |= np.count_nonzero(alone, axis=1) >= wanted
             is_open[side, at.taken] = possible & ~surely
             passes[at.taken] = possible if side == 0 else passes[at.taken] & possible
     for side in range(2):
@@ -134,15 +134,13 @@ def _counts(begins: Flags, values: NDArray[np.int32], at: Stretch, first: Indice
     return np.asarray(sums[last] - sums[first])
 
 
-def _decided(persons: Indices, alone: Indices, least: float) -> tuple[Flags, Flags]:
-    """Whether sides surely have a matching, and may have one: by the persons of each value, all or without another."""
-    wanted = int(np.ceil(least - ROUNDING))
+def _decided(persons: Indices, wanted: int) -> tuple[Flags, Flags]:
+    """Whether sides surely have a matching of some size, and may have one, by the number of persons of each value."""
     possible = np.count_nonzero(persons, axis=1) >= wanted
-    surely = np.count_nonzero(alone, axis=1) >= wanted
-    if wanted <= persons.shape[1]:
-        most = -np.sort(np.partition(-persons, wanted - 1, axis=1)[:, :wanted], axis=1)
-        surely |= (most >= np.arange(wanted, 0, -1)).all(axis=1)
-    return surely, possible
+    if wanted > persons.shape[1]:
+        return possible, possible
+    most = -np.sort(np.partition(-persons, wanted - 1, axis=1)[:, :wanted], axis=1)
+    return np.asarray((most >= np.arange(wanted, 0, -1)).all(axis=1)), possible
 
 
 def _are_matched(parts: SortedParts, cuts: Cuts, side: int, limit: PersonLimit) -> Flags:
