@@ -240,8 +240,11 @@ class Mechanism(ABC):
         return self
 
     def why_rows_count(self) -> str:
-        """Say why promises count rows where persons have several, with these parameters; empty where persons count."""
-        return "" if self.counts_persons else "it counts rows"
+        """Say what the mechanism does by rows, with these parameters; empty where it counts persons.
+
+        A verb and more, such as "counts rows", for a sentence that begins with the mechanism's name.
+        """
+        return "" if self.counts_persons else "counts rows"
 
     def check_parameters(self, *names: str) -> None:
         """Refuse values that the declarations of these parameters (of all, if none is named) do not allow."""

@@ -98,11 +98,11 @@ def check_counts_persons(table: AnyTable, mechanism: Mechanism) -> None:
         return
     chooses = getattr(mechanism, "for_table", None)
     asked = getattr(chooses(table) if chooses else mechanism, "why_rows_count", None)
-    why = asked() if asked else "it counts rows"  # an object of another package may know nothing of persons
+    why = asked() if asked else "counts rows"  # an object of another package may know nothing of persons
     if not why:
         return
     able = [name for name, info in registered_mechanisms().items() if info.build.counts_persons]
-    problem = f"some persons ('{plain.schema.person}') have several rows, and of {name_of(mechanism)} holds: {why}"
+    problem = f"some persons ('{plain.schema.person}') have several rows, and {name_of(mechanism)} {why}"
     hint = "name one of these, or keep one row of each person"
     allowed, remedy = f"one that counts persons ({', '.join(able)})", ("mechanism", "one_row_per_person")
     raise InvalidParameterError("the mechanism", problem, allowed=allowed, hint=hint, remedy=remedy)

@@ -518,7 +518,8 @@ class ErrorRiskTree(Recoder):
     ) -> Recoding:
         """Grow, prune and cover row by row, where persons have several: groups are those of at least k persons."""
         if why := self.why_rows_count():
-            raise InvalidParameterError("generalization", f"got 'tiered', and {why}", allowed="uniform")
+            problem = f"some persons have several rows, and {self.mechanism_name} {why}"
+            raise InvalidParameterError("generalization", problem, allowed="uniform")
         k = int(self.k)
         check_persons(persons, k)
         by_rows, limits = limits_by_persons(table, promised)
@@ -671,7 +672,9 @@ class ErrorRiskTree(Recoder):
 
     def why_rows_count(self) -> str:
         """Say that (k,k)- and global (1,k)-anonymity of tiered cells are about rows."""
-        return "" if self.generalization == "uniform" else "tiered cells share rows; choose generalization=uniform"
+        if self.generalization == "uniform":
+            return ""
+        return "counts rows with tiered cells; choose generalization=uniform to count persons"
 
     def _check_needs_no_rows(self) -> None:
         if self.generalization == "tiered":
