@@ -178,11 +178,10 @@ def _verified(
     options: ReadOptions,
     roles: dict[str, Role],
 ) -> AuditReport:
-    from sfumato.cli.summary import show_repeating
+    from sfumato.cli.summary import show_persons
     from sfumato.publishing.reaudit import audit_published
-    from sfumato.table.persons import identifiers_of
 
     described = _described_original(manifest_path, original, project, options, roles)
     if described is not None:
-        show_repeating(identifiers_of(described))
+        show_persons(described)
     return audit_published(path, manifest_path, original=described, check_roles=True if project else roles.keys())

@@ -136,14 +136,13 @@ def command(
     from sfumato.cli.summary import (
         show_guesses,
         show_lines,
+        show_persons,
         show_release,
-        show_repeating,
         show_verdict,
         show_warnings,
     )
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import publish
-    from sfumato.table.persons import identifiers_of
 
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     target = None if dry_run else checked_output(order.output, order.source, force=force)
@@ -152,7 +151,7 @@ def command(
         release, original = order.make(target is not None, progress)
     show_guesses(order.guesses)
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
-        show_repeating(identifiers_of(original))
+        show_persons(original)
         _say_left_out(original)
     if target is not None:
         published = publish(release, target, original=original, force=force)
