@@ -17,6 +17,7 @@ from sfumato.mechanisms.breach.problem import problem_of_table
 from sfumato.mechanisms.breach.subset_evaluation import LearnerScores
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release, propose_release, publish
+from sfumato.report.guarantee_texts import assumptions_of
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.persons import one_row_per_person
@@ -98,6 +99,7 @@ def test_a_release_says_that_persons_are_kept_apart_and_is_confirmed(tmp_path):
 
     assert entry["person"] == "patient"
     assert "trained on some persons and tested on others" in entry["statement"]
+    assert "Every person has one row" not in " ".join(assumptions_of(release.manifest))
     assert "patient" not in published.table_path.read_text().splitlines()[0]
 
 
