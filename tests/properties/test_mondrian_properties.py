@@ -15,7 +15,7 @@ from sfumato.learning.c45.criteria import Entropy, Variance
 from sfumato.learning.c45.tree import LEAF
 from sfumato.measures.diversity import distances_by_class, t_closeness
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.mondrian import division as cut_rules
+from sfumato.mechanisms.mondrian import parts as parts_module
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.mechanisms.part_constraints import (
     Closeness,
@@ -315,7 +315,7 @@ def test_constrained_groups_are_diverse_and_cannot_be_cut(strict, guarantee, tab
     """Every group keeps the promise by our measures, and what could be cut was, however much is looked at at once."""
     table = evenly_sensitive(table)
     sensitive = np.array(table.target, dtype=np.int32)
-    with patch.object(cut_rules, "CELLS_AT_ONCE", cells_at_once):
+    with patch.object(parts_module, "CELLS_AT_ONCE", cells_at_once):
         of_row = table.divide(
             split=rule, strict=strict, is_allowed=constraint_of(guarantee), sensitive=sensitive
         ).of_row

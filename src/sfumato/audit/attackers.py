@@ -82,6 +82,8 @@ class Attack:
     sensitive : array of int
         Class of each of these rows, from 0.
     metric : {"accuracy", "balanced_accuracy", "auc"}
+    persons : array of int or None
+        Person of each of these rows, where some have several: no fold has rows of a person in another one.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Attack:
         rows: NDArray[np.intp],
         sensitive: Places,
         metric: str,
+        persons: Places | None = None,
     ) -> None:
         cells = [
             numbers_of(column) if flag else codes_of_values(column).astype(np.float64)
@@ -101,7 +104,7 @@ class Attack:
         self._sensitive = sensitive
         self._metric = metric
         self._n_classes = int(sensitive.max()) + 1
-        self._fold_of_row = _folds(sensitive)
+        self._fold_of_row = _folds(sensitive) if persons is None else _folds_of_persons(sensitive, persons)
 
     def scores(self, places: Sequence[int], attacker: str) -> Numbers:
         """Measure fold by fold the performance of an attacker who knows some of the columns."""
@@ -245,6 +248,12 @@ def _folds(sensitive: Places) -> Places:
     fold_of_row = np.empty(len(sensitive), dtype=np.int64)
     fold_of_row[dealt] = np.arange(len(sensitive)) % min(N_FOLDS, len(sensitive))
     return fold_of_row
+
+
+def _folds_of_persons(sensitive: Places, persons: Places) -> Places:
+    """Deal persons out to folds with all their rows, by the sensitive value of their first row."""
+    _, first, of_row = np.unique(persons, return_index=True, return_inverse=True)
+    return np.asarray(_folds(sensitive[first])[of_row.reshape(-1)])
 
 
 def _performance(metric: str, truth: Places, evidence: Numbers) -> float:

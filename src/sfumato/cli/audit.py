@@ -223,13 +223,12 @@ def _verified(
     others: tuple[str, ...] = (),
     other_originals: tuple[str, ...] = (),
 ) -> AuditReport:
-    from sfumato.cli.summary import show_repeating
+    from sfumato.cli.summary import show_persons
     from sfumato.publishing.reaudit import audit_published, key_of_release
-    from sfumato.table.persons import identifiers_of
 
     described = _described_original(manifest_path, original, project, options, roles)
     if described is not None:
-        show_repeating(identifiers_of(described))
+        show_persons(described)
     secret, declared = key_of_release(manifest_path, project=project, file=key), True if project else roles.keys()
     report = audit_published(path, manifest_path, original=described, key=secret, check_roles=declared)
     if not others:

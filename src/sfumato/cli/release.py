@@ -151,14 +151,13 @@ def command(
     from sfumato.cli.summary import (
         show_guesses,
         show_lines,
+        show_persons,
         show_release,
-        show_repeating,
         show_verdict,
         show_warnings,
     )
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import publish
-    from sfumato.table.persons import identifiers_of
 
     place = Path(project or PROJECT_NAME)
     order = _from_flags(data, settings) if data else _from_project(place, settings, ledger or "check")
@@ -168,7 +167,7 @@ def command(
         release, original = order.make(target is not None, progress)
     show_guesses(order.guesses)
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
-        show_repeating(identifiers_of(original))
+        show_persons(original)
         _say_left_out(original)
     if data and Path(LEDGER_NAME).is_dir():
         said = "not used: a data file was named, not the project"

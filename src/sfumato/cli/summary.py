@@ -59,11 +59,20 @@ def show_repeating(identifiers: Iterable[IdentifierCounts]) -> None:
         click.echo(on_one_line(f"note: {one.in_words()} (--person)"), err=True)
 
 
-def show_rows_counted(table: AnyTable) -> None:
-    """Say that figures about people are about rows, where a person may have several."""
-    from sfumato.table.persons import identifiers_of, person_codes
+def show_persons(table: AnyTable) -> None:
+    """Say what is known or has to be asked about who is in a table."""
+    from sfumato.table.persons import identifiers_of, person_notes
 
     show_repeating(identifiers_of(table))
+    for note in person_notes(table):
+        click.echo(on_one_line(f"note: {note}"), err=True)
+
+
+def show_rows_counted(table: AnyTable) -> None:
+    """Say that figures about people are about rows, where a person may have several."""
+    from sfumato.table.persons import person_codes
+
+    show_persons(table)
     if person_codes(table) is not None:
         click.echo("note: some persons have several rows; risks are shares of rows, not of people", err=True)
 

@@ -206,6 +206,8 @@ def _proposed(
                 problem = "it counts rows, and some persons have several"
                 raise SchemaError(problem)
             settings = info.compared(table) if info.compared is not None else ({},)
+            if repeats:
+                settings = [one for one in settings if not build_mechanism(name, one).why_rows_count()]
             raised = _raised(info, settings, asked)
             wanted = raised if name in named else _wanted(info, raised, asked, also)
             proposed[name] = info, _protecting_all(info, wanted, table)

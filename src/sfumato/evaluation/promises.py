@@ -24,6 +24,8 @@ ALL_KINDS = "all"
 _JOINED = {
     "l-diversity": STRICT,
     "t-closeness": STRICT,
+    "l-persons": STRICT,
+    "t-persons": STRICT,
     "beta-likeness": STRICT,
     "delta-disclosure": STRICT,
     "alpha-k-anonymity": STRICT,

@@ -15,6 +15,7 @@ from sfumato.guarantees.persons import PersonAnonymity
 from sfumato.guarantees.containment import REVEALING, Containment, UniquePatterns
 from sfumato.guarantees.diversity import DiversityVariant, LDiversity, check_diversity
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
+from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
 from sfumato.guarantees.value_shares import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LikenessVariant
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.guarantees.estimated import BreachBound
@@ -46,6 +47,8 @@ __all__ = [
     "LDiversity",
     "LikenessVariant",
     "PersonAnonymity",
+    "PersonCloseness",
+    "PersonDiversity",
     "PrivacyGain",
     "TCloseness",
     "UniquePatterns",

@@ -71,12 +71,16 @@ class BreachBound(Guarantee):
         Of the interval around the estimate, whose lower end must not exceed α: always 0.95.
     numeric : tuple of str
         Columns of ``baseline`` that the attacker takes as numbers instead of categories.
+    person : str
+        Column that tells persons apart where some have several rows: nobody is tested on a person whom the attacker
+        was trained on. Empty: folds are of rows.
     """
 
     kind: ClassVar[str] = "breach-bound"
     level: ClassVar[Level] = Level("max_breach_increase", False, "a number of percent")
     asked_as: ClassVar[tuple[str, ...]] = ("breach-bound",)
     rests_on_original: ClassVar[bool] = True
+    absent_when_empty: ClassVar[tuple[str, ...]] = ("person",)
     form_field: ClassVar[FormField | None] = FormField(
         symbol="α",
         title="Gain of an attacker, in per cent",
@@ -105,6 +109,7 @@ class BreachBound(Guarantee):
     metric: Annotated[BreachMetric, TEXT] = "accuracy"
     confidence: float = BREACH_CONFIDENCE
     numeric: tuple[str, ...] = ()
+    person: str = ""
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.max_breach_increase):
@@ -134,8 +139,13 @@ class BreachBound(Guarantee):
             f"{len(self.columns)} released quasi-identifying columns predicts '{self.sensitive}' {better} (by "
             f"{_METRICS[self.metric]}) than one who trains on all {len(self.baseline)} quasi-identifying columns, "
             f"within the error of the estimate (the level found is the lower end of its {self.confidence:.0%} "
-            "interval, in percent)"
+            f"interval, in percent){self._by_persons()}"
         )
+
+    def _by_persons(self) -> str:
+        if not self.person:
+            return ""
+        return f"; trained on some persons and tested on others (by '{self.person}', which is not released)"
 
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
         """Say that it is about one kind of attacker, and no k-anonymity."""

@@ -210,10 +210,14 @@ def _best(scores: Sequence[Numbers]) -> int:
     return int(np.argmax([of_one.mean() for of_one in scores]))
 
 
-def folds(target: ArrayLike, n_folds: int = 10, seed: int = 0) -> NDArray[np.intp]:
+def folds(
+    target: ArrayLike, n_folds: int = 10, seed: int = 0, persons: NDArray[np.integer] | None = None
+) -> NDArray[np.intp]:
     """Fold of every row, stratified: folds, and the rows of a class in them, differ in number by one at most.
 
     The rows of each class are shuffled and dealt out in turn, a class going on where the one before it ended.
+    With ``persons`` these are dealt out, by the class that most of a person's rows have, each with all rows: nobody is
+    tested on a person whom a model was trained on.
 
     Parameters
     ----------
@@ -223,6 +227,8 @@ def folds(target: ArrayLike, n_folds: int = 10, seed: int = 0) -> NDArray[np.int
         At least 2, at most the number of rows.
     seed : int
         The same seed gives the same folds.
+    persons : array of int or None
+        Person of each row, where some have several.
 
     Examples
     --------
@@ -234,11 +240,27 @@ def folds(target: ArrayLike, n_folds: int = 10, seed: int = 0) -> NDArray[np.int
     if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or not 2 <= n_folds <= len(codes):
         allowed = f"a whole number of at least 2 and at most {len(codes):,}, the number of rows"
         raise InvalidParameterError("n_folds", f"got {n_folds!r}", allowed=allowed)
+    if persons is not None:
+        numbers, of_row = np.unique(persons, return_inverse=True)
+        if n_folds > len(numbers):
+            allowed = f"at most {len(numbers):,}, the number of persons"
+            raise InvalidParameterError("n_folds", f"got {n_folds!r}", allowed=allowed)
+        of_person = folds(_most_frequent(of_row.reshape(-1), codes), n_folds, seed)
+        return np.asarray(of_person[of_row.reshape(-1)], dtype=np.intp)
     shuffled = np.random.default_rng(seed).permutation(len(codes))
     dealt = shuffled[np.argsort(codes[shuffled], kind="stable")]
     fold_of_row = np.empty(len(codes), dtype=np.intp)
     fold_of_row[dealt] = np.arange(len(codes)) % n_folds
     return fold_of_row
+
+
+def _most_frequent(groups: NDArray[np.intp], codes: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Code that most rows of each group have; of several the lowest."""
+    n_codes = int(codes.max(initial=0)) + 1
+    pairs, counts = np.unique(groups * n_codes + codes, return_counts=True)
+    group, code = np.divmod(pairs, n_codes)
+    order = np.lexsort((code, -counts, group))
+    return np.asarray(code[order][np.unique(group[order], return_index=True)[1]], dtype=np.intp)
 
 
 def checked_set(columns: Sequence[int], n_columns: int) -> tuple[int, ...]:

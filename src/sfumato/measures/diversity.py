@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import ROUNDING
 from sfumato.measures.information import entropies_bits
 
 Levels = NDArray[np.float64]
@@ -68,7 +69,8 @@ def recursive_diversity(counts: ArrayLike, c: float) -> Levels:
     ----------
     c : float
         Above 0. Taken as the decimal number that it is written as (the nearest fraction with a denominator up to a
-        million), so that 0.1 is one tenth and the strict inequality is decided in whole numbers.
+        million), so that 0.1 is one tenth and the strict inequality is decided in whole numbers. Weights instead of
+        counts (:mod:`sfumato.measures.person_weights`) must be below by more than a rounding error.
 
     Notes
     -----
@@ -81,11 +83,10 @@ def recursive_diversity(counts: ArrayLike, c: float) -> Levels:
     [2.0, 1.0]
     """
     there = np.asarray(counts)
-    ratio = _as_fraction(c, int(there.sum(axis=-1).max(initial=0)))
     descending = -np.sort(-there, axis=-1)
     tails = np.cumsum(descending[..., ::-1], axis=-1)[..., ::-1]
     # tails fall with l, so the number of l that hold is the largest l that holds
-    holds = descending[..., :1] * ratio.denominator < tails * ratio.numerator
+    holds = _is_below(descending[..., :1], tails, tails[..., :1], c)
     return np.asarray(holds.sum(axis=-1), dtype=np.float64)
 
 
@@ -102,13 +103,12 @@ def entropy_diversity_by_class(counts: ClassValueCounts) -> Levels:
 
 def recursive_diversity_by_class(counts: ClassValueCounts, c: float) -> Levels:
     """:func:`recursive_diversity` of each class."""
-    ratio = _as_fraction(c, int(counts.class_sizes.max(initial=0)))
     descending = counts.count[np.lexsort((-counts.count, counts.class_index))]
     before = np.cumsum(descending) - descending
     ends = before[counts.class_starts] + counts.class_sizes
     tails = ends[counts.class_index] - before
     largest = descending[counts.class_starts][counts.class_index]
-    holds = largest * ratio.denominator < tails * ratio.numerator
+    holds = _is_below(largest, tails, counts.class_sizes[counts.class_index], c)
     return np.add.reduceat(holds.astype(np.float64), counts.class_starts)
 
 
@@ -161,6 +161,16 @@ def t_closeness(counts: ClassValueCounts, distance: Literal["equal", "ordered"] 
     """
     by_spelling = t_closeness(counts.spelled, distance) if counts.spelled is not None else 0.0
     return min(1.0, max(0.0, float(distances_by_class(counts, distance).max(initial=0.0)), by_spelling))
+
+
+def _is_below(
+    largest: NDArray[np.number], tails: NDArray[np.number], sizes: NDArray[np.number], c: float
+) -> NDArray[np.bool_]:
+    """Whether the largest count is below c times a tail: counts in whole numbers, weights by more than rounding."""
+    if np.issubdtype(tails.dtype, np.floating):
+        return np.asarray(largest + ROUNDING * sizes < c * tails)
+    ratio = _as_fraction(c, int(sizes.max(initial=0)))
+    return np.asarray(largest * ratio.denominator < tails * ratio.numerator)
 
 
 def _as_fraction(c: float, n_rows: int) -> Fraction:

@@ -145,6 +145,8 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
         plain = table.coded_part
         every = plain.schema.names(Role.SENSITIVE)
         names = [f"'{name}'" for name in every if len(np.unique(sensitive_codes(plain, name))) < self.l]
+        if not names:
+            return f"there are no {self.l:g} sensitive values of {self.l:g} different persons"
         return f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} fewer than {self.l:g} different values"
 
     def _selection(self, table: AnyTable, sensitive: tuple[str, ...]) -> Mechanism:

@@ -230,7 +230,8 @@ class Mechanism(ABC):
     needs : Needs
         What it must be given of the rows.
     counts_persons : bool
-        Whether its promises count persons where a column tells them apart and some have several rows.
+        Whether its promises count persons where a column tells them apart and some have several rows; with some
+        parameters they may not, see :meth:`why_rows_count`.
     is_differentially_private : bool
         Whether it promises differential privacy: what it is given must be read and described without a look at the
         rows.
@@ -288,6 +289,13 @@ class Mechanism(ABC):
         raise InvalidParameterError(
             "the mechanism", problem, allowed="auto or mondrian", hint=hint, remedy=("mechanism",)
         )
+
+    def why_rows_count(self) -> str:
+        """Say what the mechanism does by rows, with these parameters; empty where it counts persons.
+
+        A verb and more, such as "counts rows", for a sentence that begins with the mechanism's name.
+        """
+        return "" if self.counts_persons else "counts rows"
 
     def check_parameters(self, *names: str) -> None:
         """Refuse values that the declarations of these parameters (of all, if none is named) do not allow."""

@@ -16,7 +16,7 @@ References
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,10 +38,12 @@ from sfumato.mechanisms.share_limits import NO_SHARES, ShareGuarantee, ShareLimi
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table
 
-Counts = NDArray[np.int64]
+Counts = NDArray[np.int64] | NDArray[np.float64]
+"""How often values occur; weights where persons count and some have several rows."""
 Levels = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Ids = NDArray[np.int32]
+Totals = Callable[[Ids, int], NDArray[np.int64] | NDArray[np.float64]]
 SensitiveGuarantee = LDiversity | TCloseness | ShareGuarantee
 
 
@@ -196,29 +198,6 @@ class Closeness:
         return f"{self.t:g}-closeness ({self.distance} distance)"
 
 
-def check_counted_by_persons(
-    level: float | None, variant: DiversityVariant, t: float | None, shares: Iterable[str] = ()
-) -> None:
-    """Refuse l, t and limits of shares (by their names) that are not counted by persons, where some have several rows.
-
-    Two values in a group of at least two persons are always those of two different persons, for else all its rows would
-    be of one person or hold one value: so distinct 2-diversity by persons comes with k. Three values can be those of
-    two persons.
-
-    Raises
-    ------
-    InvalidParameterError
-        If there is one.
-    """
-    asks = {"l": level is not None and (level > 2 or variant != "distinct"), "t": t is not None}
-    asks |= dict.fromkeys(shares, True)
-    for name in (name for name, is_asked in asks.items() if is_asked):
-        problem = "got one, and some persons have several rows"
-        hint = "keep one row of each person, or ask for distinct 2-diversity or k alone"
-        allowed = "left out (l: 2 at most, distinct)"
-        raise InvalidParameterError(name, problem, allowed=allowed, hint=hint, remedy=("one_row_per_person",))
-
-
 @dataclass(frozen=True, eq=False)
 class LimitedShares:
     """Shares of single values within a limit; all rows are released, so the whole table is what a reader sees.
@@ -239,7 +218,9 @@ class LimitedShares:
 
     def levels(self, counts: Counts) -> Levels:
         """Level of each part; lower is safer."""
-        return self.limit.levels_of_parts(counts, self.overall)
+        return self.limit.levels_of_parts(
+            counts.astype(np.int64, copy=False), self.overall.astype(np.int64, copy=False)
+        )
 
     def describe(self) -> str:
         """Say the constraint in a few words."""
@@ -425,11 +406,16 @@ def constraint_of(guarantee: LDiversity) -> Constraint:
     return EntropyDiversity(guarantee.l) if guarantee.variant == "entropy" else DistinctDiversity(guarantee.l)
 
 
-def constraint_on(table: Table, guarantees: Sequence[SensitiveGuarantee]) -> tuple[Constraint, Ids] | None:
+def constraint_on(
+    table: Table,
+    guarantees: Sequence[SensitiveGuarantee],
+    totals: Totals = lambda codes, n: np.bincount(codes, None, n),
+) -> tuple[Constraint, Ids] | None:
     """Constraint under which a division of a table keeps promises about one sensitive column, and its codes by row.
 
     l-diversity and (α,k)-anonymity count values, however they are spelled. What compares with the whole table is kept
     by the values and by their spellings, each by itself, as the audit measures it. ``None`` where nothing is promised.
+    ``totals`` counts, or weighs, the values of the whole table from the codes of its rows.
     """
     if not guarantees:
         return None
@@ -443,10 +429,10 @@ def constraint_on(table: Table, guarantees: Sequence[SensitiveGuarantee]) -> tup
     value_of[numbers.spelled] = numbers.merged
     found: list[Constraint] = []
     for guarantee in guarantees:
-        own = _constraint(guarantee, np.bincount(merged))
+        own = _constraint(guarantee, totals(merged, int(merged.max(initial=-1)) + 1))
         found.append(Joined(own, value_of) if by_spelling else own)
         if by_spelling and _compares_with_table(guarantee):
-            found.append(_constraint(guarantee, np.bincount(codes)))
+            found.append(_constraint(guarantee, totals(codes, int(codes.max(initial=-1)) + 1)))
     return (found[0] if len(found) == 1 else AllOf(tuple(found))), codes
 
 

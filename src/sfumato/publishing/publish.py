@@ -129,11 +129,15 @@ def check_counts_persons(table: AnyTable, mechanism: Mechanism) -> None:
             hint = "keep one row of each person in the table, and give the column the role identifier"
             raise SchemaError(problem, column=plain.schema.person, hint=hint)
         return
+    if person_codes(table) is None:
+        return
     chooses = getattr(mechanism, "for_table", None)
-    if person_codes(table) is None or getattr(chooses(table) if chooses else mechanism, "counts_persons", False):
+    asked = getattr(chooses(table) if chooses else mechanism, "why_rows_count", None)
+    why = asked() if asked else "counts rows"  # an object of another package may know nothing of persons
+    if not why:
         return
     able = [name for name, info in registered_mechanisms().items() if info.build.counts_persons]
-    problem = f"some persons ('{plain.schema.person}') have several rows, and {name_of(mechanism)} counts rows"
+    problem = f"some persons ('{plain.schema.person}') have several rows, and {name_of(mechanism)} {why}"
     hint = "name one of these, or keep one row of each person"
     allowed, remedy = f"one that counts persons ({', '.join(able)})", ("mechanism", "one_row_per_person")
     raise InvalidParameterError("the mechanism", problem, allowed=allowed, hint=hint, remedy=remedy)

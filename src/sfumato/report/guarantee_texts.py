@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sfumato.guarantees import PersonAnonymity, guarantee_from_dict
+from sfumato.guarantees import guarantee_from_dict
 
 if TYPE_CHECKING:  # the page's server takes these words too, and loads no heavy library
     from sfumato.manifest import Manifest
@@ -31,10 +31,9 @@ ASSUMPTIONS = (
 
 def assumptions_of(manifest: Manifest) -> list[str]:
     """Say what the promises of a release rest on; what it says of persons takes the place of the usual assumption."""
-    kinds = {entry["kind"] for entry in manifest.guarantees}
     kept = (manifest.input or {}).get("one_row_per_person")
     said = _ONE_ROW
-    if PersonAnonymity.kind in kinds:
+    if any(entry.get("person") for entry in manifest.guarantees):
         said = "The column that tells persons apart does so. Rows of one person may still be linked by what they hold."
     elif kept:
         said = (

@@ -103,6 +103,39 @@ def identifiers_of(table: AnyTable) -> list[IdentifierCounts]:
     return counted_identifiers(facts, plain.n_rows)
 
 
+def person_notes(table: AnyTable) -> list[str]:
+    """Say what is unusual about who is in a table: rows without a person, or one person with half of all rows.
+
+    Nothing where no column tells persons apart. Counts only, never whose rows they are.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from sfumato.schema import Column, Role, Schema
+    >>> visits = pa.table({"patient": ["a", None, "b", None], "age": [30, 40, 30, 50]})
+    >>> described = Schema.of([Column("patient", Role.PERSON), Column("age")])
+    >>> person_notes(Table.from_arrow(visits, described))
+    ["2 of 4 rows have no value in 'patient': together they count as the rows of one person"]
+    """
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    name = plain.schema.person
+    if name is None or not plain.n_rows:
+        return []
+    column, notes = plain[name], []
+    if column.n_missing:
+        n_missing = f"{column.n_missing:,} of {plain.n_rows:,} rows have no value in '{name}'"
+        notes.append(f"{n_missing}: together they count as the rows of one person")
+    counts = column.counts.copy()
+    if column.missing_code is not None:
+        counts[column.missing_code] = 0
+    most = int(counts.max(initial=0))
+    if most > 1 and 2 * most >= plain.n_rows:
+        notes.append(
+            f"one person has {most:,} of {plain.n_rows:,} rows (by '{name}'): a person counts once in every group"
+        )
+    return notes
+
+
 def may_repeat(table: Table | BinaryTable) -> bool:
     """Whether a person may have several rows: known from a person column, or not known because identifiers repeat."""
     return person_codes(table) is not None or bool(repeating_identifiers(identifiers_of(table)))

@@ -17,6 +17,8 @@ SAMPLES = {
     "unique-patterns": {"max_unique_fraction": 0.25},
     "l-diversity": {"l": 3.0, "sensitive": "ill"},
     "t-closeness": {"t": 0.25, "sensitive": "ill"},
+    "l-persons": {"l": 3.0, "sensitive": "ill", "person": "patient"},
+    "t-persons": {"t": 0.25, "sensitive": "ill", "person": "patient"},
     "beta-likeness": {"beta": 1.5, "sensitive": "ill", "likeness": "enhanced"},
     "delta-disclosure": {"delta": 0.75, "sensitive": "ill"},
     "alpha-k-anonymity": {"alpha": 0.75, "k": 5, "sensitive": "ill"},

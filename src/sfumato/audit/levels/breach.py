@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import Around, Judging, judge
+from sfumato.audit.levels.persons import check_person_promise
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.block_counting import spilling_connection
@@ -47,18 +48,24 @@ def measure(guarantee: BreachBound, beside: Beside) -> float:
     InvalidParameterError
         If there is nothing to compare with: no released column, or an attacker who is never right.
     """
-    columns = {name: beside.original.coded(name) for name in (*guarantee.baseline, guarantee.sensitive)}
+    columns = {name: beside.original.coded(name) for name in _compared(guarantee)}
     if not sample_words(guarantee, len(beside.rows)):
         return estimate(guarantee, columns, beside.rows)
     rows = beside.rows[sampled_rows(len(beside.rows), len(columns))]
     return estimate(guarantee, {name: column.take(rows) for name, column in columns.items()}, np.arange(len(rows)))
 
 
+def _compared(guarantee: BreachBound) -> tuple[str, ...]:
+    """Columns of the original that an estimate needs."""
+    by_persons = (guarantee.person,) if guarantee.person else ()
+    return (*guarantee.baseline, guarantee.sensitive, *by_persons)
+
+
 def sample_words(guarantee: object, n_rows: int) -> str:
     """Words on the sample on which a promise is judged; empty where all rows are."""
     if not isinstance(guarantee, BreachBound):
         return ""
-    size = sample_size(len({*guarantee.baseline, guarantee.sensitive}))
+    size = sample_size(len(_compared(guarantee)))
     return f"sample of {size:,} of {n_rows:,} rows" if n_rows > size else ""
 
 
@@ -91,7 +98,8 @@ def estimate(guarantee: BreachBound, columns: Mapping[str, CodedColumn], rows: N
         raise SchemaError(problem, column=guarantee.sensitive)
     compared = [columns[name] for name in guarantee.baseline]
     try:
-        attack = Attack(compared, is_numeric, rows, sensitive.astype(np.int64), guarantee.metric)
+        persons = columns[guarantee.person].codes[rows].astype(np.int64) if guarantee.person else None
+        attack = Attack(compared, is_numeric, rows, sensitive.astype(np.int64), guarantee.metric, persons)
     except ValueError:
         raise InvalidParameterError("numeric", "some are not", allowed="columns that hold numbers") from None
     released = [guarantee.baseline.index(name) for name in guarantee.columns]
@@ -130,6 +138,8 @@ def check_breach_promise(
     ``telling`` finds the columns among some that determine another one; without it they are looked up in the rows.
     """
     claims, original, check_roles = around.claims, around.original, around.has_roles
+    if guarantee.person:
+        yield from check_person_promise(guarantee, around)
     yield _check_baseline(guarantee, claims, original if check_roles else None)
     yield _check_sensitive(guarantee, claims, original, check_roles)
     if original is not None and check_roles:
@@ -263,6 +273,7 @@ judge(
             "metric": "text",
             "confidence": "number",
             "numeric": ["text"],
+            "person?": "text",
         },
         parameters=("max_breach_increase", "attacker", "metric"),
         beside_original=measure,
@@ -318,7 +329,7 @@ def measure_large(guarantee: BreachBound, original: OutlinedTable, progress: Pro
     InvalidParameterError
         If there is nothing to compare with.
     """
-    names = list(dict.fromkeys([*guarantee.baseline, guarantee.sensitive]))
+    names = list(dict.fromkeys(_compared(guarantee)))
     drawn = sampled_rows(original.n_rows, len(names))
     return estimate(guarantee, original.taken(names, drawn, progress=progress), np.arange(len(drawn)))
 

@@ -1,31 +1,54 @@
-"""Persons in every group: the original says whose rows they are."""
+r"""Levels that count persons: the original says whose rows a group of equal released rows holds.
+
+In a group each person weighs 1, shared equally over the person's rows there, and in the whole release each person
+weighs 1, shared over all of the person's released rows. All rows without a person count as those of one. A value of a
+group is well represented by persons if as many different persons carry as many different values, each one of them
+(distinct): a largest matching of values and persons; or by the weights of the values (entropy, recursive, closeness).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sfumato.audit.checks import Check
 from sfumato.audit.kinds import CROWD, Around, Judging, judge
+from sfumato.audit.levels.diversity import entropy_level, equal_distance_level, ordered_distance_level
 from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
 from sfumato.audit.original.release_vs_original import Beside
-from sfumato.audit.reading.columns import group_rows
+from sfumato.audit.reading.columns import Joint, group_rows
+from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import ROUNDING
+from sfumato.guarantees.estimated import BreachBound
+from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
 from sfumato.guarantees.persons import PersonAnonymity
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
+PersonPromise = PersonAnonymity | PersonDiversity | PersonCloseness | BreachBound
 _NO_CELL = -1
 
 
-def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
-    """Fewest persons of a group of equal released rows; 0 for a table without rows.
+@dataclass(frozen=True)
+class ReleasedRows:
+    """Rows of the original that are released: their places there, and the group of equal released rows of each."""
+
+    places: NDArray[np.intp]
+    groups: Ids
+
+
+def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
+    """Find which rows of the original each group of equal released rows holds.
 
     Where every row is released, rows are those of the original in its order, which another check compares. Where some
     were left out, the rows of a group are all rows of the original that fit its cells, if each fits one group only and
-    none of them is missing. All rows without a person count as those of one.
+    none of them is missing.
 
     Raises
     ------
@@ -34,28 +57,114 @@ def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
     InvalidParameterError
         If it cannot be known whose rows a group holds.
     """
-    persons = beside.original.coded(guarantee.person).codes[beside.rows]
-    classes = group_rows(beside.released, guarantee.columns)
+    classes = group_rows(beside.released, columns)
     if len(beside.rows) == beside.released.n_rows:
-        of_row = classes.ids
-    else:
-        of_row = _groups_that_fit(guarantee, beside, classes.ids)
-        is_whole = np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(classes.sizes)), classes.sizes)
-        if not is_whole:
-            problem = "some rows of a group were left out, and others not"
-            raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
-        persons, of_row = persons[of_row >= 0], of_row[of_row >= 0]
-    pairs = np.unique(np.column_stack([of_row, persons]), axis=0)
+        return ReleasedRows(beside.rows, classes.ids)
+    of_row = _groups_that_fit(columns, beside, classes.ids)
+    is_released = of_row >= 0
+    if not np.array_equal(np.bincount(of_row[is_released], minlength=len(classes.sizes)), classes.sizes):
+        problem = "some rows of a group were left out, and others not"
+        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
+    return ReleasedRows(beside.rows[is_released], of_row[is_released])
+
+
+def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
+    """Fewest persons of a group of equal released rows; 0 for a table without rows."""
+    rows = released_rows(guarantee.columns, beside)
+    persons = beside.original.coded(guarantee.person).codes[rows.places]
+    pairs = np.unique(np.column_stack([rows.groups, persons]), axis=0)
     return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
 
 
-def _groups_that_fit(guarantee: PersonAnonymity, beside: Beside, of_released: Ids) -> Ids:
+def measure_diversity(guarantee: PersonDiversity, beside: Beside) -> float:
+    """Largest l that holds by persons, in the guarantee's variant; 0 for a table without rows."""
+    found = _PersonValues.of(guarantee, beside)
+    if guarantee.variant == "distinct":
+        return found.matched_level()
+    joint = found.weights()
+    return entropy_level(joint) if guarantee.variant == "entropy" else _recursive_level(joint, guarantee.c or 0.0)
+
+
+def measure_closeness(guarantee: PersonCloseness, beside: Beside) -> float:
+    """Smallest t that holds by persons, by the values and by their spellings: merging values can hide a distance."""
+    level = ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
+    return max(level(_PersonValues.of(guarantee, beside, spelled=spelled).weights()) for spelled in (False, True))
+
+
+@dataclass(frozen=True)
+class _PersonValues:
+    """Group, person and sensitive value of each released row; all three are numbered from 0 without gaps."""
+
+    groups: Ids
+    persons: Ids
+    values: Ids
+
+    @classmethod
+    def of(
+        cls, guarantee: PersonDiversity | PersonCloseness, beside: Beside, *, spelled: bool = False
+    ) -> _PersonValues:
+        rows = released_rows(guarantee.columns, beside)
+        described = beside.released.describe(guarantee.sensitive)
+        column = beside.original.coded(guarantee.sensitive)
+        rank = (spelled_ranks if spelled else ranks)(column.values, described.kind, described.domain)
+        persons = beside.original.coded(guarantee.person).codes[rows.places]
+        numbered = (rows.groups, persons, rank[column.codes[rows.places]])
+        return cls(*(np.unique(own, return_inverse=True)[1].reshape(-1).astype(np.int64) for own in numbered))
+
+    def matched_level(self) -> float:
+        """Size of the largest matching of values and persons in the group where that is smallest."""
+        if not len(self.groups):
+            return 0.0
+        (of_value, group_of_value), (of_person, _) = (_pairs(self.groups, own) for own in (self.values, self.persons))
+        shape = len(group_of_value), int(of_person.max()) + 1
+        edges = sp.csr_matrix((np.ones(len(of_value), dtype=np.int64), (of_value, of_person)), shape=shape)
+        has_partner = maximum_bipartite_matching(edges, perm_type="column") >= 0
+        return float(np.bincount(group_of_value, weights=has_partner).min())
+
+    def weights(self) -> Joint:
+        """Weight of each value in each group and in the whole release, in place of counts of rows."""
+        in_group, _ = _pairs(self.groups, self.persons)
+        of_row = 1.0 / np.bincount(in_group)[in_group]
+        number, group = _pairs(self.groups, self.values)
+        values = np.zeros(len(group), dtype=np.int64)
+        values[number] = self.values
+        weights = np.bincount(number, weights=of_row)
+        sizes = np.bincount(group, weights=weights)
+        totals = np.bincount(self.values, weights=1.0 / np.bincount(self.persons)[self.persons])
+        return Joint(group, values, weights, sizes, totals)
+
+
+def _pairs(groups: Ids, own: Ids) -> tuple[Ids, Ids]:
+    """Give each row the number of its pair of a group and something, by group first, and each pair its group."""
+    n_own = int(own.max(initial=0)) + 1
+    keys, numbers = np.unique(groups * n_own + own, return_inverse=True)
+    return numbers.reshape(-1).astype(np.int64), keys // n_own
+
+
+def _recursive_level(joint: Joint, c: float) -> int:
+    r"""Largest l for which :math:`r_1 < c\,(r_l + \dots + r_m)` in every group, of descending weights r; 0 if none.
+
+    Weights are sums of fractions with rounding errors: what is not below by more than those does not count as below.
+    """
+    if not len(joint.sizes):
+        return 0
+    order = np.lexsort((-joint.counts, joint.class_ids))
+    groups, weights = joint.class_ids[order], joint.counts[order]
+    least = None
+    for group in np.split(weights, np.flatnonzero(np.diff(groups)) + 1):
+        tails = np.cumsum(group[::-1])[::-1]
+        level = int(np.count_nonzero(group[0] + ROUNDING * tails[0] < c * tails))
+        least = level if least is None else min(least, level)
+    return least or 0
+
+
+def _groups_that_fit(columns: tuple[str, ...], beside: Beside, of_released: Ids) -> Ids:
     """Group of released rows whose cells each offered row of the original fits; -1 where there is none."""
     rules = {rule.name: rule for rule in cell_rules(beside.released, beside.original, beside.claims, beside.read)}
-    width = len(guarantee.columns)
+    width = len(columns)
     released = np.zeros((len(of_released), width), dtype=np.int64)
     fitting = np.zeros((len(beside.rows), width), dtype=np.int64)
-    for i, name in enumerate(guarantee.columns):
+    for i, name in enumerate(columns):
         rule, cells = rules[name], codes_of(beside.released, name)
         released[:, i] = cells if isinstance(rule, FittingRule) else rule.found[cells]
         fitting[:, i] = _cell_of_value(rule)[codes_of(beside.original, rule.column)[beside.rows]]
@@ -82,7 +191,7 @@ def _cell_of_value(rule: CellRule) -> Ids:
     return np.asarray(at_place[read.places], dtype=np.int64)
 
 
-def check_person_promise(guarantee: PersonAnonymity, around: Around) -> Iterator[Check]:
+def check_person_promise(guarantee: PersonPromise, around: Around) -> Iterator[Check]:
     """Whether the column that tells persons apart is the one that the holder declared, and is not released."""
     claims, name = around.claims, guarantee.person
     sources = {recoding.column for recoding in claims.recodings.values()}
@@ -101,6 +210,38 @@ judge(
         form={**CROWD, "person": "text"},
         parameters=("k",),
         beside_original=measure,
+        further=check_person_promise,
+    ),
+)
+judge(
+    PersonDiversity.kind,
+    Judging(
+        form={
+            "l": "above 1",
+            "sensitive": "text",
+            "columns": ["text"],
+            "variant": frozenset({"distinct", "entropy", "recursive"}),
+            "c": "number?",
+            "person": "text",
+        },
+        parameters=("l", "c", "variant"),
+        beside_original=measure_diversity,
+        above_zero=("c",),
+        further=check_person_promise,
+    ),
+)
+judge(
+    PersonCloseness.kind,
+    Judging(
+        form={
+            "t": "share",
+            "sensitive": "text",
+            "columns": ["text"],
+            "distance": frozenset({"equal", "ordered"}),
+            "person": "text",
+        },
+        parameters=("t", "distance"),
+        beside_original=measure_closeness,
         further=check_person_promise,
     ),
 )

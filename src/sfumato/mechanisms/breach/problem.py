@@ -14,6 +14,7 @@ from sfumato.learning.c45.tree import MISSING, TreeColumn, cells_by_name, numeri
 from sfumato.mechanisms.breach.tradeoff import majority_fraction
 from sfumato.schema import Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.persons import person_codes
 
 # Columns that give a sensitive one away, so that nothing is left to estimate.
 
@@ -156,6 +157,8 @@ class BreachProblem:
         Of the columns in the data frame.
     leaks : tuple of str or None
         Columns that give the sensitive one away, where they are known from more rows than these; None: to be found.
+    persons : array of int or None
+        Person of each row, where some have several: folds then keep the rows of a person together.
     """
 
     names: tuple[str, ...]
@@ -168,6 +171,7 @@ class BreachProblem:
     is_frame: bool = False
     places: tuple[int, ...] = ()
     leaks: tuple[str, ...] | None = None
+    persons: Codes | None = None
 
     @property
     def majority_fraction(self) -> float:
@@ -176,9 +180,12 @@ class BreachProblem:
 
     def in_order_of_values(self) -> BreachProblem:
         """Sort the rows by their values, so that folds do not depend on the order in which rows were given."""
-        order = np.lexsort(np.stack([self.sensitive, self.target, *(column.codes for column in self.columns)]))
+        last = [] if self.persons is None else [self.persons]
+        order = np.lexsort(np.stack([*last, self.sensitive, self.target, *(column.codes for column in self.columns)]))
         columns = tuple(replace(column, codes=column.codes[order]) for column in self.columns)
-        return replace(self, columns=columns, target=self.target[order], sensitive=self.sensitive[order])
+        persons = None if self.persons is None else self.persons[order]
+        target, sensitive = self.target[order], self.sensitive[order]
+        return replace(self, columns=columns, target=target, sensitive=sensitive, persons=persons)
 
     def check(self) -> None:
         """Refuse what has nothing to predict or to choose from, and columns that give the sensitive one away."""
@@ -216,6 +223,7 @@ def problem_of_table(table: Table, sensitive: str | None) -> BreachProblem:
         wanted,
         wanted == target,
         {name: table[name].codes.astype(np.intp) for name in beside},
+        persons=None if (persons := person_codes(table)) is None else persons.astype(np.intp),
     )
 
 

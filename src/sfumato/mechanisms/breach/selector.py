@@ -319,6 +319,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
     """
 
     mechanism_name: ClassVar[str] = "breach-aware"
+    counts_persons: ClassVar[bool] = True  # nothing is counted; its folds keep the rows of a person together
     needs: ClassVar[Needs] = Needs.SAMPLE
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = BREACH_PARAMETERS
 
@@ -474,6 +475,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             self.metric,
             CONFIDENCE,
             tuple(name for name in problem.names if schema[name].kind is Kind.NUMERIC),
+            "" if problem.persons is None else schema.person or "",
         )
         manifest = draft_manifest(
             original,

@@ -275,7 +275,7 @@ class LearnerScores:
 
     def of(self, learners: Sequence[Learner], target: NDArray[np.intp]) -> SubsetScores:
         """Scores for a column to predict, of the strongest where there are several learners."""
-        fold_of_row = folds(target, self._n_folds, self._seed)
+        fold_of_row = folds(target, self._n_folds, self._seed, self._problem.persons)
         found = [self._of_one(learner, target, fold_of_row) for learner in learners]
         return found[0] if len(found) == 1 else StrongestScores(found)
 

@@ -24,6 +24,7 @@ from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release, combinations
 from sfumato.mechanisms.buckets.buckets import (
     BUCKETED,
+    LINKS_ROWS,
     Ids,
     bucketed_release,
     check_seed,
@@ -170,6 +171,10 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
         self.l = l
         self.sensitive = sensitive
         self.random_state = random_state
+
+    def why_rows_count(self) -> str:
+        """Say that a promise by persons would be hollow: rows of one person can be seen to belong together."""
+        return LINKS_ROWS
 
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Group the rows of a table and describe the result.

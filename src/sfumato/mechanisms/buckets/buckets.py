@@ -34,6 +34,7 @@ Rows = NDArray[np.intp]
 Slices = Sequence[tuple[str, ...]]
 
 BUCKETED = "bucketed"
+LINKS_ROWS = "counts rows, and publishes quasi-identifiers by which those of one person can be linked"
 MOST_SEED = 2**63
 NO_SEED = 0
 """Public seed of the order within buckets where a manifest states none."""

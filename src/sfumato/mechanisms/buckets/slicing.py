@@ -23,6 +23,7 @@ from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release
 from sfumato.mechanisms.buckets.buckets import (
+    LINKS_ROWS,
     Ids,
     bucketed_release,
     check_seed,
@@ -269,6 +270,10 @@ class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstre
         self.n_slices = n_slices
         self.n_beside_sensitive = n_beside_sensitive
         self.random_state = random_state
+
+    def why_rows_count(self) -> str:
+        """Say that a promise by persons would be hollow: rows of one person can be seen to belong together."""
+        return LINKS_ROWS
 
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Slice a table and describe the result.

@@ -13,7 +13,8 @@ single value is no longer diverse, and its rows come on top.
 joined classes that all satisfy a condition satisfy it together. For entropy, because it is concave in the distribution;
 for recursive (c, l)-diversity by [MKGV07]_, Section 4; for t-closeness because the distance from the whole table, which
 is the same at every node, is convex in the distribution ([LLV07]_, Section 4); for limits of shares because a share in
-the joined class is a mean of those in its parts (:mod:`sfumato.mechanisms.share_limits`).
+the joined class is a mean of those in its parts (:mod:`sfumato.mechanisms.share_limits`). Where persons have several
+rows, only k and distinct l by persons are: see :class:`WeighedClasses`.
 
 References
 ----------
@@ -24,7 +25,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Protocol
@@ -51,8 +52,13 @@ from sfumato.measures.diversity import (
     entropy_diversity_by_class,
     recursive_diversity_by_class,
 )
+from sfumato.measures.person_weights import PersonPairs
 from sfumato.mechanisms.lattice.lattice import ClassTable, Counts, bincount, sums_by_key
-from sfumato.mechanisms.part_constraints import check_counted_by_persons
+from sfumato.mechanisms.person_constraints import (
+    check_counted_by_persons,
+    follows_from_two_persons,
+    promised_by_persons,
+)
 from sfumato.mechanisms.share_limits import NO_SHARES, LargestShare, ShareLimit, SharePromises, limit_of
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table
@@ -83,6 +89,11 @@ class ClassModel(Protocol):
     @property
     def is_monotone_with_suppression(self) -> bool:
         """Whether the rows in violating classes never grow in number from a node to one above it."""
+        ...
+
+    @property
+    def is_monotone_without_suppression(self) -> bool:
+        """Whether classes that all satisfy the condition satisfy it when they are joined."""
         ...
 
     @property
@@ -130,6 +141,7 @@ class DiverseClasses:
     c: float | None = None
     column: int = 0
     depends_on_kept: bool = False
+    is_monotone_without_suppression: bool = True
 
     def __post_init__(self) -> None:
         if not self.l >= 1:
@@ -179,6 +191,99 @@ class PersonCrowds(DiverseClasses):
         return f"{self.l:g} persons in every class"
 
 
+@dataclass(frozen=True, eq=False)
+class MatchedClasses:
+    """Values of l different persons in every class, all different: distinct l-diversity by persons.
+
+    Monotone in both senses: a matching of a class is one of every class that it becomes part of.
+
+    Parameters
+    ----------
+    l : float
+    pairs : PersonPairs
+        Persons and values of the codes of the column.
+    column : int
+        Place of the column of pairs.
+    """
+
+    l: float  # noqa: E741  # the field's own name
+    pairs: PersonPairs
+    column: int = 0
+    depends_on_kept: bool = False
+    is_monotone_with_suppression: bool = True
+    is_monotone_without_suppression: bool = True
+
+    def necessary(self) -> MatchedClasses:
+        """Itself."""
+        return self
+
+    def levels(self, counts: ClassValueCounts) -> Numbers:
+        """Values of different persons in each class; where these are fewer or more than l, a bound that shows it."""
+        return self.pairs.matched_diversity(counts, self.l)
+
+    def is_met_by(self, levels: Numbers) -> Flags:
+        """Whether classes are diverse enough."""
+        return np.asarray(levels >= self.l - ROUNDING)
+
+    def worst(self, levels: Numbers) -> float:
+        """Lowest level."""
+        return float(levels.min())
+
+    def describe(self) -> str:
+        """Say the condition in a few words."""
+        return f"distinct {self.l:g}-diversity by persons"
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedClasses:
+    """A condition on the weights of sensitive values, where each person weighs 1 in a class and in the table.
+
+    Not monotone, with suppression or without: classes that all satisfy it may violate it when they are joined, because
+    a person who is in several weighs 1 in the union as well (:mod:`sfumato.measures.person_weights`). Only what follows
+    from it for the number of values prunes the search; everything else is looked at.
+
+    Parameters
+    ----------
+    model : DiverseClasses or CloseClasses
+        Condition on counts, which weights take the place of. Its column is that of the values.
+    pairs : PersonPairs
+        Persons and values of the codes of the column.
+    column : int
+        Place of the column of pairs.
+    """
+
+    model: DiverseClasses | CloseClasses
+    pairs: PersonPairs
+    column: int = 0
+    is_monotone_with_suppression: bool = False
+    is_monotone_without_suppression: bool = False
+
+    @property
+    def depends_on_kept(self) -> bool:
+        """Whether suppressing a class can make another one violate the condition."""
+        return self.model.depends_on_kept
+
+    def necessary(self) -> ClassModel | None:
+        """Distinct l-diversity for l: every value of a class has a weight above 0, and no other has one."""
+        return self.model.necessary()
+
+    def levels(self, counts: ClassValueCounts) -> Numbers:
+        """Level of each class by its weights."""
+        return self.model.levels(self.pairs.weighed(counts))
+
+    def is_met_by(self, levels: Numbers) -> Flags:
+        """Whether levels are safe enough."""
+        return self.model.is_met_by(levels)
+
+    def worst(self, levels: Numbers) -> float:
+        """Least safe of some levels."""
+        return self.model.worst(levels)
+
+    def describe(self) -> str:
+        """Say the condition in a few words."""
+        return f"{self.model.describe()} by persons"
+
+
 @dataclass(frozen=True)
 class CloseClasses:
     r"""t-closeness of every class to the rows that are released, as :mod:`sfumato.measures.diversity` defines it.
@@ -202,6 +307,7 @@ class CloseClasses:
     column: int = 0
     depends_on_kept: bool = True
     is_monotone_with_suppression: bool = False
+    is_monotone_without_suppression: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.t <= 1:
@@ -249,6 +355,7 @@ class LimitedClasses:
     limit: ShareLimit
     column: int = 0
     is_monotone_with_suppression: bool = False
+    is_monotone_without_suppression: bool = True
 
     @property
     def depends_on_kept(self) -> bool:
@@ -336,7 +443,7 @@ class PrivacyGoal:
         named = _named(names, table)
         person = None if isinstance(table, CountedTable) or person_codes(table) is None else table.schema.person
         if person is not None:
-            check_counted_by_persons(level, variant, t, shares.asked)
+            check_counted_by_persons(shares.asked)
         if level is None and t is None:
             _refuse_alone(None if shares.asked else names, variant, c)
             if not shares.asked:
@@ -363,10 +470,12 @@ class PrivacyGoal:
         if self.person is not None:
             promised.append(PersonAnonymity(self.k, over, self.person))
         for name in self.sensitive:
+            of_column: list[LDiversity | TCloseness] = []
             if self.l is not None:
-                promised.append(LDiversity(float(self.l), name, over, self.variant, self.c))
+                of_column.append(LDiversity(float(self.l), name, over, self.variant, self.c))
             if self.t is not None:
-                promised.append(TCloseness(float(self.t), name, over, self.distance))
+                of_column.append(TCloseness(float(self.t), name, over, self.distance))
+            promised += of_column if self.person is None else promised_by_persons(of_column, self.person)
             promised += self.shares.guarantees(name, over)
         return promised
 
@@ -376,6 +485,8 @@ class PrivacyGoal:
         l and α count values, however they are spelled. What compares with other classes (t, β, δ) is kept by the values
         and by their spellings, each by itself.
         """
+        if self.person is not None:
+            return self._conditions_by_persons(table, self.person)
         models: list[ClassModel] = []
         judged: list[JudgedColumn] = []
         for name in self.sensitive:
@@ -393,18 +504,57 @@ class PrivacyGoal:
                 if self.t is not None:
                     models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
                 models += [LimitedClasses(limit, len(judged) - 1) for limit in compared]
-        if self.person is not None:
-            judged.append(JudgedColumn(self.person, np.arange(table[self.person].n_distinct, dtype=np.int32)))
-            models.append(PersonCrowds(float(self.k), column=len(judged) - 1))
         return tuple(models), tuple(judged)
+
+    def _conditions_by_persons(
+        self, table: Table, person: str
+    ) -> tuple[tuple[ClassModel, ...], tuple[JudgedColumn, ...]]:
+        """Conditions where persons have several rows: pairs of a person and a value are counted."""
+        judged = [JudgedColumn(person, np.arange(table[person].n_distinct, dtype=np.int32))]
+        models: list[ClassModel] = [PersonCrowds(float(self.k), column=0)]
+        for name in self.sensitive:
+            numbers = sensitive_numbers(table, name)
+            judged.append(JudgedColumn(name, numbers.merged))
+            on_values: list[DiverseClasses | CloseClasses] = []
+            if self.l is not None:
+                on_values.append(DiverseClasses(float(self.l), self.variant, self.c, len(judged) - 1))
+            closeness = [] if self.t is None else [CloseClasses(float(self.t), self.distance)]
+            by_spelling = closeness if numbers.has_spellings else []
+            for of_code, conditions in ((numbers.merged, on_values + closeness), (numbers.spelled, by_spelling)):
+                if conditions:
+                    pairs = PersonPairs.of(table[person].codes, of_code[table[name].codes])
+                    models += [by_persons(condition, pairs, len(judged)) for condition in conditions]
+                    judged.append(JudgedColumn(name, of_code, person, pairs))
+        return tuple(models), tuple(judged)
+
+
+def by_persons(condition: DiverseClasses | CloseClasses, pairs: PersonPairs, column: int) -> ClassModel:
+    """Condition on pairs of a person and a value that keeps one on values by persons."""
+    if isinstance(condition, CloseClasses) or condition.variant != "distinct":
+        return WeighedClasses(condition, pairs, column)
+    if follows_from_two_persons(condition.l):
+        return condition
+    return MatchedClasses(condition.l, pairs, column)
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedColumn:
-    """A sensitive column and the number of each of its codes, in the order of its kind; missing is last."""
+    """A column that conditions count, and the number of each of its codes; of a sensitive one in the order of its kind.
+
+    With ``person`` and ``pairs``, pairs of that column's code and the number are counted.
+    """
 
     name: str
     numbers: NDArray[np.int32]
+    person: str | None = None
+    pairs: PersonPairs | None = None
+
+    def of_cells(self, codes_of: Callable[[str], NDArray[np.int32]]) -> NDArray[np.integer]:
+        """Give cells their numbers, by the codes that they have in a column."""
+        own: NDArray[np.integer] = self.numbers[codes_of(self.name)]
+        if self.pairs is None or self.person is None:
+            return own
+        return self.pairs.find(codes_of(self.person), own)
 
 
 def _named(names: str | None, table: Table) -> list[str]:

@@ -68,7 +68,7 @@ class Judge:
         needed = [m.necessary() for m in problem.models]
         self._necessary = tuple(dict.fromkeys(m for m in needed if m is not None))
         self._further = tuple(m for m in problem.models if not m.is_monotone_with_suppression)
-        self._columns = sorted({m.column for m in problem.models})
+        self._columns = sorted({m.column for m in (*self._necessary, *problem.models)})
 
     def judge(self, table: ClassTable) -> Verdict:
         """Suppress violating classes until none is left."""
@@ -179,6 +179,7 @@ class NodeChecker:
         self.loss = loss_of(problem, self.roll_up)
         self.best: CheckedNode | None = None
         self.max_suppressed = problem.max_suppressed
+        self._is_monotone = all(model.is_monotone_without_suppression for model in problem.models)
         self._n_checked = 0
         self._measured: dict[Levels, _Measured] = {}
         self._checked: dict[Levels, CheckedNode] = {}
@@ -236,8 +237,9 @@ class NodeChecker:
     def _enter(self, levels: Levels, measured: _Measured) -> None:
         lost, surely_lost = measured.n_suppressed, measured.n_surely_suppressed
         satisfies = lost <= self.max_suppressed
-        # without suppression every condition is monotone, see sfumato.mechanisms.lattice.models
-        ruled_out = not satisfies if self.max_suppressed == 0 else surely_lost > self.max_suppressed
+        # without suppression all conditions on rows are monotone, see sfumato.mechanisms.lattice.models
+        is_monotone = self._is_monotone and self.max_suppressed == 0
+        ruled_out = not satisfies if is_monotone else surely_lost > self.max_suppressed
         loss = measured.loss if satisfies else float("inf")
         found = CheckedNode(levels, lost, surely_lost, satisfies, ruled_out, loss, measured.bound)
         self._checked[levels] = found

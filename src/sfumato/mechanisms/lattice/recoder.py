@@ -481,7 +481,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
             models=models,
             loss=self.loss,
             weights=self.column_weights(table, names),
-            sensitive=tuple(column.numbers[cells.codes[:, place[column.name]]] for column in judged),
+            sensitive=tuple(column.of_cells(lambda name: cells.codes[:, place[name]]) for column in judged),
             target=self._told_apart(table, names, cells, place[target]) if target else None,
             base=lowest,
             least_shares=tuple(float(c.shares[0].min()) for c in fitted),

@@ -23,15 +23,16 @@ from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.tree import LEAF, Ids, Numbers, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.earlier_releases import EarlierReleases
-from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths
+from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths, stretches
+from sfumato.mechanisms.mondrian.person_cuts import cuts_allowed_by_persons
 from sfumato.mechanisms.part_constraints import Constraint, asks_for_two_values, check_all_rows
+from sfumato.mechanisms.person_constraints import PersonLimit, check_persons
 from sfumato.progress import Progress
 
 # Which cut divides each part: by certainty penalty, at the median, or by information gain of a label or a score.
 
 
 NO_AXIS = -1
-CELLS_AT_ONCE = 2**22
 LEAST_GAIN = 1e-12
 """Share of the impurity of all rows below which a gain is a rounding error."""
 
@@ -145,46 +146,22 @@ def _best_of_parts(parts: SortedParts, cuts: Cuts, score: Floats) -> Choice:
 
 
 def _sums_of_sides(parts: SortedParts, cuts: Cuts, statistics: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
-    for taken, rows, blocks, first, last, here in _stretches(parts, cuts, statistics.shape[1]):
-        sums = np.zeros((len(blocks) + 1, statistics.shape[1]))
+    for at in stretches(parts, cuts, statistics.shape[1]):
+        sums = np.zeros((len(at.blocks) + 1, statistics.shape[1]))
         for i, statistic in enumerate(statistics.T):
-            np.cumsum(np.add.reduceat(statistic[rows], blocks), out=sums[1:, i])
-        yield taken, sums[here] - sums[first], sums[last] - sums[here]
+            np.cumsum(np.add.reduceat(statistic[at.rows], at.blocks), out=sums[1:, i])
+        yield at.taken, sums[at.here] - sums[at.first], sums[at.last] - sums[at.here]
 
 
 def _counts_of_sides(
     parts: SortedParts, cuts: Cuts, sensitive: NDArray[np.int32], n_values: int
 ) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
-    for taken, rows, blocks, first, last, here in _stretches(parts, cuts, n_values):
-        block_of = np.repeat(np.arange(len(blocks)), np.diff(np.append(blocks, len(rows))))
-        weights = None if parts.weights is None else parts.weights[rows]
-        counts = np.bincount(block_of * n_values + sensitive[rows], weights, len(blocks) * n_values)
-        sums = np.zeros((len(blocks) + 1, n_values), dtype=np.int64)
+    for at in stretches(parts, cuts, n_values):
+        weights = None if parts.weights is None else parts.weights[at.rows]
+        counts = np.bincount(at.block_of_row * n_values + sensitive[at.rows], weights, len(at.blocks) * n_values)
+        sums = np.zeros((len(at.blocks) + 1, n_values), dtype=np.int64)
         np.cumsum(counts.astype(np.int64, copy=False).reshape(-1, n_values), axis=0, out=sums[1:])
-        yield taken, sums[here] - sums[first], sums[last] - sums[here]
-
-
-def _stretches(
-    parts: SortedParts, cuts: Cuts, n_sums: int
-) -> Iterator[tuple[slice, NDArray[np.int32], Indices, Indices, Indices, Indices]]:
-    """Cuts on one axis, as many as fit into memory at a time, with the rows of their parts in blocks between cuts.
-
-    Gives the cuts, the rows, where blocks begin, and for each cut the first block of its part, the one after its last,
-    and the block that begins at the cut.
-    """
-    most = max(1, CELLS_AT_ONCE // max(n_sums, 1))
-    of_axis = np.searchsorted(cuts.axis, np.arange(len(parts.rows) + 1))
-    for axis in range(len(parts.rows)):
-        for begin in range(of_axis[axis], of_axis[axis + 1], most):
-            taken = slice(begin, min(begin + most, of_axis[axis + 1]))
-            chosen = cuts.keep(taken)
-            low, high = chosen.part[0], chosen.part[-1] + 1
-            offset = parts.starts[low]
-            places = np.union1d(parts.starts[low:high], chosen.index)
-            first = np.searchsorted(places, parts.starts[chosen.part])
-            last = np.searchsorted(places, parts.starts[chosen.part + 1])
-            here = np.searchsorted(places, chosen.index)
-            yield taken, parts.rows[axis, offset : parts.starts[high]], places - offset, first, last, here
+        yield at.taken, sums[at.here] - sums[at.first], sums[at.last] - sums[at.here]
 
 
 Limit = tuple[Constraint, NDArray[np.int32]]
@@ -251,6 +228,7 @@ def mondrian_partition(
     within: Ids | None = None,
     persons: Ids | None = None,
     earlier: EarlierReleases | None = None,
+    by_persons: Sequence[PersonLimit] = (),
     progress: Progress | None = None,
 ) -> Partition:
     r"""Divide rows into groups of at least k by cuts along the axes, as deep as the groups allow.
@@ -297,6 +275,8 @@ def mondrian_partition(
         Person of each row, where some have several: a group then needs at least k different ones.
     earlier : EarlierReleases or None
         What earlier releases of the same people ask of every group.
+    by_persons : sequence of PersonLimit
+        What the sensitive values of a group's persons must satisfy. Parts may satisfy it where all rows do not.
     progress : callable or None
         Told how many rows are in their groups.
 
@@ -333,12 +313,12 @@ def mondrian_partition(
     limits = _limits(is_allowed, sensitive)
     n_counted = n_rows if weights is None else int(weights.sum())
     _check_whole(n_counted, k, limits, weights)
-    _check_persons(persons, k)
+    check_persons(persons, k)
     scales = Scales.of(axes, order_by)
     parts = SortedParts.of(scales.values(axes), within, weights)
     kept = None if statistics is None else np.asfortranarray(statistics)  # read one statistic at a time
     share = penalty_weight / (n_counted * len(axes))
-    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, earlier)
+    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, earlier, by_persons)
     counted = np.ones((n_rows, 1)) if weights is None else weights[:, None].astype(np.float64)
     grown = _Growing(counted if kept is None else kept, parts.n_parts)
     while parts.n_parts:
@@ -347,7 +327,11 @@ def mondrian_partition(
         parts = parts.divide(choice.axis, choice.index)
         if progress is not None:
             progress(n_rows - parts.rows.shape[1], n_rows, "dividing rows")
-    return grown.partition(scales)
+    found = grown.partition(scales)
+    if within is None and found.n_groups == 1:  # every other group is the side of an allowed cut
+        for limit in by_persons:
+            limit.check_all_rows()
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -362,6 +346,7 @@ class _Rule:
     limits: Sequence[Limit]
     persons: Ids | None = None
     earlier: EarlierReleases | None = None
+    by_persons: Sequence[PersonLimit] = ()
 
     def choose(self, parts: SortedParts) -> Choice:
         """Choose a cut for every part that has one."""
@@ -392,6 +377,8 @@ class _Rule:
             cuts = cuts.keep((left >= self.k) & (right >= self.k))
         for is_allowed, sensitive in self.limits:
             cuts = allowed_cuts(parts, cuts, is_allowed, sensitive)
+        for limit in self.by_persons:
+            cuts = cuts_allowed_by_persons(parts, cuts, limit)
         return cuts if self.earlier is None else _kept_together(parts, cuts, self.earlier)
 
 
@@ -470,13 +457,6 @@ def _limits(is_allowed: Constraint | Sequence[Constraint] | None, sensitive: NDA
         return []
     constraints = [is_allowed] if callable(is_allowed) else is_allowed
     return list(zip(constraints, np.atleast_2d(sensitive), strict=True))
-
-
-def _check_persons(persons: Ids | None, k: int) -> None:
-    n_persons = k if persons is None else len(np.unique(persons))
-    if n_persons < k:
-        problem = f"groups of at least {k:,} of {n_persons:,} persons"
-        raise PrivacyNotAchievableError(problem, best_level=n_persons)
 
 
 def _check_whole(n_rows: int, k: int, limits: Sequence[Limit], weights: NDArray[np.int64] | None) -> None:

@@ -8,19 +8,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import (
     ClosenessDistance,
     DiversityVariant,
     Guarantee,
     KAnonymity,
     LikenessVariant,
-    PersonAnonymity,
 )
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, Release, combinations
 from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.division import SplitRule, mondrian_partition
-from sfumato.mechanisms.part_constraints import SensitivePromises, check_counted_by_persons, constraint_on
+from sfumato.mechanisms.part_constraints import SensitivePromises
+from sfumato.mechanisms.person_constraints import limits_by_persons, person_crowds, promised_by_persons
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
@@ -168,10 +169,9 @@ class Mondrian(Recoder):
         """Promise k-anonymity and, where asked for, what holds for sensitive columns in every group."""
         promised = [own for of_column in self._promised.by_column(table) for own in of_column]
         names = table.schema.names(Role.QUASI_IDENTIFIER)
-        crowds: list[Guarantee] = [KAnonymity(int(self.k), names)]
-        if person_codes(table) is not None:
-            crowds.append(PersonAnonymity(int(self.k), names, table.schema.person or ""))
-        return [*crowds, *promised]
+        crowds = person_crowds(table, int(self.k), names)
+        by_persons = promised_by_persons(promised, crowds[0].person) if crowds else promised
+        return [KAnonymity(int(self.k), names), *crowds, *by_persons]
 
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Recode the quasi-identifiers of a table; where earlier releases ask for it, without some of its rows.
@@ -196,10 +196,12 @@ class Mondrian(Recoder):
         self._check_parameters()
         table = self._checked(table)
         persons = person_codes(table)
-        if persons is not None:
-            check_counted_by_persons(self.l, self.variant, self.t, self._promised.shares.asked)
         axes = self._axes(table)
-        limits = [limit for own in self._promised.by_column(table) if (limit := constraint_on(table, own)) is not None]
+        found = [limits_by_persons(table, own) for own in self._promised.by_column(table)]
+        limits, by_persons = [rows for rows, _ in found if rows is not None], [one for _, own in found for one in own]
+        if not self.strict and any(limit.on_weights is not None for limit in by_persons):
+            problem = "got false with t, entropy or recursive l, and some persons have several rows"
+            raise InvalidParameterError("strict", problem, allowed="true, or l distinct and t left out")
         criterion, statistics, along = None, None, None
         if self.split == "gain":
             targets = Targets.of(table, self.criterion)
@@ -220,6 +222,7 @@ class Mondrian(Recoder):
             sensitive=np.array([codes for _, codes in limits]) if limits else None,
             persons=persons,
             earlier=None if self._earlier is None else self._earlier.of_kept(),
+            by_persons=by_persons,
             progress=progress,
         )
         return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)

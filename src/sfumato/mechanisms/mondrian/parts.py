@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -17,6 +17,9 @@ Indices = NDArray[np.intp]
 Weights = NDArray[np.signedinteger]
 Flags = NDArray[np.bool_]
 Ids = NDArray[np.int32]
+
+CELLS_AT_ONCE = 2**22
+"""Most sums that are held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +142,8 @@ class SortedParts:
             taken = slice(of_axis[axis], of_axis[axis + 1])
             along = self.part_of_place * n_persons + persons[self.rows[axis]]
             begun = [np.zeros(len(along) + 1, dtype=np.int64) for _ in range(2)]
-            for sums, firsts in zip(begun, (_firsts(along), _firsts(along[::-1])[::-1]), strict=True):
-                np.cumsum(firsts, out=sums[1:])
+            for sums, begins in zip(begun, (firsts(along), firsts(along[::-1])[::-1]), strict=True):
+                np.cumsum(begins, out=sums[1:])
             part, index = cuts.part[taken], cuts.index[taken]
             left[taken] = begun[0][index] - begun[0][self.starts[part]]
             right[taken] = begun[1][self.starts[part + 1]] - begun[1][index]
@@ -213,11 +216,60 @@ class SortedParts:
         return SortedParts(*divided, np.concatenate([[0], np.cumsum(sizes)]), self.weights)
 
 
-def _firsts(numbers: Indices) -> Flags:
+def firsts(numbers: Indices) -> Flags:
     """Whether a number stands at a place for the first time."""
-    firsts = np.zeros(len(numbers), dtype=np.bool_)
-    firsts[np.unique(numbers, return_index=True)[1]] = True
-    return firsts
+    found = np.zeros(len(numbers), dtype=np.bool_)
+    found[np.unique(numbers, return_index=True)[1]] = True
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Cuts on one axis, with the rows of their parts in blocks between cuts.
+
+    Parameters
+    ----------
+    taken : slice
+        The cuts.
+    places : slice
+        Places of the rows of their parts, which are whole.
+    rows : ndarray of int32
+        The rows there.
+    blocks : ndarray of intp
+        Where blocks begin, from 0.
+    first, last, here : ndarray of intp
+        For each cut the first block of its part, the one after its last, and the block that begins at the cut.
+    """
+
+    taken: slice
+    places: slice
+    rows: NDArray[np.int32]
+    blocks: Indices
+    first: Indices
+    last: Indices
+    here: Indices
+
+    @property
+    def block_of_row(self) -> Indices:
+        """Block of each row."""
+        return np.repeat(np.arange(len(self.blocks)), np.diff(np.append(self.blocks, len(self.rows))))
+
+
+def stretches(parts: SortedParts, cuts: Cuts, n_sums: int) -> Iterator[Stretch]:
+    """Go through cuts, as many on one axis at a time as their sums, so many each, have room in memory."""
+    most = max(1, CELLS_AT_ONCE // max(n_sums, 1))
+    of_axis = np.searchsorted(cuts.axis, np.arange(len(parts.rows) + 1))
+    for axis in range(len(parts.rows)):
+        for begin in range(of_axis[axis], of_axis[axis + 1], most):
+            taken = slice(begin, min(begin + most, of_axis[axis + 1]))
+            chosen = cuts.keep(taken)
+            low, high = chosen.part[0], chosen.part[-1] + 1
+            places = slice(int(parts.starts[low]), int(parts.starts[high]))
+            begins = np.union1d(parts.starts[low:high], chosen.index)
+            first = np.searchsorted(begins, parts.starts[chosen.part])
+            last = np.searchsorted(begins, parts.starts[chosen.part + 1])
+            here = np.searchsorted(begins, chosen.index)
+            yield Stretch(taken, places, parts.rows[axis, places], begins - places.start, first, last, here)
 
 
 def _runs(begins: Indices, ends: Counts) -> Indices:

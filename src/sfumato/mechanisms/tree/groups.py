@@ -13,6 +13,7 @@ from sfumato.learning.c45.tree import LEAF, Ids, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.mondrian.division import Partition, mondrian_partition
 from sfumato.mechanisms.part_constraints import Constraint
+from sfumato.mechanisms.person_constraints import PersonLimit
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.progress import Progress
 
@@ -60,6 +61,31 @@ def _intervals(tree: Tree, n_here: Indices) -> tuple[Indices, Indices]:
     return first, n_below
 
 
+def nodes_allowed_by_persons(
+    tree: Tree, leaf_of_row: Ids, k: int, persons: Ids, limits: Sequence[PersonLimit]
+) -> NDArray[np.bool_]:
+    """Whether the rows of each node are those of at least k persons and keep what is asked by persons.
+
+    Distinct persons do not add up over leaves: every depth is looked at, from the lowest up. A node without rows is
+    allowed. Limits on weights are not monotone, so a node may be forbidden whose children are allowed; pruning goes on
+    up from a forbidden one, and what it ends with is allowed.
+    """
+    allowed = np.ones(tree.n_nodes, dtype=np.bool_)
+    node_of_row = leaf_of_row.astype(np.int64)
+    for level in reversed(tree.levels):
+        here = np.zeros(tree.n_nodes, dtype=np.bool_)
+        here[level] = True
+        rows = np.flatnonzero(here[node_of_row])
+        nodes, part_of_row = np.unique(node_of_row[rows], return_inverse=True)
+        part_of_row = part_of_row.reshape(-1)
+        pairs = np.unique(part_of_row * (int(persons.max(initial=0)) + 1) + persons[rows])
+        allowed[nodes] = np.bincount(pairs // (int(persons.max(initial=0)) + 1), minlength=len(nodes)) >= k
+        for limit in limits:
+            allowed[nodes] &= limit.are_kept_by(part_of_row, rows)
+        node_of_row[rows] = tree.parent[node_of_row[rows]]
+    return allowed
+
+
 # Leaves that are larger than a group needs to be, divided further along all quasi-identifiers.
 
 
@@ -98,6 +124,8 @@ def refine(
     *,
     guide: ScoreGuide | None = None,
     constraint: tuple[Constraint, Ids] | None = None,
+    persons: Ids | None = None,
+    by_persons: Sequence[PersonLimit] = (),
     progress: Progress | None = None,
 ) -> RefinedTree:
     """Divide the rows of every leaf into parts of at least k by the cuts that lower the certainty penalty most.
@@ -112,6 +140,8 @@ def refine(
         :func:`sfumato.mechanisms.mondrian.division.mondrian_partition`.
     constraint : (Constraint, ndarray of int32) or None
         What the sensitive values of parts must satisfy, and the value of each row.
+    persons, by_persons
+        Person of each row, where some have several, and what the sensitive values of persons must satisfy.
     """
     leaves, within = np.unique(leaf_of_row, return_inverse=True)
     is_allowed, sensitive = constraint or (None, None)
@@ -126,6 +156,8 @@ def refine(
         is_allowed=is_allowed,
         sensitive=sensitive,
         within=within.astype(np.int32),
+        persons=persons,
+        by_persons=by_persons,
         progress=progress,
     )
     grafted, node_of = _graft(tree, partition.tree, leaves, len(axes))

@@ -34,6 +34,13 @@ from sfumato.mechanisms.part_constraints import (
     check_all_rows,
     constraint_on,
 )
+from sfumato.mechanisms.person_constraints import (
+    PersonLimit,
+    check_persons,
+    limits_by_persons,
+    person_crowds,
+    promised_by_persons,
+)
 from sfumato.mechanisms.recoder import (
     Cover,
     Generalized,
@@ -47,12 +54,13 @@ from sfumato.mechanisms.recoder import (
 from sfumato.mechanisms.score_guide import ScoreGuide
 from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.tree.error_risk import PruningRule, prune_by_error_risk, prune_lowest
-from sfumato.mechanisms.tree.groups import RefinedTree, refine
+from sfumato.mechanisms.tree.groups import RefinedTree, nodes_allowed_by_persons, refine
 from sfumato.mechanisms.tree.targets import Targets, named_targets
 from sfumato.mechanisms.tree.tiered import tiered_cover, uniform_cover
 from sfumato.progress import Progress
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.persons import person_codes
 from sfumato.table.weighted import CountedTable
 
 # A tree that is grown on a sample of rows, and groups whose sizes are counted on all rows.
@@ -369,6 +377,7 @@ class ErrorRiskTree(Recoder):
     """
 
     mechanism_name: ClassVar[str] = "error-risk-tree"
+    counts_persons: ClassVar[bool] = True  # with uniform cells
     needs: ClassVar[Needs] = Needs.COUNTS_OR_SAMPLE
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
@@ -460,7 +469,9 @@ class ErrorRiskTree(Recoder):
         """Promise k-anonymity of uniform cells, with more on request, or (k,k)- and global (1,k)-anonymity."""
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
         if self.generalization == "uniform":
-            return [KAnonymity(int(self.k), columns), *self._promised.of(table)]
+            crowds, promised = person_crowds(table, int(self.k), columns), self._promised.of(table)
+            by_persons = promised_by_persons(promised, crowds[0].person) if crowds else promised
+            return [KAnonymity(int(self.k), columns), *crowds, *by_persons]
         return [KKAnonymity(int(self.k), columns), GlobalAnonymity(int(self.k), columns)]
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
@@ -473,6 +484,9 @@ class ErrorRiskTree(Recoder):
         promised = self._promised.of(table)
         sensitive = {guarantee.sensitive: None for guarantee in promised}
         quasi = table.schema.names(Role.QUASI_IDENTIFIER)
+        persons = None if isinstance(table, CountedTable) else person_codes(table)
+        if persons is not None:
+            return self._recoded_by_persons(table, persons, targets, promised, progress)
         cells, cell_of_row = _distinct_rows(table, (*quasi, *targets.names, *sensitive))
         axes = self._axes(cells)
         guide = ScoreGuide.of(cells, axes, self.criterion, self.targets) if self.guide == "score" else None
@@ -482,7 +496,7 @@ class ErrorRiskTree(Recoder):
         columns = [axis.as_tree_column() for axis in axes]
         leaf_of_cell = route(tree, columns)
         constraint = _constraint_on_cells(table, promised, cell_of_row)
-        is_allowed = None if constraint is None else _allowed_nodes(tree, leaf_of_cell, cells, *constraint)
+        is_allowed = None if constraint is None else _allowed_nodes(tree, leaf_of_cell, cells.row_counts, *constraint)
         groups = prune_by_error_risk(
             tree, columns, criterion, int(self.k), rule=self.rule, is_allowed=is_allowed
         ).group_of_leaf
@@ -493,6 +507,41 @@ class ErrorRiskTree(Recoder):
             return self._covered(grouped, own, None, progress, guide=scored)
         grouped = _Grouped(tree, groups, leaf_of_cell)
         return self._covered(grouped, axes, cell_of_row, progress, guide=guide, constraint=constraint)
+
+    def _recoded_by_persons(
+        self,
+        table: Table,
+        persons: Ids,
+        targets: Targets,
+        promised: Sequence[SensitiveGuarantee],
+        progress: Progress | None,
+    ) -> Recoding:
+        """Grow, prune and cover row by row, where persons have several: groups are those of at least k persons."""
+        if why := self.why_rows_count():
+            problem = f"some persons have several rows, and {self.mechanism_name} {why}"
+            raise InvalidParameterError("generalization", problem, allowed="uniform")
+        k = int(self.k)
+        check_persons(persons, k)
+        by_rows, limits = limits_by_persons(table, promised)
+        for limit in limits:
+            limit.check_all_rows()
+        axes = self._axes(table)
+        guide = ScoreGuide.of(table, axes, self.criterion, self.targets) if self.guide == "score" else None
+        criterion = targets.criterion if guide is None else guide.criterion
+        statistics = targets.statistics_of(table) if guide is None else guide.statistics
+        tree = self._grown(axes, criterion, statistics, progress)
+        columns = [axis.as_tree_column() for axis in axes]
+        leaf_of_row = route(tree, columns)
+        is_allowed = nodes_allowed_by_persons(tree, leaf_of_row, k, persons, limits)
+        if by_rows is not None:
+            check_all_rows(by_rows[0], np.bincount(by_rows[1]))
+            is_allowed &= _allowed_nodes(tree, leaf_of_row, np.ones(table.n_rows, dtype=np.int64), *by_rows)
+        pruned = prune_by_error_risk(tree, columns, criterion, k, rule=self.rule, is_allowed=is_allowed)
+        self.tree_, self.group_of_leaf_ = tree, pruned.group_of_leaf
+        grouped = _Grouped(tree, pruned.group_of_leaf, leaf_of_row)
+        return self._covered(
+            grouped, axes, None, progress, guide=guide, constraint=by_rows, persons=persons, by_persons=limits
+        )
 
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
         """Columns whose combinations decide the groups: what :meth:`release_cells` needs counted together.
@@ -594,12 +643,24 @@ class ErrorRiskTree(Recoder):
         *,
         guide: ScoreGuide | None = None,
         constraint: tuple[Constraint, Ids] | None = None,
+        persons: Ids | None = None,
+        by_persons: Sequence[PersonLimit] = (),
     ) -> Recoding:
         is_tiered, k = self.generalization == "tiered", int(self.k)
         find: Callable[[Sequence[Axis]], NodeIds] = grouped.leaves_of
         if self.refine:
             start = grouped.leaf_of_row if is_tiered else grouped.group_of_row
-            refined = refine(grouped.tree, start, axes, k, guide=guide, constraint=constraint, progress=progress)
+            refined = refine(
+                grouped.tree,
+                start,
+                axes,
+                k,
+                guide=guide,
+                constraint=constraint,
+                persons=persons,
+                by_persons=by_persons,
+                progress=progress,
+            )
             grouped, find = grouped.refined(refined, leaves_are_groups=not is_tiered), refined.leaves_of
         if is_tiered:
             cover = tiered_cover(grouped.tree, grouped.leaf_of_row, grouped.group_of_leaf, axes, k, progress=progress)
@@ -608,6 +669,12 @@ class ErrorRiskTree(Recoder):
         part_of_leaf = np.full(grouped.tree.n_nodes, LEAF, dtype=np.int32)
         part_of_leaf[grouped.leaf_of_row] = cover.home
         return Recoding(axes, cover, lambda new: part_of_leaf[find(new)], entry_of_row)
+
+    def why_rows_count(self) -> str:
+        """Say that (k,k)- and global (1,k)-anonymity of tiered cells are about rows."""
+        if self.generalization == "uniform":
+            return ""
+        return "counts rows with tiered cells; choose generalization=uniform to count persons"
 
     def _check_needs_no_rows(self) -> None:
         if self.generalization == "tiered":
@@ -648,12 +715,12 @@ def _constraint_on_cells(
 
 
 def _allowed_nodes(
-    tree: Tree, leaf_of_cell: Ids, cells: CountedTable, constraint: Constraint, of_cell: Ids
+    tree: Tree, leaf_of_cell: Ids, row_counts: NDArray[np.int64], constraint: Constraint, of_cell: Ids
 ) -> NDArray[np.bool_]:
     """Whether the sensitive values of the rows in each node satisfy a constraint."""
     n_values = int(of_cell.max()) + 1
     key = leaf_of_cell.astype(np.int64) * n_values + of_cell
-    counts = np.bincount(key, cells.row_counts, tree.n_nodes * n_values).astype(np.float64)
+    counts = np.bincount(key, row_counts, tree.n_nodes * n_values).astype(np.float64)
     return constraint(_summed_up(tree, counts.reshape(-1, n_values)).astype(np.int64))
 
 

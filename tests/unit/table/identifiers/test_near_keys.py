@@ -54,7 +54,7 @@ def test_numbers_and_dates_have_not_for_they_become_ranges() -> None:
 
 @pytest.mark.parametrize(("cells", "kind"), [(list(range(N)), Kind.NUMERIC), (DAYS, Kind.DATE)])
 def test_numbers_and_days_of_their_own_in_every_row_are_not_passed_through(cells: list[Any], kind: Kind) -> None:
-    """As ranges, or as what recipients want to learn, they are released; unchanged, under no guarantee, they are not."""
+    """As ranges, or as what recipients want to learn, they are released; unchanged and unprotected they are not."""
     with pytest.raises(SchemaError, match="is nearly a key and would be released with the role other"):
         check_near_keys(table_of(cells, Role.OTHER, kind))
 

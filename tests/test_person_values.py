@@ -1,0 +1,596 @@
+"""l and t by persons: values of different persons, weights of persons; measured, searched and audited."""
+
+import json
+import math
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.audit.verify import audit_release
+from sfumato.counting.classes import ClassValueCounts
+from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.guarantees import GUARANTEES, PersonCloseness, PersonDiversity
+from sfumato.learning.c45.criteria import Entropy
+from sfumato.learning.c45.grow import grow
+from sfumato.learning.c45.tree import TreeColumn, route
+from sfumato.manifest import manifest_digest
+from sfumato.measures.diversity import (
+    distances_by_class,
+    entropy_diversity_by_class,
+    recursive_diversity,
+    recursive_diversity_by_class,
+)
+from sfumato.measures.person_weights import PersonPairs, matched_diversity_by_class
+from sfumato.mechanisms.lattice.lattice import LatticeProblem
+from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses, PersonCrowds, by_persons
+from sfumato.mechanisms.lattice.node_checks import NodeChecker
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.lattice.search import search_lattice
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.mondrian.parts import SortedParts, stretches
+from sfumato.mechanisms.mondrian.person_cuts import cuts_allowed_by_persons, weights_of_sides
+from sfumato.mechanisms.part_constraints import Closeness, EntropyDiversity, RecursiveDiversity
+from sfumato.mechanisms.person_constraints import PersonLimit
+from sfumato.mechanisms.registry import build_mechanism
+from sfumato.mechanisms.tree.groups import nodes_allowed_by_persons
+from sfumato.publishing.publish import make_release, propose_release, publish
+from sfumato.publishing.reaudit import audit_published
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.coding import Table
+from sfumato.table.persons import one_row_per_person
+from tests import person_oracles as oracles
+
+SCHEMA = Schema.of(
+    [
+        Column("patient", Role.PERSON),
+        Column("age", Role.QUASI_IDENTIFIER, Kind.NUMERIC),
+        Column("town", Role.QUASI_IDENTIFIER),
+        Column("illness", Role.SENSITIVE),
+        Column("better", Role.TARGET),
+    ]
+)
+ILLNESSES = np.array(["cold", "cough", "flu", "gout", "mumps"])
+ROWS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(0, 4)), min_size=1, max_size=40
+)  # class, person, value
+ASKED = [
+    {"l": 2},
+    {"l": 3},
+    {"l": 4},
+    {"l": 2.5, "variant": "entropy"},
+    {"l": 2, "variant": "recursive", "c": 1.5},
+    {"t": 0.35},
+    {"t": 0.3, "distance": "ordered"},
+]
+
+
+EVERY_ROW = {
+    "global-recoding": {"max_suppressed_fraction": 0.0},
+    "gain-recoding": {"max_suppressed_fraction": 0.0},
+    "error-risk-tree": {"generalization": "uniform"},
+}
+
+
+def visits(n_rows=300, n_persons=120, seed=0):
+    """Make visits: some people come often, mostly with the same illness."""
+    random = np.random.default_rng(seed)
+    persons = np.minimum(random.geometric(6 / n_persons, n_rows) - 1, n_persons - 1)
+    usual = random.integers(0, 5, n_persons)[persons]
+    ages = random.integers(20, 80, n_persons)[persons] + random.integers(0, 2, n_rows)
+    cells = {
+        "patient": pa.array([f"p{person}" for person in persons]),
+        "age": pa.array(ages),
+        "town": pa.array(np.array(["Ulm", "Bonn", "Kiel", "Jena"])[random.integers(0, 4, n_persons)[persons]]),
+        "illness": pa.array(ILLNESSES[np.where(random.random(n_rows) < 0.7, usual, random.integers(0, 5, n_rows))]),
+        "better": pa.array(np.where(random.random(n_rows) < ages / 100, "no", "yes")),
+    }
+    return Table.from_arrow(pa.table(cells), SCHEMA)
+
+
+def kinds(release):
+    return {entry["kind"]: entry for entry in release.manifest.guarantees}
+
+
+# The measures.
+
+
+def by_class(rows):
+    classes = {}
+    for group, person, value in rows:
+        classes.setdefault(group, []).append((person, value))
+    return [classes[group] for group in sorted(classes)]
+
+
+@given(ROWS)
+def test_measures_by_class_agree_with_their_definitions(rows):
+    classes = by_class(rows)
+    number = {group: i for i, group in enumerate(sorted({group for group, _, _ in rows}))}
+    groups = np.array([number[group] for group, _, _ in rows])
+    persons, values = np.array([(person, value) for _, person, value in rows]).T
+    pairs = PersonPairs.of(persons, values)
+    keys, count = np.unique(groups * len(pairs.person) + pairs.find(persons, values), return_counts=True)
+    index, code = np.divmod(keys, len(pairs.person))
+    counts = ClassValueCounts.of(index, code, count, len(classes), len(pairs.person))
+    weighed = pairs.weighed(counts)
+    table = [row for own in classes for row in own]
+
+    assert matched_diversity_by_class(groups, persons, values, len(classes)).tolist() == [
+        oracles.matched_level(own) for own in classes
+    ]
+    for enough in (1, 2, 3, 4):
+        found = matched_diversity_by_class(groups, persons, values, len(classes), enough)
+        assert [level >= enough for level in found] == [oracles.matched_level(own) >= enough for own in classes]
+    assert entropy_diversity_by_class(weighed) == pytest.approx([oracles.entropy_level(own) for own in classes])
+    for c in (0.5, 1, 1.5, 3):
+        expected = [oracles.recursive_level(own, c) for own in classes]
+        assert recursive_diversity_by_class(weighed, c).tolist() == expected
+    for kind in ("equal", "ordered"):
+        expected = [oracles.distance(own, table, kind) for own in classes]
+        assert distances_by_class(weighed, kind) == pytest.approx(expected, abs=1e-12)
+
+
+@given(ROWS)
+def test_one_less_is_left_whoever_is_taken_out(rows):
+    """A matching of size l leaves one of size l - 1."""
+    (own, *_) = by_class(rows)
+    level = oracles.matched_level(own)
+    for person in {person for person, _ in own}:
+        assert oracles.matched_level([row for row in own if row[0] != person] or [(0, 0)]) >= level - 1
+
+
+@given(ROWS)
+def test_with_one_row_a_person_levels_are_those_of_rows(rows):
+    values = np.array([value for _, _, value in rows])
+    persons, one_class = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
+
+    assert matched_diversity_by_class(one_class, persons, values, 1)[0] == len(set(values.tolist()))
+    assert all(weight.denominator == 1 for weight in oracles.weights(list(enumerate(values))).values())
+
+
+def test_weights_are_not_monotone():
+    """The example of the module: both classes have both values by half, and their union has not."""
+    one, other = [("p", "a"), ("q", "b")], [("p", "a")] * 99 + [("r", "b")]
+
+    assert oracles.weights(one) == oracles.weights(other) == {"a": 1, "b": 1}
+    assert oracles.weights(one + other) == {"a": 1, "b": 2}
+
+
+def test_a_weight_that_is_equal_is_not_below():
+    """Three thirds are 1, whatever the sum of floating-point thirds is."""
+    thirds = np.array([[1 / 3 + 1 / 3 + 1 / 3, 1 / 3 + 1 / 3 + 1 / 3 + 1e-16]])
+
+    assert recursive_diversity(thirds, 1).tolist() == [1.0]
+    assert recursive_diversity(np.array([[1.0, 1.0]]), 1).tolist() == [1.0]
+
+
+# Mondrian's cuts.
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 6), st.integers(0, 3)), min_size=4),
+    st.booleans(),
+)
+def test_sides_of_cuts_are_judged_as_by_their_definitions(rows, is_divided):
+    first, second, persons, codes = (np.array(column, dtype=np.int32) for column in zip(*rows, strict=True))
+    for axis in (first, second):
+        axis[:] = np.unique(axis, return_inverse=True)[1]
+    within = np.unique(first % 2, return_inverse=True)[1].astype(np.int32) if is_divided else None
+    parts = SortedParts.of([first, second], within)
+    cuts = parts.cuts_between_values(1)
+    overall = PersonLimit(persons, codes)
+    sides = []
+    for axis, part, index in zip(cuts.axis, cuts.part, cuts.index, strict=True):
+        places = parts.rows[axis]
+        low, high = parts.starts[part], parts.starts[part + 1]
+        sides.append(
+            [[(int(persons[r]), int(codes[r])) for r in own] for own in (places[low:index], places[index:high])]
+        )
+
+    for at in stretches(parts, cuts, overall.n_values):
+        for found, side in zip(weights_of_sides(parts, at, overall), (0, 1), strict=True):
+            for row, number in zip(found, range(at.taken.start, at.taken.stop), strict=True):
+                expected = oracles.weights(sides[number][side])
+                assert row == pytest.approx([float(expected.get(v, 0)) for v in range(overall.n_values)])
+    for least in (2, 3):
+        kept = cuts_allowed_by_persons(parts, cuts, PersonLimit(persons, codes, least_matched=least))
+        allowed = [min(map(oracles.matched_level, own)) >= least for own in sides]
+        assert list(zip(kept.axis, kept.index, strict=True)) == [
+            pair for pair, is_it in zip(zip(cuts.axis, cuts.index, strict=True), allowed, strict=True) if is_it
+        ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7), st.integers(0, 3)), min_size=6, max_size=40))
+@settings(max_examples=60)
+def test_every_group_keeps_the_limit_and_no_allowed_cut_is_left(rows):
+    cells = {
+        "patient": [f"p{person}" for person, _, _ in rows],
+        "age": [age for _, age, _ in rows],
+        "town": ["Ulm"] * len(rows),
+        "illness": ILLNESSES[[value for _, _, value in rows]].tolist(),
+        "better": ["no"] * len(rows),
+    }
+    table = Table.from_arrow(pa.table(cells), SCHEMA)
+    if len({*cells["patient"]}) == len(rows):
+        return
+    for asked in ASKED[1:5]:
+        whole = list(zip(cells["patient"], cells["illness"], strict=True))
+        cuts = [[[(p, v) for p, age, v in rows if (age >= cut) == side] for side in (0, 1)] for cut in range(8)]
+        divided = [sides for sides in cuts if all(len({p for p, _ in side}) >= 2 for side in sides)]
+        is_enough = len(set(cells["patient"])) >= 2 and any(
+            oracles.level(classes, asked) >= asked["l"] - 1e-9 for classes in [[whole], *divided]
+        )
+        mechanism = Mondrian(k=2, **asked)
+        if not is_enough:
+            with pytest.raises(PrivacyNotAchievableError):
+                mechanism.release(table)
+            continue
+        groups = mechanism.recode(table).cover.of_row
+        for group in np.unique(groups):
+            own = [row for row, number in zip(rows, groups, strict=True) if number == group]
+            assert oracles.level([[(p, v) for p, _, v in own]], asked) >= asked["l"] - 1e-9
+            for cut in sorted({age for _, age, _ in own})[1:]:
+                sides = [[(p, v) for p, age, v in own if (age >= cut) == is_right] for is_right in (False, True)]
+                persons = min(len({p for p, _ in side}) for side in sides)
+                assert persons < 2 or oracles.level(sides, asked) < asked["l"] - 1e-9
+
+
+# Releases.
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+@pytest.mark.parametrize("name", ["mondrian", "global-recoding", "gain-recoding", "local-recoding", "error-risk-tree"])
+def test_what_is_promised_by_persons_holds_by_the_definition(name, asked):
+    table = visits(seed=1)
+    release = make_release(table, build_mechanism(name, {"k": 3, **asked, **EVERY_ROW.get(name, {})}))
+    classes = oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])
+    entry = kinds(release)["t-persons" if "t" in asked else "l-persons"]
+    found = oracles.level(classes, asked)
+
+    assert entry["audited"] == pytest.approx(found, rel=5e-3)
+    assert entry["person"] == "patient"
+    assert len(classes) > 1
+    assert found <= asked["t"] + 1e-9 if "t" in asked else found >= asked["l"] - 1e-9
+    assert ("l-diversity" in kinds(release)) == (asked.get("variant", "distinct") == "distinct" and "l" in asked)
+    assert "t-closeness" not in kinds(release)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_where_rows_are_suppressed_what_is_left_keeps_the_promise(asked):
+    """The audit finds the rows of each group; here they are found by looking each row up in the recoded levels."""
+    n_suppressed = 0
+    for seed in range(4):
+        table = visits(200, 150, seed)
+        mechanism = GlobalRecoder(k=4, max_suppressed_fraction=0.5, **asked)
+        release = make_release(table, mechanism)
+        kept = np.flatnonzero(mechanism.recoding_.setting_of_row >= 0)
+        classes = oracles.classes_of(table.take(kept), release.table, "patient", "illness", ["age", "town"])
+        entry = kinds(release)["t-persons" if "t" in asked else "l-persons"]
+        assert entry["audited"] == pytest.approx(oracles.level(classes, asked), rel=5e-3)
+        n_suppressed += release.manifest.suppressed_rows
+    assert n_suppressed
+
+
+def lattice_problem(persons, values, columns, conditions, limit=0.0):
+    """Make a problem of columns of four values that are halved twice."""
+    pairs = PersonPairs.of(persons, values)
+    steps = (np.arange(4), np.arange(4) // 2, np.zeros(4, dtype=np.int64))
+    shares = (np.full(4, 0.25), np.full(2, 0.5), np.ones(1))
+    return LatticeProblem(
+        np.column_stack(columns),
+        np.ones(len(persons), dtype=np.int64),
+        (steps,) * len(columns),
+        (shares,) * len(columns),
+        k=2,
+        max_suppressed_fraction=limit,
+        models=(PersonCrowds(2.0, column=0), *(by_persons(one, pairs, 2) for one in conditions)),
+        sensitive=(persons, values, pairs.find(persons, values)),
+    )
+
+
+def test_a_node_that_fails_by_weights_does_not_rule_out_those_below():
+    """Classes with a person of either value are diverse; joined they need not be, whatever a person's rows weigh."""
+    n_not_monotone = 0
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        rows = []
+        for cell in range(4):
+            for person, value in ((random.integers(0, 4), 0), (random.integers(4, 8), 1)):
+                rows += [(person, cell, value)] * int(random.integers(1, 5))
+        persons, cells, values = (np.array(column) for column in zip(*rows, strict=True))
+        problem = lattice_problem(persons, values, [cells], [DiverseClasses(1.9, "entropy", None, 1)])
+        every = NodeChecker(problem)
+        satisfies = [every.check((level,)).satisfies for level in range(3)]
+        n_not_monotone += satisfies != sorted(satisfies)
+        assert search_lattice(problem).levels == every.best.levels
+    assert n_not_monotone
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), *[st.integers(0, 3)] * 3, st.integers(0, 2)), min_size=8, max_size=40),
+    st.sampled_from([0.0, 0.2]),
+)
+@settings(max_examples=40)
+def test_the_search_finds_the_best_node_of_all(asked, rows, limit):
+    """Also where the condition is not monotone: nothing may be pruned by it."""
+    persons, *columns, values = (np.array(column) for column in zip(*rows, strict=True))
+    if "t" in asked:
+        conditions = [CloseClasses(asked["t"], asked.get("distance", "equal"))]
+    else:
+        conditions = [DiverseClasses(asked["l"], asked.get("variant", "distinct"), asked.get("c"), 1)]
+    problem = lattice_problem(persons, values, columns, conditions, limit)
+    every = NodeChecker(problem)
+    for levels in product(range(3), repeat=3):
+        every.check(levels)
+        classes = every.roll_up.classes_of_cells(levels)
+        kept = every.judge.judge(every.roll_up.table(levels)).kept[classes]
+        whole = [
+            [
+                (p, v)
+                for p, v, number, is_kept in zip(persons, values, classes, kept, strict=True)
+                if is_kept and number == c
+            ]
+            for c in np.unique(classes[kept])
+        ]
+        if whole:
+            found = oracles.level(whole, asked)
+            assert found <= asked["t"] + 1e-9 if "t" in asked else found >= asked["l"] - 1e-9
+    if every.best is None:
+        with pytest.raises(PrivacyNotAchievableError):
+            search_lattice(problem)
+        return
+    found = search_lattice(problem)
+
+    assert found.proven
+    assert (found.loss, sum(found.levels), found.levels) == every.best.rank
+
+
+def test_classes_that_may_not_be_joined_are_found():
+    """Persons make both classes diverse by half and half, and all rows together are not: a search must not prune."""
+    cells = {
+        "patient": ["p", "q", "p", "p", "p", "r"],
+        "age": [30, 30, 60, 60, 60, 60],
+        "town": ["Ulm"] * 6,
+        "illness": ["flu", "cold", "flu", "flu", "flu", "cold"],
+        "better": ["no"] * 6,
+    }
+    table = Table.from_arrow(pa.table(cells), SCHEMA)
+    for name in ("global-recoding", "mondrian"):
+        asked = {"k": 2, "l": 2, "variant": "entropy", **EVERY_ROW.get(name, {})}
+        release = make_release(table, build_mechanism(name, asked))
+        assert kinds(release)["l-persons"]["audited"] == 2
+        assert len(oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])) == 2
+
+
+def test_values_of_one_person_are_not_diverse():
+    """One patient with three illnesses makes rows diverse; persons are not."""
+    cells = {
+        "patient": ["a"] * 3 + ["b"] + ["c"],
+        "age": [30] * 5,
+        "town": ["Ulm"] * 5,
+        "illness": ["flu", "cold", "gout", "flu", "flu"],
+        "better": ["no"] * 5,
+    }
+    table = Table.from_arrow(pa.table(cells), SCHEMA)
+    for name in ("mondrian", "global-recoding", "local-recoding", "error-risk-tree"):
+        more = EVERY_ROW.get(name, {})
+        with pytest.raises(PrivacyNotAchievableError, match="by persons") as raised:
+            build_mechanism(name, {"k": 2, "l": 3, **more}).release(table)
+        assert raised.value.best_level == 2
+        assert make_release(table, build_mechanism(name, {"k": 2, "l": 2, **more})) is not None
+
+
+def test_spellings_of_a_value_are_one_value_of_a_person():
+    cells = visits(seed=1).to_arrow()
+    shouted = [text.upper() if i % 3 == 0 else text for i, text in enumerate(cells.column("illness").to_pylist())]
+    table = Table.from_arrow(cells.set_column(3, "illness", pa.array(shouted)), SCHEMA)
+    plain = [(p, v.lower()) for p, v in zip(cells.column("patient").to_pylist(), shouted, strict=True)]
+    for name in ("mondrian", "global-recoding"):
+        release = make_release(table, build_mechanism(name, {"k": 3, "l": 3, **EVERY_ROW.get(name, {})}))
+        groups = {}
+        for row, own in zip(release.table.to_arrow().select(["age", "town"]).to_pylist(), plain, strict=True):
+            groups.setdefault(tuple(row.values()), []).append(own)
+        assert kinds(release)["l-persons"]["audited"] == min(map(oracles.matched_level, groups.values())) >= 3
+    close = make_release(table, Mondrian(k=3, t=0.5))
+    assert kinds(close)["t-persons"]["audited"] <= 0.5
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+@pytest.mark.parametrize("name", ["mondrian", "global-recoding", "local-recoding", "error-risk-tree"])
+def test_one_row_a_person_gives_the_bytes_of_a_table_without_persons(tmp_path, name, asked):
+    kept = Table.from_arrow(one_row_per_person(visits(600, 200), "first").to_arrow(), SCHEMA)
+    manifests = []
+    for role in ("person", "identifier"):
+        described = kept.with_schema({"patient": role})
+        proposed = propose_release(described, build_mechanism(name, {"k": 3, **asked, **EVERY_ROW.get(name, {})}))
+        published = publish(proposed, tmp_path / f"{role}.csv", original=described)
+        entries = json.loads(published.manifest_path.read_text())
+        entries["output"].pop("name")
+        entries.pop("digest")
+        manifests.append(entries)
+
+    assert (tmp_path / "person.csv").read_bytes() == (tmp_path / "identifier.csv").read_bytes()
+    assert manifests[0] == manifests[1]
+
+
+@pytest.mark.parametrize("settings", [{"beta": 5.0}, {"delta": 9.0}, {"alpha": 0.9}])
+def test_limits_of_shares_are_not_counted_by_persons(settings):
+    for mechanism in (Mondrian(k=3, **settings), GlobalRecoder(k=3, **settings)):
+        with pytest.raises(InvalidParameterError, match="some persons have several rows"):
+            mechanism.release(visits())
+    assert Mondrian(k=3, **settings).release(one_row_per_person(visits(), "first")) is not None
+
+
+@pytest.mark.parametrize("asked", [{"t": 0.5}, {"l": 2, "variant": "entropy"}])
+def test_groups_that_may_be_joined_are_refused_with_weights(asked):
+    """Relaxed cuts can give two groups the same cells, and the union of two groups may be further from the table."""
+    with pytest.raises(InvalidParameterError, match="strict"):
+        Mondrian(k=3, strict=False, **asked).release(visits())
+    assert make_release(visits(), Mondrian(k=3, strict=False, l=3)) is not None
+
+
+# Trees.
+
+
+@pytest.mark.parametrize("rule", ["lowest", "literal"])
+@pytest.mark.parametrize("refine", [True, False])
+@pytest.mark.parametrize("guide", ["label", "score"])
+def test_leaves_of_trees_are_those_of_k_persons(rule, refine, guide):
+    table = visits(600, 200, 1)
+    asked = {"generalization": "uniform", "rule": rule, "refine": refine, "guide": guide, "min_samples_leaf": 2}
+    release = make_release(table, build_mechanism("error-risk-tree", {"k": 4, **asked}))
+    classes = oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])
+    smallest = min(len({person for person, _ in rows}) for rows in classes)
+
+    assert kinds(release)["k-persons"]["audited"] == smallest >= 4
+    assert len(classes) > 1
+
+
+@given(st.data())
+def test_nodes_of_trees_are_judged_by_all_rows_below_them(data):
+    """Every node by brute force, of a tree that is grown on drawn rows."""
+    rows = data.draw(st.lists(st.tuples(*[st.integers(0, 3)] * 2, st.integers(0, 5), st.integers(0, 3)), min_size=8))
+    one, two, persons, codes = (np.array(column, dtype=np.int32) for column in zip(*rows, strict=True))
+    for axis in (one, two):
+        axis[:] = np.unique(axis, return_inverse=True)[1]
+    columns = [TreeColumn(axis, int(axis.max()) + 1, np.arange(int(axis.max()) + 1.0)) for axis in (one, two)]
+    label = (one + two + codes) % 2
+    tree = grow(columns, np.eye(2)[label], Entropy(2), min_leaf=1, missing="heaviest")
+    leaves = route(tree, columns)
+    limits = [
+        PersonLimit(persons, codes, least_matched=3),
+        PersonLimit(persons, codes, on_weights=EntropyDiversity(2)),
+    ]
+    for asked, of_rows in (
+        ([], lambda own: True),
+        (limits[:1], lambda own: oracles.matched_level(own) >= 3),
+        (limits[1:], lambda own: oracles.entropy_level(own) >= 2 - 1e-9),
+    ):
+        found = nodes_allowed_by_persons(tree, leaves, 2, persons, asked)
+        for node in range(tree.n_nodes):
+            below = []
+            for row, leaf in enumerate(leaves.tolist()):
+                while leaf not in (node, -1):
+                    leaf = int(tree.parent[leaf])
+                if leaf == node:
+                    below.append((int(persons[row]), int(codes[row])))
+            assert found[node] == (not below or (len({p for p, _ in below}) >= 2 and of_rows(below)))
+
+
+def test_tiered_cells_are_refused_where_persons_repeat():
+    with pytest.raises(InvalidParameterError, match="choose generalization=uniform"):
+        propose_release(visits(), build_mechanism("error-risk-tree", {}))
+    with pytest.raises(InvalidParameterError, match="choose generalization=uniform"):
+        build_mechanism("error-risk-tree", {}).release(visits())
+
+
+# Bad input.
+
+
+def with_persons(names):
+    cells = visits(len(names)).to_arrow()
+    return Table.from_arrow(cells.set_column(0, "patient", pa.array(names)), SCHEMA)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_one_person_with_half_of_all_rows_weighs_1(asked):
+    table = with_persons(["often" if i % 2 else f"p{i}" for i in range(200)])
+    release = make_release(table, Mondrian(k=3, **asked))
+    classes = oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])
+
+    entry = kinds(release)["t-persons" if "t" in asked else "l-persons"]
+    assert entry["audited"] == pytest.approx(oracles.level(classes, asked), rel=5e-3)
+
+
+@pytest.mark.parametrize("asked", [*ASKED[1:4], {}], ids=str)
+def test_all_rows_of_one_person_cannot_be_released(asked):
+    table = with_persons(["p"] * 60)
+    for name in ("mondrian", "global-recoding", "local-recoding", "error-risk-tree"):
+        with pytest.raises(PrivacyNotAchievableError, match="person") as raised:
+            build_mechanism(name, {"k": 2, **asked, **EVERY_ROW.get(name, {})}).release(table)
+        assert "\n" not in str(raised.value)
+
+
+def test_rows_without_a_person_carry_the_value_of_one_person():
+    """All rows without a person are those of one: three values there are one value of one person."""
+    cells = {
+        "patient": [None, None, None, "b", "c"],
+        "age": [30] * 5,
+        "town": ["Ulm"] * 5,
+        "illness": ["flu", "cold", "gout", "flu", "flu"],
+        "better": ["no"] * 5,
+    }
+    table = Table.from_arrow(pa.table(cells), SCHEMA)
+
+    with pytest.raises(PrivacyNotAchievableError, match="by persons"):
+        Mondrian(k=2, l=3).release(table)
+    assert kinds(make_release(table, Mondrian(k=2, l=2)))["l-persons"]["audited"] == 2
+
+
+# The audit.
+
+
+def test_promises_by_persons_have_kinds_of_their_own():
+    assert GUARANTEES["l-persons"] is PersonDiversity
+    assert GUARANTEES["t-persons"] is PersonCloseness
+    assert "of as many different persons" in PersonDiversity(3, "illness", ("age",), person="patient").describe()
+    assert "each person weighs 1" in PersonCloseness(0.2, "illness", ("age",), person="patient").describe()
+
+
+@pytest.mark.parametrize("asked", [{"l": 4}, {"l": 3.5, "variant": "entropy"}, {"t": 0.3}], ids=str)
+def test_a_release_by_rows_with_promises_by_persons_is_refused(asked):
+    table = visits(seed=2)
+    by_rows = Mondrian(k=4, **asked).release(table.with_schema({"patient": "identifier"}))
+    by_persons = Mondrian(k=4, **asked).release(table)
+    forged = by_rows.with_manifest(guarantees=by_persons.manifest.guarantees)
+
+    report = audit_release(
+        forged.table, forged.manifest.to_dict(), original=table, check_roles=True, check_audited_values=False
+    )
+
+    failed = {check.name for check in report.checks if not check.passed}
+    assert failed & {"l-persons: level", "t-persons: level"}
+
+
+def test_an_audited_level_by_persons_that_is_not_found_is_refused():
+    table = visits()
+    release = make_release(table, Mondrian(k=4, t=0.4))
+    entries = json.loads(json.dumps(release.manifest.to_dict()))
+    for entry in entries["guarantees"]:
+        if entry["kind"] == "t-persons":
+            entry["audited"] /= 2
+    entries["digest"] = manifest_digest(entries)
+
+    report = audit_release(release.table, entries, original=table, check_roles=True)
+
+    assert "t-persons: audited level" in {check.name for check in report.checks if not check.passed}
+
+
+def test_without_the_original_nothing_is_said_to_be_measured():
+    release = make_release(visits(), Mondrian(k=4, l=3))
+    alone = audit_release(release.table, release.manifest.to_dict())
+
+    assert any("l-persons was not measured" in one.message for one in alone.unchecked)
+    assert alone.passed
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_a_published_file_is_confirmed_with_its_original(tmp_path, asked):
+    table = visits()
+    published = publish(propose_release(table, Mondrian(k=3, **asked)), tmp_path / "out.csv", original=table)
+
+    assert audit_published(published.table_path, published.manifest_path, original=table, check_roles=True).passed
+
+
+def test_constraints_take_weights():
+    """Condition by condition, on weights that no count of rows has."""
+    parts = np.array([[1.5, 0.5], [2.0, 0.0]])
+
+    assert EntropyDiversity(1.5)(parts).tolist() == [True, False]
+    assert RecursiveDiversity(2, c=4)(parts).tolist() == [True, False]
+    assert Closeness(0.25, "equal", np.array([1.0, 1.0]))(parts).tolist() == [True, False]
+    assert math.isclose(Closeness(0.25, "equal", np.array([1.5, 2.5])).levels(parts)[0], 0.375)
