@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -30,11 +30,38 @@ class Role(StrEnum):
     """May be known to an attacker and, with others, single a person out."""
     SENSITIVE = "sensitive"
     """What an attacker wants to learn; released with the row."""
+    SENSITIVE_QUASI_IDENTIFIER = "sensitive quasi-identifier"
+    """Both: some attackers know it and single people out by it, others want to learn it. Coarsened as any other
+    quasi-identifier; what is promised of its values is about groups of rows that are equal on the *other* ones."""
     TARGET = "target"
     """The class that recipients predict; at most one column."""
     OTHER = "other"
     """Released as it is and covered by no guarantee."""
 
+    @property
+    def parts(self) -> tuple[Role, ...]:
+        """Roles that a column with this role has: itself, or the two that it combines.
+
+        Examples
+        --------
+        >>> [str(part) for part in Role.SENSITIVE_QUASI_IDENTIFIER.parts]
+        ['quasi-identifier', 'sensitive']
+        """
+        return _COMBINED if self is Role.SENSITIVE_QUASI_IDENTIFIER else (self,)
+
+    def is_one_of(self, roles: Iterable[Role]) -> bool:
+        """Whether a column with this role has one of some roles, by itself or combined with another.
+
+        Examples
+        --------
+        >>> Role.SENSITIVE_QUASI_IDENTIFIER.is_one_of([Role.SENSITIVE])
+        True
+        """
+        wanted = set(roles)
+        return self in wanted or not wanted.isdisjoint(self.parts)
+
+
+_COMBINED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE)
 
 WITHHELD = (Role.IDENTIFIER, Role.PERSON)
 """Roles of columns that are never released."""
@@ -124,8 +151,26 @@ class Schema:
             raise ColumnNotFoundError(name, self.columns) from None
 
     def names(self, *roles: Role) -> tuple[str, ...]:
-        """Names of the columns with one of these roles (all columns when none is given), in table order."""
-        return tuple(c.name for c in self if not roles or c.role in roles)
+        """Names of the columns with one of these roles (all columns when none is given), in table order.
+
+        A sensitive quasi-identifier has both roles.
+        """
+        return tuple(c.name for c in self if not roles or c.role.is_one_of(roles))
+
+    def published_unchanged(self) -> tuple[str, ...]:
+        """Names of the columns that no recoding touches: target, sensitive (and no quasi-identifier), other."""
+        return tuple(c.name for c in self if c.role in (Role.TARGET, Role.SENSITIVE, Role.OTHER))
+
+    def quasi_identifiers_beside(self, name: str) -> tuple[str, ...]:
+        """Names of the quasi-identifiers other than a column: what an attacker who wants its value may know.
+
+        Examples
+        --------
+        >>> schema = Schema.of([Column("age"), Column("ill", Role.SENSITIVE_QUASI_IDENTIFIER)])
+        >>> schema.quasi_identifiers_beside("ill")
+        ('age',)
+        """
+        return tuple(other for other in self.names(Role.QUASI_IDENTIFIER) if other != name)
 
     @property
     def target(self) -> str | None:
@@ -165,7 +210,7 @@ class Schema:
         """Restrict to these columns, in the order given."""
         return Schema.of((self[name] for name in names), self.missing)
 
-    def with_roles(self, roles: Mapping[str, Role | str]) -> Schema:
+    def with_roles(self, roles: Mapping[str, Role | str | Sequence[Role | str]]) -> Schema:
         """Change the roles of some columns.
 
         Examples
@@ -190,8 +235,21 @@ class Schema:
         return Schema.of((replace(c, confirmed=c.confirmed or c.name in confirmed) for c in self), self.missing)
 
 
-def as_roles(given: Mapping[str, Role | str]) -> dict[str, Role]:
-    """Read roles by column that may be given as words.
+def combined(one: Role, other: Role) -> Role | None:
+    """Give the role of a column that has two; ``None`` where they do not go together.
+
+    Examples
+    --------
+    >>> str(combined(Role.SENSITIVE, Role.QUASI_IDENTIFIER)), combined(Role.SENSITIVE, Role.OTHER)
+    ('sensitive quasi-identifier', None)
+    """
+    if one is other:
+        return one
+    return Role.SENSITIVE_QUASI_IDENTIFIER if {*one.parts, *other.parts} == set(_COMBINED) else None
+
+
+def as_roles(given: Mapping[str, Role | str | Sequence[Role | str]]) -> dict[str, Role]:
+    """Read roles by column that may be given as words; a column that has two roles may have a list of both.
 
     Raises
     ------
@@ -203,10 +261,22 @@ def as_roles(given: Mapping[str, Role | str]) -> dict[str, Role]:
         raise SchemaError(problem, hint='write them as {"age": "quasi-identifier"}')
     roles: dict[str, Role] = {}
     for name, word in given.items():
-        try:
-            roles[name] = Role(word)
-        except ValueError:
-            nearest = difflib.get_close_matches(str(word).lower(), list(Role), n=1)
-            hint = f"did you mean '{nearest[0]}'?" if nearest else f"give it one of {', '.join(Role)}"
-            raise SchemaError(f"'{on_one_line(str(word))}' is not a role", column=str(name), hint=hint) from None
+        several = list(word) if isinstance(word, list | tuple | set | frozenset) else [word]
+        for one in several:
+            role = _as_role(str(name), one)
+            both = combined(roles.get(name, role), role)
+            if both is None:
+                problem = "has two roles that do not go together"
+                hint = "only quasi-identifier and sensitive may be combined"
+                raise SchemaError(problem, column=str(name), hint=hint)
+            roles[name] = both
     return roles
+
+
+def _as_role(name: str, word: object) -> Role:
+    try:
+        return Role(str(word))
+    except ValueError:
+        nearest = difflib.get_close_matches(str(word).lower(), list(Role), n=1)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else f"give it one of {', '.join(Role)}"
+        raise SchemaError(f"'{on_one_line(str(word))}' is not a role", column=name, hint=hint) from None

@@ -21,7 +21,7 @@ from sfumato.audit.claims import Claims, is_number, is_synthetic
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
 from sfumato.audit.levels.diversity import distinct_level
-from sfumato.audit.reading.columns import AnyTable, Columns, group_rows, joint_counts
+from sfumato.audit.reading.columns import AnyTable, Columns, classes_beside, group_rows, joint_counts
 from sfumato.audit.reading.values import numbers_in
 from sfumato.errors import ManifestError, SchemaError
 from sfumato.guarantees import ROUNDING, BucketDiversity
@@ -43,12 +43,11 @@ def _unique_fraction(columns: Columns, claims: Claims) -> float:
 
 def _least_different_values(columns: Columns, claims: Claims) -> float:
     """Distinct l over all quasi-identifiers, the least of all sensitive columns."""
-    classes = group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER))
     sensitive = columns.with_role(Role.SENSITIVE)
     if not sensitive:
         problem = "no released column is sensitive"
         raise SchemaError(problem)
-    return min(distinct_level(joint_counts(columns, classes, name)) for name in sensitive)
+    return min(distinct_level(joint_counts(columns, classes_beside(columns, name), name)) for name in sensitive)
 
 
 def _smallest_bucket(columns: Columns, claims: Claims) -> float:

@@ -242,8 +242,10 @@ def _with_least_different(
     stated = claims.stated_risk[LEAST_DIFFERENT]
     if not is_number(stated):
         return found
-    over, sensitive = (released.schema.names(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE))
-    least = min(reader.least_different_values(released, over, name) for name in sensitive)
+    least = min(
+        reader.least_different_values(released, released.schema.quasi_identifiers_beside(name), name)
+        for name in released.schema.names(Role.SENSITIVE)
+    )
     return _with_anew(found, [check_risk(LEAST_DIFFERENT, stated, least)], found.levels)
 
 

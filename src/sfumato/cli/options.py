@@ -138,7 +138,7 @@ def read_options(settings: dict[str, Any]) -> ReadOptions:
 def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     """Take the role options out of a command's settings, as column → role."""
     from sfumato.errors import InvalidParameterError
-    from sfumato.schema import Role
+    from sfumato.schema import Role, combined
 
     target, person = settings.pop("target"), settings.pop("person", None)
     lists = {
@@ -153,9 +153,11 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     for role, texts in lists.items():
         names = texts if role in (Role.TARGET, Role.PERSON) else [name for text in texts for name in _listed(text)]
         for name in (name.strip() for name in names):
-            if roles.get(name, role) is not role:
-                raise InvalidParameterError(f"the role of '{name}'", "got two", allowed="given once")
-            roles[name] = role
+            both = combined(roles.get(name, role), role)
+            if both is None:
+                hint = "only quasi-identifier and sensitive may be combined"
+                raise InvalidParameterError(f"the role of '{name}'", "got two", allowed="given once", hint=hint)
+            roles[name] = both
     return roles
 
 

@@ -14,6 +14,7 @@ from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.manifest import AnyTable, Manifest, with_audited
 from sfumato.mechanisms.base import Mechanism, Release, name_of
+from sfumato.mechanisms.both_roles import check_takes_both_roles
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
@@ -72,6 +73,8 @@ def propose_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress
     if not isinstance(table, Table | BinaryTable):
         raise _no_table("table", table)
     check_counts_persons(table, mechanism)
+    plain = table.companions if isinstance(table, BinaryTable) else table
+    check_takes_both_roles(plain.schema, mechanism.for_table(table) if hasattr(mechanism, "for_table") else mechanism)
     if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
         check_near_keys(table)
     return mechanism.release(table, progress=progress)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import (
     ClosenessDistance,
     DiversityVariant,
@@ -15,9 +17,17 @@ from sfumato.guarantees import (
     LikenessVariant,
     PersonAnonymity,
 )
+from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
-from sfumato.mechanisms.mondrian.division import SplitRule, mondrian_partition
-from sfumato.mechanisms.part_constraints import SensitivePromises, check_counted_by_persons, constraint_on
+from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, sensitive_quasi_identifiers
+from sfumato.mechanisms.mondrian.division import Limit, Partition, SplitRule, mondrian_partition
+from sfumato.mechanisms.part_constraints import (
+    SensitiveGuarantee,
+    SensitivePromises,
+    check_counted_by_persons,
+    constraint_on,
+    constraint_on_counts,
+)
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
@@ -95,6 +105,7 @@ class Mondrian(Recoder):
 
     mechanism_name: ClassVar[str] = "mondrian"
     counts_persons: ClassVar[bool] = True
+    takes_both_roles: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
         "strict": ParameterSpec("keep rows with equal values together; false: relaxed Mondrian"),
@@ -168,7 +179,66 @@ class Mondrian(Recoder):
         if persons is not None:
             check_counted_by_persons(self.l, self.variant, self.t, self._promised.shares.asked)
         axes = self._axes(table)
-        limits = [limit for own in self._promised.by_column(table) if (limit := constraint_on(table, own)) is not None]
+        promised = self._promised.by_column(table)
+        both = self._both_roles(table, axes, promised)
+        if both is None:
+            limits = [limit for own in promised if (limit := constraint_on(table, own)) is not None]
+            partition = self._divided(table, axes, limits, persons, progress)
+            return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
+        others = tuple(axis for axis in axes if axis.name != both.axis.name)
+        limit = GroupedValues(int(self.k), constraint_on_counts(promised[0])), both.places
+        partition = self._divided(table, others, [limit], persons, progress)
+        groups = both.divided(partition.of_row, int(self.k))
+        own, together = groups.covers(partition.of_row)
+
+        def groups_of(new: Sequence[Axis]) -> NDArray[np.int32]:
+            of = {axis.name: axis for axis in new}
+            parts = partition.groups_of([of[axis.name] for axis in others])
+            return groups.groups_of(parts, both.places_of(of[both.axis.name]))
+
+        return Recoding(axes, own, groups_of, cover_of=dict.fromkeys((axis.name for axis in others), together))
+
+    def _both_roles(
+        self, table: Table, axes: Sequence[Axis], promised: Sequence[Sequence[SensitiveGuarantee]]
+    ) -> BothRoles | None:
+        """Find the quasi-identifier about whose values something is promised; ``None`` where there is none.
+
+        Raises
+        ------
+        InvalidParameterError, SchemaError
+            If there is one and what is asked for besides is more than can be kept at once.
+        """
+        names = [own[0].sensitive for own in promised]
+        found = [name for name in names if name in sensitive_quasi_identifiers(table.schema)]
+        if not found:
+            return None
+        if len(names) > 1:
+            problem = "is sensitive and a quasi-identifier, and then only one column's values can be protected"
+            hint = "ask for k alone, or give the others another role"
+            raise SchemaError(problem, column=found[0], hint=hint, remedy=("no_l",))
+        if len(axes) == 1:
+            problem = (
+                "is the only quasi-identifier, and its values cannot be protected from those who know nothing else"
+            )
+            raise SchemaError(problem, column=found[0], hint="give it the role sensitive alone")
+        if not self.strict:
+            problem = f"got {self.strict!r}, and '{found[0]}' is sensitive and a quasi-identifier"
+            raise InvalidParameterError("strict", problem, allowed="true, or l left out")
+        if person_codes(table) is not None:
+            problem = f"got one of '{found[0]}', a quasi-identifier, and some persons have several rows"
+            hint = "keep one row of each person, or ask for k alone"
+            asked = "alpha" if self.l is None else "l"
+            raise InvalidParameterError(asked, problem, allowed="left out", hint=hint, remedy=("one_row_per_person",))
+        return BothRoles.of(table, next(axis for axis in axes if axis.name == found[0]))
+
+    def _divided(
+        self,
+        table: Table,
+        axes: Sequence[Axis],
+        limits: Sequence[Limit],
+        persons: NDArray[np.int32] | None,
+        progress: Progress | None,
+    ) -> Partition:
         criterion, statistics, along = None, None, None
         if self.split == "gain":
             targets = Targets.of(table, self.criterion)
@@ -176,7 +246,7 @@ class Mondrian(Recoder):
         if self.split == "score":
             guide = ScoreGuide.of(table, axes, self.criterion)
             criterion, statistics, along = guide.criterion, guide.statistics, guide.along
-        partition = mondrian_partition(
+        return mondrian_partition(
             axes,
             int(self.k),
             strict=self.strict,
@@ -190,7 +260,6 @@ class Mondrian(Recoder):
             persons=persons,
             progress=progress,
         )
-        return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
 
     def _check_parameters(self) -> None:
         names = ("split", "variant", "criterion", "strict", "penalty_weight", "distance")
