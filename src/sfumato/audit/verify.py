@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
-from sfumato.audit.claims import SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
+from sfumato.audit.claims import NO_PLAIN_HASH, SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
 from sfumato.audit.evidence import (
     check_counts,
     check_digest,
@@ -201,7 +201,7 @@ def _check_hashes(claims: Claims, released: str | None, original: str | None) ->
     if released is not None:
         yield check_hash("released", claims.output_sha256, released)
     is_withheld = _is_synthetic(claims)
-    if original is not None and not is_withheld:
+    if original is not None and not is_withheld and claims.version < NO_PLAIN_HASH:
         yield check_hash("original", claims.input_sha256, original)
 
 
