@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +48,7 @@ def _most_groups(counts, k):
     for n_cuts in range(n):
         for cuts in combinations(range(1, n), n_cuts):
             ends = [0, *cuts, n]
-            if all(sum(counts[a:b]) >= k for a, b in zip(ends, ends[1:], strict=False)):
+            if all(sum(counts[a:b]) >= k for a, b in pairwise(ends)):
                 best = max(best, n_cuts + 1)
     return best
 
@@ -222,3 +222,43 @@ def test_the_only_quasi_identifier_is_refused():
     table = _table([("flu",), ("flu",), ("cold",), ("cold",)], others=())
     with pytest.raises(SchemaError, match="is the only quasi-identifier"):
         Mondrian(k=2, l=2).release(table)
+
+
+def test_both_lists_of_the_command_line_give_the_combined_role():
+    from sfumato.cli.options import given_roles
+
+    lists = {"target": None, "person": None, "identifiers": (), "other": ()}
+    assert given_roles({**lists, "quasi_identifiers": ("age,ill",), "sensitive": ("ill",)}) == {
+        "age": Role.QUASI_IDENTIFIER,
+        "ill": BOTH,
+    }
+    with pytest.raises(InvalidParameterError, match="only quasi-identifier and sensitive may be combined"):
+        given_roles({**lists, "quasi_identifiers": (), "sensitive": ("ill",), "other": ("ill",)})
+
+
+def test_words_and_lists_give_the_combined_role():
+    schema = Schema.of([Column("age"), Column("ill")])
+    for given_as in ("sensitive quasi-identifier", ["sensitive", "quasi-identifier"], BOTH):
+        assert schema.with_roles({"ill": given_as})["ill"].role is BOTH
+    with pytest.raises(SchemaError, match="do not go together"):
+        schema.with_roles({"ill": ["sensitive", "target"]})
+    described = schema.with_roles({"ill": BOTH})
+    assert described.names(Role.QUASI_IDENTIFIER) == ("age", "ill")
+    assert described.names(Role.SENSITIVE) == ("ill",)
+    assert described.published_unchanged() == ()
+
+
+def test_a_project_file_holds_the_combined_role(tmp_path):
+    from sfumato.project.file import load_project
+
+    (tmp_path / "d.csv").write_text("age,ill\n1,a\n1,b\n", encoding="utf-8")
+    text = '[data]\npath = "d.csv"\n[columns]\nage = { role = "quasi-identifier" }\n'
+    (tmp_path / "sfumato.toml").write_text(text + 'ill = { role = "sensitive quasi-identifier" }\n', encoding="utf-8")
+    assert load_project(tmp_path / "sfumato.toml").read().schema["ill"].role is BOTH
+
+
+def test_sets_of_features_hold_no_unchanged_copy_of_the_column():
+    from sfumato.table.binarize import BinarizePlan, binarize
+
+    made = binarize(_table([(30, "a", "flu"), (31, "b", "cold")]), BinarizePlan())
+    assert "ill" not in made.companions.schema
