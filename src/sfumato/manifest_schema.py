@@ -49,7 +49,8 @@ _NUMBERS = list_of(NUMBER)
 _ROLE, _KIND = word(*map(str, Role)), word(*map(str, Kind))
 
 _COLUMN = record({"name": TEXT, "role": _ROLE, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
-_ROLE_OF_2 = word(*(str(role) for role in Role if role is not Role.SENSITIVE_QUASI_IDENTIFIER))
+_NEW_ROLES = (Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT)
+_ROLE_OF_2 = word(*(str(role) for role in Role if role not in _NEW_ROLES))
 _COLUMN_OF_2 = record({"name": TEXT, "role": _ROLE_OF_2, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
 
 

@@ -37,6 +37,8 @@ class Role(StrEnum):
     """The class that recipients predict; at most one column."""
     OTHER = "other"
     """Released as it is and covered by no guarantee."""
+    WEIGHT = "weight"
+    """How many people of the population a row represents (survey weight); never released, at most one column."""
 
     @property
     def parts(self) -> tuple[Role, ...]:
@@ -63,7 +65,7 @@ class Role(StrEnum):
 
 _COMBINED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE)
 
-WITHHELD = (Role.IDENTIFIER, Role.PERSON)
+WITHHELD = (Role.IDENTIFIER, Role.PERSON, Role.WEIGHT)
 """Roles of columns that are never released."""
 
 
@@ -133,6 +135,11 @@ class Schema:
             listed = ", ".join(f"'{name}'" for name in persons)
             problem = f"{len(persons)} columns have the role person ({listed})"
             raise SchemaError(problem, hint="keep the one that tells persons apart; make the others identifiers")
+        weights = [c.name for c in by_name.values() if c.role is Role.WEIGHT]
+        if len(weights) > 1:
+            listed = ", ".join(f"'{name}'" for name in weights)
+            problem = f"{len(weights)} columns have the role weight ({listed})"
+            raise SchemaError(problem, hint="keep one; give the others the role identifier, which leaves them out")
         return cls(by_name, missing)
 
     def __iter__(self) -> Iterator[Column]:
@@ -181,6 +188,11 @@ class Schema:
     def person(self) -> str | None:
         """Name of the column that tells persons apart, if there is one."""
         return next(iter(self.names(Role.PERSON)), None)
+
+    @property
+    def weight(self) -> str | None:
+        """Name of the column with survey weights, if there is one."""
+        return next(iter(self.names(Role.WEIGHT)), None)
 
     def missing_tokens(self, name: str) -> tuple[str, ...]:
         """Texts that mean "missing" in a column."""

@@ -263,7 +263,7 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "release": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
     "role": (lambda found: isinstance(found, str) and found in set(Role), "a role"),
     "role of version 2": (
-        lambda found: isinstance(found, str) and found in set(Role) - {Role.SENSITIVE_QUASI_IDENTIFIER},
+        lambda found: isinstance(found, str) and found in set(Role) - {Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT},
         "a role",
     ),
     "kind": (lambda found: isinstance(found, str) and found in set(Kind), "a kind"),
