@@ -101,6 +101,60 @@ class GroupedValues:
         return f"{self.constraint.describe()} of ranges or sets of values with {self.k:,} rows each"
 
 
+@dataclass(frozen=True, eq=False)
+class WithinGroups:
+    """A constraint on another sensitive column that every group of neighbouring values must satisfy by itself.
+
+    Parameters
+    ----------
+    k : int
+    n_places, n_codes : int
+        Values of the column that is grouped and of the other one; counts are of pairs, place after place, and may end
+        with the last pair that occurs.
+    constraint : Constraint
+        On counts of the other column.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms.part_constraints import DistinctDiversity
+    >>> counts = np.array([[1, 1, 2, 0], [1, 1, 1, 1]])  # two places, two codes
+    >>> WithinGroups(2, 2, 2, DistinctDiversity(2))(counts).tolist()
+    [False, True]
+    """
+
+    k: int
+    n_places: int
+    n_codes: int
+    constraint: Constraint
+
+    def __call__(self, counts: Counts) -> Flags:
+        """Whether every group of a part satisfies the constraint."""
+        in_groups, is_used = self._grouped(counts)
+        allowed = self.constraint(in_groups.reshape(-1, in_groups.shape[-1])).reshape(is_used.shape)
+        return np.asarray((allowed | ~is_used).all(axis=1))
+
+    def levels(self, counts: Counts) -> Levels:
+        """Level of each part as one group: what no division could exceed."""
+        return self.constraint.levels(self._by_place(counts).sum(axis=1))
+
+    def describe(self) -> str:
+        """Say the constraint in a few words."""
+        return f"{self.constraint.describe()} in every range or set of the other sensitive column"
+
+    def _grouped(self, counts: Counts) -> tuple[Counts, Flags]:
+        both = self._by_place(counts)
+        of_value, rows = group_values(both.sum(axis=2), self.k)
+        in_groups = np.zeros(both.shape, dtype=np.int64)
+        every = np.arange(len(counts))
+        for place in range(self.n_places):
+            in_groups[every, of_value[:, place]] += both[:, place]
+        return in_groups, rows > 0
+
+    def _by_place(self, counts: Counts) -> Counts:
+        n_lacking = self.n_places * self.n_codes - counts.shape[1]
+        return np.pad(counts, ((0, 0), (0, n_lacking))).reshape(len(counts), self.n_places, self.n_codes)
+
+
 def group_values(counts: Counts, k: int) -> tuple[Ids, Counts]:
     """Group the values of parts, given their counts in order: the group of each value, and the rows of each group.
 

@@ -209,12 +209,49 @@ def test_every_other_mechanism_refuses_the_table_and_names_the_column():
         assert "discharge_diagnosis" in str(caught.value)
 
 
-def test_a_second_sensitive_column_is_refused():
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(ROWS, st.sampled_from([{"l": 2}, {"l": 2, "variant": "recursive", "c": 3.0}, {"alpha": 0.7}]))
+def test_another_sensitive_column_is_diverse_in_every_class_of_all(rows, promise):
+    """Classes of the other column are over all quasi-identifiers, the one that is sensitive too among them."""
+    table = _table(rows)
+    table = table.with_schema(table.schema.with_roles({"job": "sensitive"}))
+    try:
+        made = Mondrian(k=2, **promise).release(table)
+    except PrivacyNotAchievableError:
+        return
+    wanted = {own.sensitive: own.columns for own in made.manifest.promised() if own.kind != "k-anonymity"}
+    assert wanted == {"job": ("age", "ill"), "ill": ("age",)}
+    cells = {name: _values(made.table, name) for name in ("age", "ill")}
+    for name, over in wanted.items():
+        seen = _values(table, name)
+        classes: dict[tuple[object, ...], list[object]] = {}
+        for i, key in enumerate(zip(*(cells[own] for own in over), strict=True)):
+            classes.setdefault(key, []).append(seen[i])
+        for values in classes.values():
+            assert len(values) >= 2
+            distinct, _, share, counts = _levels(values)
+            if "alpha" in promise:
+                assert share <= promise["alpha"] + 1e-9
+            elif "c" in promise:
+                assert counts[0] < promise["c"] * sum(counts[1:])
+            else:
+                assert distinct >= 2
+
+
+def test_a_second_column_of_both_roles_is_refused():
     table = _admissions(200)
-    table = table.with_schema(table.schema.with_roles({"insurance": "sensitive"}))
-    with pytest.raises(SchemaError, match="only one column's values can be protected"):
+    table = table.with_schema(table.schema.with_roles({"insurance": BOTH}))
+    with pytest.raises(SchemaError, match="values of one can be protected"):
         release(table, Mondrian(k=5, l=2))
     made = release(table, Mondrian(k=5, l=2, sensitive="discharge_diagnosis"))
+    assert audit_release(made.table, made.manifest.to_dict(), original=table).passed
+
+
+def test_auto_protects_a_plain_sensitive_column_beside_it():
+    table = _admissions(400)
+    table = table.with_schema(table.schema.with_roles({"insurance": "sensitive"}))
+    made = release(table, Automatic())
+    assert [own.kind for own in made.manifest.promised()] == ["k-anonymity", "l-diversity", "l-diversity"]
     assert audit_release(made.table, made.manifest.to_dict(), original=table).passed
 
 

@@ -19,7 +19,7 @@ from sfumato.guarantees import (
 )
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
-from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, sensitive_quasi_identifiers
+from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, WithinGroups, sensitive_quasi_identifiers
 from sfumato.mechanisms.mondrian.division import Limit, Partition, SplitRule, mondrian_partition
 from sfumato.mechanisms.part_constraints import (
     SensitiveGuarantee,
@@ -36,6 +36,8 @@ from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
+
+_MOST_PAIRS = 100_000
 
 
 class Mondrian(Recoder):
@@ -186,8 +188,7 @@ class Mondrian(Recoder):
             partition = self._divided(table, axes, limits, persons, progress)
             return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
         others = tuple(axis for axis in axes if axis.name != both.axis.name)
-        limit = GroupedValues(int(self.k), constraint_on_counts(promised[0])), both.places
-        partition = self._divided(table, others, [limit], persons, progress)
+        partition = self._divided(table, others, self._limits_with(both, table, promised), persons, progress)
         groups = both.divided(partition.of_row, int(self.k))
         own, together = groups.covers(partition.of_row)
 
@@ -197,6 +198,25 @@ class Mondrian(Recoder):
             return groups.groups_of(parts, both.places_of(of[both.axis.name]))
 
         return Recoding(axes, own, groups_of, cover_of=dict.fromkeys((axis.name for axis in others), together))
+
+    def _limits_with(
+        self, both: BothRoles, table: Table, promised: Sequence[Sequence[SensitiveGuarantee]]
+    ) -> list[Limit]:
+        """Limits of parts whose rows are then divided by a sensitive quasi-identifier."""
+        limits: list[Limit] = []
+        for own in promised:
+            if own[0].sensitive == both.axis.name:
+                limits.append((GroupedValues(int(self.k), constraint_on_counts(own)), both.places))
+            elif (limit := constraint_on(table, own)) is not None:
+                constraint, codes = limit
+                n_codes = int(codes.max(initial=0)) + 1
+                if both.n_places * n_codes > _MOST_PAIRS:
+                    problem = f"has too many values to be protected together with those of '{both.axis.name}'"
+                    hint = "round or group its values first, or ask for k alone"
+                    raise SchemaError(problem, column=own[0].sensitive, hint=hint, remedy=("no_l",))
+                within = WithinGroups(int(self.k), both.n_places, n_codes, constraint)
+                limits.append((within, both.places * np.int32(n_codes) + codes))
+        return limits
 
     def _both_roles(
         self, table: Table, axes: Sequence[Axis], promised: Sequence[Sequence[SensitiveGuarantee]]
@@ -212,9 +232,9 @@ class Mondrian(Recoder):
         found = [name for name in names if name in sensitive_quasi_identifiers(table.schema)]
         if not found:
             return None
-        if len(names) > 1:
-            problem = "is sensitive and a quasi-identifier, and then only one column's values can be protected"
-            hint = "ask for k alone, or give the others another role"
+        if len(found) > 1:
+            problem = f"is sensitive and a quasi-identifier, and so is '{found[1]}': values of one can be protected"
+            hint = "ask for k alone, or give one of them another role"
             raise SchemaError(problem, column=found[0], hint=hint, remedy=("no_l",))
         if len(axes) == 1:
             problem = (
