@@ -23,8 +23,7 @@ def n_unique_rows(table: Table | BinaryTable) -> int:
     >>> n_unique_rows(Table.from_arrow(cells, Schema.of([Column("sex"), Column("age")])))
     1
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
-    columns: list[NDArray[np.integer]] = [column.codes for column in plain.columns.values()]
+    columns: list[NDArray[np.integer]] = [column.codes for column in table.coded_part.columns.values()]
     if isinstance(table, BinaryTable):
         columns.insert(0, distinct_rows(table.matrix).inverse)
     rows, ids = np.arange(table.n_rows), np.zeros(table.n_rows, dtype=np.int64)

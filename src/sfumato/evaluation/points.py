@@ -160,7 +160,7 @@ def usual_guarantees(table: AnyTable, *, with_l: bool = True) -> tuple[AskedGuar
     >>> [str(guarantee) for guarantee in usual_guarantees(admissions(n_rows=20))]
     ['k >= 5', 'l >= 2']
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     has_any = bool(plain.schema.names(Role.SENSITIVE))
     return (AskedGuarantee("k", USUAL_K), *([AskedGuarantee("l", USUAL_L)] if with_l and has_any else []))
 
@@ -200,8 +200,7 @@ def _proposed(
     proposed: Proposals = {}
     left_out: dict[str, str] = {}
     repeats = person_codes(table) is not None
-    plain = table.companions if isinstance(table, BinaryTable) else table
-    has_both = bool(plain.schema.names(Role.SENSITIVE_QUASI_IDENTIFIER))
+    has_both = bool(table.coded_part.schema.names(Role.SENSITIVE_QUASI_IDENTIFIER))
     for name, info in registered_mechanisms().items():
         try:
             if repeats and not info.build.counts_persons:
@@ -229,7 +228,7 @@ def _protecting_all(
     SchemaError
         If there is no other.
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     n_sensitive = len(plain.schema.names(Role.SENSITIVE))
     if not info.protects_one or n_sensitive < 2:
         return settings
@@ -340,7 +339,7 @@ def n_levels(table: AnyTable) -> int:
 
     What training takes on a wide table grows with them: 25,000 columns of 0 and 1 are quick, 2,500 quantities are not.
     """
-    coded = table.companions if isinstance(table, BinaryTable) else table
+    coded = table.coded_part
     n_of_features = 2 * len(table.features) if isinstance(table, BinaryTable) else 0
     return n_of_features + sum(min(coded[name].n_distinct, _BINS) for name in learned_from(coded.schema))
 

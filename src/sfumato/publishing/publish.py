@@ -73,8 +73,8 @@ def propose_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress
     if not isinstance(table, Table | BinaryTable):
         raise _no_table("table", table)
     check_counts_persons(table, mechanism)
-    plain = table.companions if isinstance(table, BinaryTable) else table
-    check_takes_both_roles(plain.schema, mechanism.for_table(table) if hasattr(mechanism, "for_table") else mechanism)
+    chosen = mechanism.for_table(table) if hasattr(mechanism, "for_table") else mechanism
+    check_takes_both_roles(table.coded_part.schema, chosen)
     if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
         check_near_keys(table)
     return mechanism.release(table, progress=progress)
@@ -90,7 +90,7 @@ def check_counts_persons(table: AnyTable, mechanism: Mechanism) -> None:
     SchemaError
         For differential privacy, which is about one row: whether a person has several is not looked at.
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     if is_differentially_private(mechanism):
         if plain.schema.person is not None:
             problem = f"tells persons apart, and {name_of(mechanism)} bounds what one row can change"

@@ -16,7 +16,6 @@ from sfumato.guarantees.base import ReleaseFacts
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Release
 from sfumato.report.guarantee_texts import share_in_words
-from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 
 MOST_NAMED = 20
@@ -84,7 +83,7 @@ def _uncovered(release: Release) -> Iterator[str]:
     done = release.manifest.perturbation or {}
     covered = {done.get("bucket"), *(name for names in done.get("slices", ()) for name in names)}
     covered |= {entry.get("sensitive") for entry in release.manifest.guarantees}
-    beside = release.table.companions if isinstance(release.table, BinaryTable) else release.table
+    beside = release.table.coded_part
     shown = [name for name in beside.schema.published_unchanged() if name != beside.schema.target]
     names = [name for name in shown if name not in covered]
     shares = {name: _unique_share(beside, name) for name in names}

@@ -20,7 +20,7 @@ def size_by_weights(table: Table | BinaryTable) -> int | None:
     SchemaError
         If a weight is missing, no number, or not above 0.
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     name = plain.schema.weight
     return None if name is None else max(round(float(weights_of(plain, name).sum())), plain.n_rows)
 
