@@ -59,7 +59,7 @@ class BlockReader(RowReader[LargeTable]):
         names = table.schema.names()
         if any(table.is_open(name) for name in names):
             return None
-        return n_unique_rows(table, names, self.memory, self.told)
+        return n_unique_rows(table, names, self.memory, self.progress)
 
     def telling(self, original: LargeTable, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values in one pass, of long columns by DuckDB."""
