@@ -13,12 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from sfumato.counting.unique_rows import n_unique_rows
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES, DifferentialPrivacy, Guarantee, guarantee_from_dict
 from sfumato.manifest_schema import STRICT_VERSIONS, VERSIONS, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from sfumato.table.weighted import CountedTable
 
 MANIFEST_VERSION = VERSIONS[-1]
 
@@ -280,9 +282,21 @@ def draft_manifest(
         recodings=recoded,
         suppressed_rows=suppressed_rows,
         guarantees=tuple(g.to_dict() | {"statement": g.describe(), "audited": None} for g in guarantees),
-        evidence=in_three_digits(evidence),
+        evidence=in_three_digits(_with_unique_rows(evidence, released)),
         versions=tool_versions(),
     )
+
+
+UNIQUE_ROWS = "unique_row_fraction"
+"""Risk: share of released rows that no other one equals on all released columns together."""
+
+
+def _with_unique_rows(evidence: Mapping[str, Any], released: AnyTable) -> dict[str, Any]:
+    """Say how many released rows are unique on everything that is released; not of rows that are not in memory."""
+    if isinstance(released.coded_part, CountedTable) or not released.n_rows:
+        return dict(evidence)
+    share = n_unique_rows(released) / released.n_rows
+    return {**evidence, "risk": {**evidence.get("risk", {}), UNIQUE_ROWS: share}}
 
 
 def synthetic_manifest(

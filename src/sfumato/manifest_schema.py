@@ -49,6 +49,9 @@ _NUMBERS = list_of(NUMBER)
 _ROLE, _KIND = word(*map(str, Role)), word(*map(str, Kind))
 
 _COLUMN = record({"name": TEXT, "role": _ROLE, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
+_NEW_ROLES = (Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT)
+_ROLE_OF_2 = word(*(str(role) for role in Role if role not in _NEW_ROLES))
+_COLUMN_OF_2 = record({"name": TEXT, "role": _ROLE_OF_2, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
 
 
 def _recoding(rule: str, required: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
@@ -157,6 +160,7 @@ _RISK = record(
         **dict.fromkeys(("sensitive_column", "what_this_is", "anonymity_level_left_out"), TEXT),
     },
 )
+_RISK_SINCE_3 = record({}, {**_RISK["properties"], "unique_row_fraction": NUMBER})
 _SEARCH = record(
     {},
     {
@@ -206,13 +210,15 @@ _EVIDENCE = record(
     {},
     {
         "utility": _UTILITY,
-        "risk": _RISK,
+        "risk": _RISK_SINCE_3,
         "search": _SEARCH,
         "choice": _CHOICE,
         "stability": _STABILITY,
         "calibration": record({"asked_epsilon": NUMBER, "proven_epsilon": NUMBER, "warning": TEXT}),
     },
 )
+
+_EVIDENCE_OF_2 = record({}, {**_EVIDENCE["properties"], "risk": _RISK})
 
 _SPENDING = record(
     {
@@ -276,7 +282,7 @@ def _entries(version: int) -> Form:
             {
                 "sfumato_manifest": {"const": version},
                 "input": {"oneOf": [{"type": "null"}, source]},  # null: nothing is said under differential privacy
-                "output": record({**output, "columns": list_of(_COLUMN)}),
+                "output": record({**output, "columns": list_of(_COLUMN if is_keyed else _COLUMN_OF_2)}),
                 "mechanism": {},  # see _schema_with: the level of every guarantee may be a parameter
                 "missing": record(
                     {"tokens": _TEXTS}, {"rows": word("kept", "dropped"), "n_dropped": COUNT, "columns": named(_TEXTS)}
@@ -286,7 +292,7 @@ def _entries(version: int) -> Form:
                 "recodings": list_of(_RECODING),
                 "suppressed_rows": COUNT,
                 "guarantees": {},  # see _schema_with: of every guarantee that is known
-                "evidence": _EVIDENCE,
+                "evidence": _EVIDENCE if is_keyed else _EVIDENCE_OF_2,
                 "versions": record({}, dict.fromkeys(_PACKAGES, _VERSION)),
                 "perturbation": _PERTURBATION,
                 "digest": _HASH,

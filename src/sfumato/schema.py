@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -32,13 +32,42 @@ class Role(StrEnum):
     """May be known to an attacker and, with others, single a person out."""
     SENSITIVE = "sensitive"
     """What an attacker wants to learn; released with the row."""
+    SENSITIVE_QUASI_IDENTIFIER = "sensitive quasi-identifier"
+    """Both: some attackers know it and single people out by it, others want to learn it. Coarsened as any other
+    quasi-identifier; what is promised of its values is about groups of rows that are equal on the *other* ones."""
     TARGET = "target"
     """The class that recipients predict; at most one column."""
     OTHER = "other"
     """Released as it is and covered by no guarantee."""
+    WEIGHT = "weight"
+    """How many people of the population a row represents (survey weight); never released, at most one column."""
+
+    @property
+    def parts(self) -> tuple[Role, ...]:
+        """Roles that a column with this role has: itself, or the two that it combines.
+
+        Examples
+        --------
+        >>> [str(part) for part in Role.SENSITIVE_QUASI_IDENTIFIER.parts]
+        ['quasi-identifier', 'sensitive']
+        """
+        return _COMBINED if self is Role.SENSITIVE_QUASI_IDENTIFIER else (self,)
+
+    def is_one_of(self, roles: Iterable[Role]) -> bool:
+        """Whether a column with this role has one of some roles, by itself or combined with another.
+
+        Examples
+        --------
+        >>> Role.SENSITIVE_QUASI_IDENTIFIER.is_one_of([Role.SENSITIVE])
+        True
+        """
+        wanted = set(roles)
+        return self in wanted or not wanted.isdisjoint(self.parts)
 
 
-WITHHELD = (Role.IDENTIFIER, Role.PERSON)
+_COMBINED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE)
+
+WITHHELD = (Role.IDENTIFIER, Role.PERSON, Role.WEIGHT)
 """Roles of columns that are never released."""
 
 
@@ -124,6 +153,11 @@ class Schema:
             listed = ", ".join(f"'{name}'" for name in persons)
             problem = f"{len(persons)} columns have the role person ({listed})"
             raise SchemaError(problem, hint="keep the one that tells persons apart; make the others identifiers")
+        weights = [c.name for c in by_name.values() if c.role is Role.WEIGHT]
+        if len(weights) > 1:
+            listed = ", ".join(f"'{name}'" for name in weights)
+            problem = f"{len(weights)} columns have the role weight ({listed})"
+            raise SchemaError(problem, hint="keep one; give the others the role identifier, which leaves them out")
         return cls(by_name, missing)
 
     def __iter__(self) -> Iterator[Column]:
@@ -142,8 +176,26 @@ class Schema:
             raise ColumnNotFoundError(name, self.columns) from None
 
     def names(self, *roles: Role) -> tuple[str, ...]:
-        """Names of the columns with one of these roles (all columns when none is given), in table order."""
-        return tuple(c.name for c in self if not roles or c.role in roles)
+        """Names of the columns with one of these roles (all columns when none is given), in table order.
+
+        A sensitive quasi-identifier has both roles.
+        """
+        return tuple(c.name for c in self if not roles or c.role.is_one_of(roles))
+
+    def published_unchanged(self) -> tuple[str, ...]:
+        """Names of the columns that no recoding touches: target, sensitive (and no quasi-identifier), other."""
+        return tuple(c.name for c in self if c.role in (Role.TARGET, Role.SENSITIVE, Role.OTHER))
+
+    def quasi_identifiers_beside(self, name: str) -> tuple[str, ...]:
+        """Names of the quasi-identifiers other than a column: what an attacker who wants its value may know.
+
+        Examples
+        --------
+        >>> schema = Schema.of([Column("age"), Column("ill", Role.SENSITIVE_QUASI_IDENTIFIER)])
+        >>> schema.quasi_identifiers_beside("ill")
+        ('age',)
+        """
+        return tuple(other for other in self.names(Role.QUASI_IDENTIFIER) if other != name)
 
     @property
     def target(self) -> str | None:
@@ -154,6 +206,11 @@ class Schema:
     def person(self) -> str | None:
         """Name of the column that tells persons apart, if there is one."""
         return next(iter(self.names(Role.PERSON)), None)
+
+    @property
+    def weight(self) -> str | None:
+        """Name of the column with survey weights, if there is one."""
+        return next(iter(self.names(Role.WEIGHT)), None)
 
     def missing_tokens(self, name: str) -> tuple[str, ...]:
         """Texts that mean "missing" in a column."""
@@ -183,7 +240,7 @@ class Schema:
         """Restrict to these columns, in the order given."""
         return Schema.of((self[name] for name in names), self.missing)
 
-    def with_roles(self, roles: Mapping[str, Role | str]) -> Schema:
+    def with_roles(self, roles: Mapping[str, Role | str | Sequence[Role | str]]) -> Schema:
         """Change the roles of some columns.
 
         Examples
@@ -208,8 +265,21 @@ class Schema:
         return Schema.of((replace(c, confirmed=c.confirmed or c.name in confirmed) for c in self), self.missing)
 
 
-def as_roles(given: Mapping[str, Role | str]) -> dict[str, Role]:
-    """Read roles by column that may be given as words.
+def combined(one: Role, other: Role) -> Role | None:
+    """Give the role of a column that has two; ``None`` where they do not go together.
+
+    Examples
+    --------
+    >>> str(combined(Role.SENSITIVE, Role.QUASI_IDENTIFIER)), combined(Role.SENSITIVE, Role.OTHER)
+    ('sensitive quasi-identifier', None)
+    """
+    if one is other:
+        return one
+    return Role.SENSITIVE_QUASI_IDENTIFIER if {*one.parts, *other.parts} == set(_COMBINED) else None
+
+
+def as_roles(given: Mapping[str, Role | str | Sequence[Role | str]]) -> dict[str, Role]:
+    """Read roles by column that may be given as words; a column that has two roles may have a list of both.
 
     Raises
     ------
@@ -221,10 +291,22 @@ def as_roles(given: Mapping[str, Role | str]) -> dict[str, Role]:
         raise SchemaError(problem, hint='write them as {"age": "quasi-identifier"}')
     roles: dict[str, Role] = {}
     for name, word in given.items():
-        try:
-            roles[name] = Role(word)
-        except ValueError:
-            nearest = difflib.get_close_matches(str(word).lower(), list(Role), n=1)
-            hint = f"did you mean '{nearest[0]}'?" if nearest else f"give it one of {', '.join(Role)}"
-            raise SchemaError(f"'{on_one_line(str(word))}' is not a role", column=str(name), hint=hint) from None
+        several = list(word) if isinstance(word, list | tuple | set | frozenset) else [word]
+        for one in several:
+            role = _as_role(str(name), one)
+            both = combined(roles.get(name, role), role)
+            if both is None:
+                problem = "has two roles that do not go together"
+                hint = "only quasi-identifier and sensitive may be combined"
+                raise SchemaError(problem, column=str(name), hint=hint)
+            roles[name] = both
     return roles
+
+
+def _as_role(name: str, word: object) -> Role:
+    try:
+        return Role(str(word))
+    except ValueError:
+        nearest = difflib.get_close_matches(str(word).lower(), list(Role), n=1)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else f"give it one of {', '.join(Role)}"
+        raise SchemaError(f"'{on_one_line(str(word))}' is not a role", column=name, hint=hint) from None

@@ -229,7 +229,7 @@ class _Attack:
         self._random = np.random.default_rng(seed)
         self._wanted = inferred_classes(tables.original.coded(name), tables.original.describe(name).kind, name)
         self._values = tables.original.coded(name).codes
-        self._known = [n for n in tables.quasi_identifiers if tables.source_of(n) is not None]
+        self._known = [n for n in tables.quasi_identifiers if tables.source_of(n) not in (None, name)]
 
     def result(self) -> dict[str, Any]:
         """Plain data: scores, or why there are none."""
@@ -331,7 +331,7 @@ class _Attack:
 
     def _original_columns(self, people: Ids) -> list[TreeColumn]:
         original = self._tables.original
-        names = original.with_role(Role.QUASI_IDENTIFIER)
+        names = [n for n in original.with_role(Role.QUASI_IDENTIFIER) if n != self._wanted.name]
         return [
             _tree_column(original.coded(n), original.describe(n).kind, original.coded(n).codes[people]) for n in names
         ]

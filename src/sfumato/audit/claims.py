@@ -151,7 +151,7 @@ class Claims:
 
     def names(self, *roles: Role) -> tuple[str, ...]:
         """Names of the released columns with one of these roles (all columns when none is given)."""
-        return tuple(c.name for c in self.columns if not roles or c.role in roles)
+        return tuple(c.name for c in self.columns if not roles or c.role.is_one_of(roles))
 
 
 def read_claims(manifest: Mapping[str, Any]) -> Claims:

@@ -23,7 +23,7 @@ from sfumato.audit.claims import ClaimedCommitment, Claims, is_number, is_synthe
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
 from sfumato.audit.levels.diversity import distinct_level
-from sfumato.audit.reading.columns import AnyTable, Columns, group_rows, joint_counts
+from sfumato.audit.reading.columns import AnyTable, Columns, classes_beside, group_rows, joint_counts
 from sfumato.audit.reading.values import numbers_in
 from sfumato.errors import ManifestError, SchemaError
 from sfumato.guarantees import ROUNDING, BucketDiversity
@@ -43,14 +43,18 @@ def _unique_fraction(columns: Columns, claims: Claims) -> float:
     return sample_uniques(group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER))) / max(columns.n_rows, 1)
 
 
+def _unique_rows(columns: Columns, claims: Claims) -> float:
+    """Share of rows that no other row equals on everything that is released."""
+    return sample_uniques(group_rows(columns, columns.names)) / max(columns.n_rows, 1)
+
+
 def _least_different_values(columns: Columns, claims: Claims) -> float:
     """Distinct l over all quasi-identifiers, the least of all sensitive columns."""
-    classes = group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER))
     sensitive = columns.with_role(Role.SENSITIVE)
     if not sensitive:
         problem = "no released column is sensitive"
         raise SchemaError(problem)
-    return min(distinct_level(joint_counts(columns, classes, name)) for name in sensitive)
+    return min(distinct_level(joint_counts(columns, classes_beside(columns, name), name)) for name in sensitive)
 
 
 def _smallest_bucket(columns: Columns, claims: Claims) -> float:
@@ -72,6 +76,8 @@ def _bucket(claims: Claims) -> str:
     return claims.perturbation.bucket
 
 
+UNIQUE_ROWS = "unique_row_fraction"
+"""Risk over all released columns, which are more than those that are counted together where rows are not in memory."""
 MEASURED: Mapping[str, Callable[[Columns, Claims], float]] = {
     "containment_level": _containment,
     "anonymity_level": _smallest_class,
@@ -79,6 +85,7 @@ MEASURED: Mapping[str, Callable[[Columns, Claims], float]] = {
     "least_different_sensitive_values": _least_different_values,
     "smallest_bucket": _smallest_bucket,
     "largest_share_of_a_sensitive_value": _largest_share,
+    UNIQUE_ROWS: _unique_rows,
 }
 """Risks that are measured on the release alone; what a manifest says of the original is not re-computed."""
 
@@ -95,7 +102,7 @@ def check_stated_risk(released: AnyTable, claims: Claims) -> Iterator[Check]:
     """Measure the stated risks again over the released quasi-identifiers."""
     columns = Columns(released)
     for name, measure in MEASURED.items():
-        if name not in claims.stated_risk:
+        if name not in claims.stated_risk or (name == UNIQUE_ROWS and columns.row_counts is not None):
             continue
         label, value = name.replace("_", " "), claims.stated_risk[name]
         if not is_number(value) or abs(value) > _LARGEST:

@@ -207,9 +207,14 @@ _COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], 
 _PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
 
 
+_SINCE_3 = {"unique_row_fraction?": "number"}
+
+
 def _form(version: int) -> dict[str, Any]:
     """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
     is_keyed = version >= 3
+    column = _COLUMN if is_keyed else {**_COLUMN, "role": "role of version 2"}
+    evidence = {**_EVIDENCE, "risk?": {**_EVIDENCE["risk?"], **_SINCE_3}} if is_keyed else _EVIDENCE
     identity = {"commitment": ("null", _COMMITMENT)} if is_keyed else {"sha256": "hash?"}
     counted = {"format": "word", "rows": "count"}
     order = {"order": _ORDER} if is_keyed else {}
@@ -219,7 +224,7 @@ def _form(version: int) -> dict[str, Any]:
             "null",
             {"name": "text?", **identity, **counted, "columns": "count", "one_row_per_person?": _PERSON_ROWS},
         ),
-        "output": {"name": "text?", "sha256": "hash?", **counted, **order, "columns": [_COLUMN]},
+        "output": {"name": "text?", "sha256": "hash?", **counted, **order, "columns": [column]},
         "mechanism": {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
         "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
         **({} if is_keyed else {"project_sha256": "hash?"}),
@@ -227,7 +232,7 @@ def _form(version: int) -> dict[str, Any]:
         "recodings": [_RECODINGS],
         "suppressed_rows": "count",
         "guarantees": [_GUARANTEES],
-        "evidence": _EVIDENCE,
+        "evidence": evidence,
         "versions": _each(_PACKAGES, "release"),
         "perturbation": _PERTURBATION,
         "digest": "hash",
@@ -257,6 +262,10 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "hash": (_fits(r"[0-9a-f]{64}"), "a SHA-256"),
     "release": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
     "role": (lambda found: isinstance(found, str) and found in set(Role), "a role"),
+    "role of version 2": (
+        lambda found: isinstance(found, str) and found in set(Role) - {Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT},
+        "a role",
+    ),
     "kind": (lambda found: isinstance(found, str) and found in set(Kind), "a kind"),
     "version 2": (lambda found: _is_whole(found) and found == 2, "the version of this form"),
     "version 3": (lambda found: _is_whole(found) and found == 3, "the version of this form"),

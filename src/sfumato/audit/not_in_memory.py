@@ -16,7 +16,7 @@ import pyarrow as pa
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
 from sfumato.audit.claims import Claims, Promise, is_number, read_claims
-from sfumato.audit.evidence import MEASURED, check_risk
+from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS, check_risk
 from sfumato.audit.kinds import JUDGED, Around
 from sfumato.audit.levels import entropy
 from sfumato.audit.levels.breach import check_large_breach, measure_large, sample_words
@@ -88,6 +88,10 @@ class RowReader(ABC, Generic[AnyRows]):
         """Smallest number of different values of a column in a class of rows."""
 
     @abstractmethod
+    def n_unique_rows(self, table: AnyRows) -> int | None:
+        """Count the rows that no other row equals on all columns; ``None``: that cannot be counted here."""
+
+    @abstractmethod
     def telling(self, original: AnyRows, names: Sequence[str], sensitive: str) -> list[str]:
         """Columns among some that equal or determine another one in all rows."""
 
@@ -149,6 +153,7 @@ def audit_rows(
     if not set(apart) <= set(names):
         found = _with_least_different(found, claims, reader, released)
     more: list[Check | Unchecked] = [*_check_open_kinds(released.outline, claims)]
+    more.extend(_check_unique_rows(reader, released, claims))
     if file is not None:
         more.extend(check_file(file, claims, released_sha256))
         more.extend(_check_spelling(reader, released, original, claims))
@@ -219,7 +224,8 @@ def _is_counted(kind: str) -> bool:
 def _judged_together(claims: Claims) -> list[str]:
     """Columns whose combinations the checks speak of."""
     counted = [promise for promise in claims.promises if promise.guarantee.kind not in COMPARED]
-    names = [*claims.names(Role.QUASI_IDENTIFIER)] if counted or MEASURED.keys() & claims.stated_risk.keys() else []
+    measured = (MEASURED.keys() - {UNIQUE_ROWS}) & claims.stated_risk.keys()
+    names = [*claims.names(Role.QUASI_IDENTIFIER)] if counted or measured else []
     for promise in counted:
         names += [*promise.columns, *getattr(promise.guarantee, "protected", ())]
         sensitive = getattr(promise.guarantee, "sensitive", None)
@@ -248,9 +254,27 @@ def _with_least_different(
     stated = claims.stated_risk[LEAST_DIFFERENT]
     if not is_number(stated):
         return found
-    over, sensitive = (released.schema.names(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE))
-    least = min(reader.least_different_values(released, over, name) for name in sensitive)
+    least = min(
+        reader.least_different_values(released, released.schema.quasi_identifiers_beside(name), name)
+        for name in released.schema.names(Role.SENSITIVE)
+    )
     return _with_anew(found, [check_risk(LEAST_DIFFERENT, stated, least)], found.levels)
+
+
+def _check_unique_rows(reader: RowReader[AnyRows], released: AnyRows, claims: Claims) -> Iterator[Check | Unchecked]:
+    """Count again the rows that are unique on all released columns together, if that is stated."""
+    stated = claims.stated_risk.get(UNIQUE_ROWS)
+    if stated is None:
+        return
+    if not is_number(stated):
+        yield Check("risk: unique row fraction", False, "unique row fraction: the manifest gives no number")
+        return
+    n_unique = reader.n_unique_rows(released)
+    if n_unique is None:
+        said = "the stated share of rows that are unique on all columns: a column has too many distinct values"
+        yield Unchecked("figures", said, IN_MEMORY)
+        return
+    yield check_risk(UNIQUE_ROWS, stated, n_unique / max(released.n_rows, 1))
 
 
 def _with_anew(

@@ -19,7 +19,7 @@ from sfumato.audit.levels.breach import telling_columns
 from sfumato.audit.not_in_memory import RowReader, is_long
 from sfumato.audit.original.cell_rules import CellRule, Codes
 from sfumato.audit.original.fidelity import check_order
-from sfumato.audit.reading.block_counting import counted_rows, least_different_values
+from sfumato.audit.reading.block_counting import counted_rows, least_different_values, n_unique_rows
 from sfumato.audit.reading.values import is_text, meanings_beside
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable
@@ -53,6 +53,13 @@ class BlockReader(RowReader[LargeTable]):
     def least_different_values(self, table: LargeTable, over: Sequence[str], name: str) -> int:
         """Have DuckDB count, so that combinations never leave it."""
         return least_different_values(table, over, name, self.memory, self.progress)
+
+    def n_unique_rows(self, table: LargeTable) -> int | None:
+        """Have DuckDB count; columns whose values are not listed have no codes to be compared by."""
+        names = table.schema.names()
+        if any(table.is_open(name) for name in names):
+            return None
+        return n_unique_rows(table, names, self.memory, self.progress)
 
     def telling(self, original: LargeTable, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values in one pass, of long columns by DuckDB."""

@@ -6,7 +6,15 @@ from typing import Any
 
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques, share_below
 from sfumato.audit.levels.diversity import closeness_level, distinct_level, entropy_level, recursive_level
-from sfumato.audit.reading.columns import AnyTable, Classes, Columns, group_rows, joint_counts, n_merged_spellings
+from sfumato.audit.reading.columns import (
+    AnyTable,
+    Classes,
+    Columns,
+    classes_beside,
+    group_rows,
+    joint_counts,
+    n_merged_spellings,
+)
 from sfumato.errors import NotBinaryError
 from sfumato.schema import Kind, Role
 
@@ -34,7 +42,9 @@ def risk_profile(table: AnyTable) -> dict[str, Any]:
         "sample_uniques": {"count": uniques, "share": uniques / n_rows},
         "share_of_rows_at_risk": {str(level): share_below(classes, level) for level in RISK_LEVELS},
         "reidentification_risk": {"largest": 1 / k if k else 0.0, "mean": len(classes.sizes) / n_rows},
-        "sensitive": {name: _sensitive(columns, classes, name) for name in columns.with_role(Role.SENSITIVE)},
+        "sensitive": {
+            name: _sensitive(columns, classes_beside(columns, name), name) for name in columns.with_role(Role.SENSITIVE)
+        },
         "target": _target(columns),
         "containment": _containment(columns, quasi_identifiers, uniques / n_rows),
     }

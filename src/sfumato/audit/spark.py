@@ -64,6 +64,15 @@ class ClusterReader(RowReader[RowsOnCluster]):
         in_classes = pairs.groupBy(*(f"c{i}" for i in range(len(over)))).agg(sf.count(sf.lit(1)).alias("n"))
         return int(in_classes.agg(sf.min("n").alias("n")).toArrow().column("n")[0].as_py() or 0)
 
+    def n_unique_rows(self, table: RowsOnCluster) -> int:
+        """Have the cluster count; only the number comes to the driver."""
+        from pyspark.sql import functions as sf
+
+        names = table.schema.names()
+        frame = table.rows([(name, _codes_of(table, name)) for name in names])
+        alike = frame.groupBy(*(f"c{i}" for i in range(len(names)))).agg(sf.count(sf.lit(1)).alias("n"))
+        return int(alike.where(sf.col("n") == 1).count())
+
     def telling(self, original: RowsOnCluster, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values; where they are many, the cluster judges them."""
         return [name for name in names if self._tells(original, name, sensitive)]

@@ -27,6 +27,7 @@ from sfumato.audit.evidence import (
     taken_on_trust,
 )
 from sfumato.audit.kinds import JUDGED, Around
+from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_known
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
 from sfumato.audit.levels.registry import (
@@ -166,7 +167,7 @@ def _undeclared(claims: Claims, declared: frozenset[str]) -> Iterator[Unchecked]
     shown = [
         f"'{column.name}' ({column.role})"
         for column in claims.columns
-        if column.role is not Role.QUASI_IDENTIFIER
+        if not column.role.is_one_of([Role.QUASI_IDENTIFIER])
         and column.name not in made
         and not {column.name, sources.get(column.name)} & declared
     ]
@@ -260,6 +261,7 @@ def _check_promise(
 ) -> Iterator[Check | Unchecked]:
     kind = promise.guarantee.kind
     yield _check_coverage(promise, claims)
+    yield from check_both_roles(promise, Columns(released), claims)
     yield from _check_parameters(promise, claims)
     if promise.statement is not None:
         passed = promise.statement == promise.guarantee.describe()
@@ -310,9 +312,10 @@ def _parameters(promise: Promise) -> tuple[str, ...]:
 def _check_coverage(promise: Promise, claims: Claims) -> Check:
     """Whether a promise speaks of every released quasi-identifier: one that it leaves out could single people out."""
     kind = promise.guarantee.kind
-    covered = frozenset(promise.columns)
+    covered = frozenset(promise.columns) | {sensitive_and_known(promise, claims)}  # who wants a value lacks it
     left_out = [name for name in claims.names(Role.QUASI_IDENTIFIER) if name not in covered]
     said = f"leaves out released quasi-identifiers: {listed(left_out)}" if left_out else "covers all quasi-identifiers"
+    said += " other than its own" if not left_out and covered - set(promise.columns) - {None} else ""
     return Check(f"{kind}: columns", not left_out, f"{kind} {said}")
 
 

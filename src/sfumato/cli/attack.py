@@ -471,7 +471,7 @@ def _read(
         released = read_table(released_path, options=options)
         return original, with_given_roles(released, _shared(_roles_of(original), released)), None
     manifest, _ = read_manifest(Path(manifest_path))
-    has_own = Role.QUASI_IDENTIFIER in roles.values()
+    has_own = any(role.is_one_of([Role.QUASI_IDENTIFIER]) for role in roles.values())
     released = read_released(released_path, manifest)
     original = read_original(original_path, replace(options, missing=manifest.missing_tokens))
     known = _roles_of(released) | {

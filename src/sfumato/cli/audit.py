@@ -56,6 +56,17 @@ if TYPE_CHECKING:
     metavar="N",
     help="For a risk profile: the rows are a sample of N people. Estimates how many of them are unique.",
 )
+@click.option(
+    "--sampling-fraction",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    metavar="F",
+    help="The same, where the rows are a share F of the population.",
+)
+@click.option(
+    "--population-table",
+    metavar="FILE",
+    help="Table of the population, one row a person: how many of them each row fits (k-map, δ-presence).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 @click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
@@ -71,6 +82,8 @@ def command(
     other_originals: tuple[str, ...],
     accept: str | None,
     population: int | None,
+    sampling_fraction: float | None,
+    population_table: str | None,
     as_json: bool,
     memory: str | None,
     engine: str | None,
@@ -97,6 +110,10 @@ def command(
     which sensitive values all of them leave possible. Whose rows they hold is found from the originals, by the column
     that --person or --project names, or from the ledger next to the project file.
 
+    With --population-table, a table of the population that the people are from, every class of rows is compared with
+    it: how many people fit it at least (k-map), and how likely each of them is in the table (δ-presence). These are
+    risk figures, not promises, and change no exit code.
+
     With --memory no table is held in memory; with --engine the rows stay on a Spark cluster, which counts them.
 
     \b
@@ -108,6 +125,8 @@ def command(
       sfumato audit 2026.csv --manifest 2026.csv.manifest.json --project sfumato.toml --with 2025.csv.manifest.json
       sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
       sfumato audit survey.csv --quasi-identifiers age,sex,postcode --population 83000000
+      sfumato audit survey.csv --quasi-identifiers age,sex,postcode --weight w
+      sfumato audit release.csv --manifest release.csv.manifest.json --population-table register.csv
       sfumato audit release.parquet --manifest release.parquet.manifest.json --original large.parquet --memory 1GB
       sfumato audit release.parquet --manifest release.parquet.manifest.json --engine spark://node1:7077
     """
@@ -126,15 +145,22 @@ def command(
         if original or project or key:
             named = "--original, --project and --key"
             raise InvalidParameterError(named, "got one", allowed="given with --manifest only")
-        if home is not None and population is not None:
-            raise InvalidParameterError("--population", "got one", allowed="given without --memory and --engine")
         if home is not None:
+            _refuse_given(
+                "given without --memory and --engine",
+                population=population,
+                sampling_fraction=sampling_fraction,
+                population_table=population_table,
+            )
             profile_away(table, options, roles, home, as_json)
         else:
-            _profile(table, options, roles, population, as_json)
+            if population is not None and sampling_fraction is not None:
+                _refuse_given("given without --population", sampling_fraction=sampling_fraction)
+            _profile(table, options, roles, (population, sampling_fraction, population_table), as_json)
         return
-    if population is not None:
-        raise InvalidParameterError("--population", "got one", allowed="given without --manifest")
+    _refuse_given("given without --manifest", population=population, sampling_fraction=sampling_fraction)
+    if home is not None:
+        _refuse_given("given without --memory and --engine", population_table=population_table)
     if original and project:
         raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
     if original is None and not project and roles:
@@ -147,7 +173,17 @@ def command(
             report = _verified(table, where, original, project, options, roles, key, others, other_originals)
     except ManifestRefusedError as exc:
         report = AuditReport((Check("manifest", False, str(exc).removesuffix(".")),))
-    end_audit(report.accepting(accepted), as_json)
+    beside = {} if population_table is None else _beside_population(table, where, population_table, options)
+    end_audit(report.accepting(accepted), as_json, beside)
+
+
+def _refuse_given(allowed: str, **given: object) -> None:
+    """Refuse options that do not go with others."""
+    from sfumato.errors import InvalidParameterError
+
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidParameterError(f"--{name.replace('_', '-')}", "got one", allowed=allowed)
 
 
 def _check_others(
@@ -175,7 +211,31 @@ def _check_there(table: str, manifest_path: str | None, original: str | None, pr
         check_data_there(table)
 
 
-def _profile(path: str, options: ReadOptions, roles: dict[str, Role], population: int | None, as_json: bool) -> None:
+def _beside_population(
+    path: str, manifest_path: Path, population_path: str, options: ReadOptions
+) -> dict[str, dict[str, Any]]:
+    """Compare a release with a table of the population; nothing where the manifest cannot be read, which is said."""
+    from sfumato.audit.claims import read_claims
+    from sfumato.audit.population_table import in_population
+    from sfumato.errors import ManifestError
+    from sfumato.publishing.reaudit import read_manifest, read_original, read_released
+
+    try:
+        manifest, entries = read_manifest(manifest_path)
+        claims = read_claims(entries)
+    except ManifestError:
+        return {}
+    released = read_released(path, manifest)
+    return {"population": in_population(released, read_original(population_path, options), claims).to_dict()}
+
+
+def _profile(
+    path: str,
+    options: ReadOptions,
+    roles: dict[str, Role],
+    population: tuple[int | None, float | None, str | None],
+    as_json: bool,
+) -> None:
     from sfumato.audit.profile import risk_profile
     from sfumato.cli.summary import show_guesses, show_profile, show_rows_counted
     from sfumato.table.io.read import read_table
@@ -183,18 +243,34 @@ def _profile(path: str, options: ReadOptions, roles: dict[str, Role], population
     seen = read_table(path, options=replace(options, mixed_as_text=True))
     table, guesses = apply_roles(seen, roles, quasi_identifiers_as_given=True)
     profile = risk_profile(table)
-    if population is not None:
+    n_people = _size_of_population(table, *population[:2])
+    if n_people is not None:
         from sfumato.counting.classes import class_size_counts
         from sfumato.measures.population import population_uniques
 
         sizes = class_size_counts(table, profile["quasi_identifiers"])
-        profile["unique_in_the_population"] = population_uniques(sizes, population)
+        profile["unique_in_the_population"] = population_uniques(sizes, n_people)
+    if population[2] is not None:
+        from sfumato.audit.population_table import in_population
+        from sfumato.publishing.reaudit import read_original
+
+        profile["population"] = in_population(table, read_original(population[2], options)).to_dict()
     if as_json:
         click.echo(json.dumps(profile, indent=2))
         return
     show_guesses(guesses)
     show_rows_counted(table)
     show_profile(profile)
+
+
+def _size_of_population(table: AnyTable, population: int | None, fraction: float | None) -> int | None:
+    """Take the size of the population as given, by the share that was drawn, or by weights; ``None``: not known."""
+    from sfumato.measures.population import size_by_fraction
+    from sfumato.table.survey_weights import size_by_weights
+
+    if population is not None:
+        return population
+    return size_by_weights(table) if fraction is None else size_by_fraction(table.n_rows, fraction)
 
 
 def _described_original(

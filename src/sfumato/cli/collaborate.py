@@ -172,7 +172,7 @@ def described(data: str, settings: dict[str, Any], memory: str | None = None) ->
 
     roles, options = given_roles(settings), read_options(settings)
     table = plain_table(read_table(data, options=options)) if memory is None else _outline(data, options, roles, memory)
-    if Role.QUASI_IDENTIFIER in roles.values():
+    if any(role.is_one_of([Role.QUASI_IDENTIFIER]) for role in roles.values()):
         for name in table.schema.names():
             if name not in roles:
                 raise SchemaError("has no role, although features are listed", column=name, hint="list it, or --other")
@@ -188,7 +188,7 @@ def _outline(data: str, options: ReadOptions, roles: dict[str, Role], memory: st
 
     large = open_large(data, memory=Memory.of(memory).n_bytes, options=options)
     for name in large.schema.names():
-        if large.is_open(name) and roles.get(name, Role.TARGET) in (Role.TARGET, Role.QUASI_IDENTIFIER):
+        if large.is_open(name) and roles.get(name, Role.TARGET).is_one_of((Role.TARGET, Role.QUASI_IDENTIFIER)):
             problem, hint = "has too many distinct values for a feature or target", "--identifiers keeps it back"
             raise SchemaError(problem, column=name, hint=hint)
     return large.outline

@@ -49,6 +49,7 @@ _ROLES = (
     click.option(
         "--person", help="Column that says which rows are about one person; never released. Persons are then counted."
     ),
+    click.option("--weight", help="Column of survey weights; never released. Their sum estimates the population."),
     click.option(
         "--other", multiple=True, metavar="A,B,…", help="Columns published unchanged; no guarantee covers them."
     ),
@@ -138,12 +139,13 @@ def read_options(settings: dict[str, Any]) -> ReadOptions:
 def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     """Take the role options out of a command's settings, as column → role."""
     from sfumato.errors import InvalidParameterError
-    from sfumato.schema import Role
+    from sfumato.schema import Role, combined
 
-    target, person = settings.pop("target"), settings.pop("person", None)
+    target, person, weight = settings.pop("target"), settings.pop("person", None), settings.pop("weight", None)
     lists = {
         Role.TARGET: (target,) if target else (),
         Role.PERSON: (person,) if person else (),
+        Role.WEIGHT: (weight,) if weight else (),
         Role.QUASI_IDENTIFIER: settings.pop("quasi_identifiers"),
         Role.SENSITIVE: settings.pop("sensitive"),
         Role.IDENTIFIER: settings.pop("identifiers"),
@@ -151,11 +153,17 @@ def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     }
     roles: dict[str, Role] = {}
     for role, texts in lists.items():
-        names = texts if role in (Role.TARGET, Role.PERSON) else [name for text in texts for name in _listed(text)]
+        names = (
+            texts
+            if role in (Role.TARGET, Role.PERSON, Role.WEIGHT)
+            else [name for text in texts for name in _listed(text)]
+        )
         for name in (name.strip() for name in names):
-            if roles.get(name, role) is not role:
-                raise InvalidParameterError(f"the role of '{name}'", "got two", allowed="given once")
-            roles[name] = role
+            both = combined(roles.get(name, role), role)
+            if both is None:
+                hint = "only quasi-identifier and sensitive may be combined"
+                raise InvalidParameterError(f"the role of '{name}'", "got two", allowed="given once", hint=hint)
+            roles[name] = both
     return roles
 
 

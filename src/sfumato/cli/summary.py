@@ -170,10 +170,15 @@ def _exceptions(report: AuditReport) -> Iterator[str]:
         yield on_one_line(f"NOT CHECKED ({one.name}{accepted}): {one.message}")
 
 
-def end_audit(report: AuditReport, as_json: bool) -> None:
-    """Print an audit and leave with its exit code: 0 confirmed, 8 confirmed except, 5 refused."""
+def end_audit(report: AuditReport, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:
+    """Print an audit and leave with its exit code: 0 confirmed, 8 confirmed except, 5 refused.
+
+    ``beside`` are figures by name that are no part of the audit, printed before it.
+    """
+    if not as_json:
+        show_profile(beside or {})
     if as_json:
-        click.echo(json.dumps(report.to_dict() | {"last_line": last_line(report)}, indent=2))
+        click.echo(json.dumps({**report.to_dict(), **(beside or {}), "last_line": last_line(report)}, indent=2))
         click.echo(last_line(report), err=True)
     else:
         show_checks(report)

@@ -311,7 +311,7 @@ def agree_on_schema(
 
 def columns_outside(table: Table) -> dict[str, Role]:
     """Columns that are neither feature nor target, with their roles: what all parties are told of them."""
-    return {name: table.schema[name].role for name in table.schema.names(*_OUTSIDE)}
+    return {column.name: column.role for column in table.schema if column.role in _OUTSIDE}
 
 
 def united_columns(table: Table, cuts: Mapping[str, Sequence[float]]) -> dict[str, int]:

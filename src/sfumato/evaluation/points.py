@@ -200,10 +200,14 @@ def _proposed(
     proposed: Proposals = {}
     left_out: dict[str, str] = {}
     repeats = person_codes(table) is not None
+    has_both = bool(table.coded_part.schema.names(Role.SENSITIVE_QUASI_IDENTIFIER))
     for name, info in registered_mechanisms().items():
         try:
             if repeats and not info.build.counts_persons:
                 problem = "it counts rows, and some persons have several"
+                raise SchemaError(problem)
+            if has_both and not info.build.takes_both_roles:
+                problem = "a column is sensitive and a quasi-identifier, and it cannot treat a column as both"
                 raise SchemaError(problem)
             settings = info.compared(table) if info.compared is not None else ({},)
             if repeats:

@@ -224,6 +224,19 @@ def snb_generating(s: float, alpha: float, beta: float) -> tuple[float, float]:
     return s * power, power * (1 + s * alpha * (1 - beta) / below)
 
 
+def size_by_fraction(n_rows: int, fraction: float) -> int:
+    """Size of a population of which some rows are a share, at least as many as the rows.
+
+    Examples
+    --------
+    >>> size_by_fraction(100, 0.03)
+    3333
+    """
+    if not 0 < fraction <= 1:
+        raise InvalidParameterError("fraction", f"got {fraction!r}", allowed="above 0 and at most 1")
+    return max(round(n_rows / fraction), n_rows)
+
+
 def population_uniques(class_sizes: Mapping[int, int], population: int) -> dict[str, float | int | None]:
     """Estimate how many people are unique in the population, as shares of it; ``None`` where a model does not fit.
 

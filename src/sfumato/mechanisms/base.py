@@ -232,6 +232,8 @@ class Mechanism(ABC):
     counts_persons : bool
         Whether its promises count persons where a column tells them apart and some have several rows; with some
         parameters they may not, see :meth:`why_rows_count`.
+    takes_both_roles : bool
+        Whether it can treat a column as sensitive and quasi-identifying at once; else such a table is refused.
     is_differentially_private : bool
         Whether it promises differential privacy: what it is given must be read and described without a look at the
         rows.
@@ -244,6 +246,7 @@ class Mechanism(ABC):
     mechanism_name: ClassVar[str]
     needs: ClassVar[Needs] = Needs.ALL_ROWS
     counts_persons: ClassVar[bool] = False
+    takes_both_roles: ClassVar[bool] = False
     is_differentially_private: ClassVar[bool] = False
     hides_choices: ClassVar[bool] = False
     _secret: bytes | None = None

@@ -338,6 +338,10 @@ class SensitivePromises:
         if len(found) > 1:
             problem = f"{self._what} is about one sensitive column, and the table has {len(found)}"
             raise SchemaError(problem, hint="name it with the parameter sensitive")
+        for own in found[0] if found else []:
+            if table.schema[own.sensitive].role is Role.SENSITIVE_QUASI_IDENTIFIER:
+                problem = f"is a quasi-identifier as well, and {self._what} of it needs groups that are made for that"
+                raise SchemaError(problem, column=own.sensitive, hint="use mondrian", remedy=("mechanism",))
         return found[0] if found else []
 
     def by_column(self, table: Table) -> list[list[SensitiveGuarantee]]:
@@ -359,7 +363,9 @@ class SensitivePromises:
         if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
             problem = f"'{name}' is a {table.schema[name].role}"
             raise InvalidParameterError("sensitive", problem, allowed="a column that is published unchanged")
-        columns = table.schema.names(Role.QUASI_IDENTIFIER)
+        if table.schema[name].role is Role.SENSITIVE_QUASI_IDENTIFIER:
+            self._check_both_roles(name)
+        columns = table.schema.quasi_identifiers_beside(name)
         promised: list[SensitiveGuarantee] = []
         if self.l is not None:
             c = None if self.c is None else float(self.c)
@@ -367,6 +373,14 @@ class SensitivePromises:
         if self.t is not None:
             promised.append(TCloseness(float(self.t), name, columns, self.distance))
         return [*promised, *self.shares.guarantees(name, columns)]
+
+    def _check_both_roles(self, name: str) -> None:
+        """Refuse what coarsening the sensitive column itself would make look better: distances from the table."""
+        for parameter in ("t", *(asked for asked in self.shares.asked if asked != "alpha")):
+            if parameter != "t" or self.t is not None:
+                problem = f"got one, and '{name}' is a quasi-identifier as well: coarsened values hide distances"
+                hint = "ask for l or alpha, or give the column the role sensitive alone"
+                raise InvalidParameterError(parameter, problem, allowed="left out", hint=hint)
 
 
 def asks_for_two_values(constraint: Constraint) -> bool:
@@ -434,6 +448,12 @@ def constraint_on(
         if by_spelling and _compares_with_table(guarantee):
             found.append(_constraint(guarantee, totals(codes, int(codes.max(initial=-1)) + 1)))
     return (found[0] if len(found) == 1 else AllOf(tuple(found))), codes
+
+
+def constraint_on_counts(guarantees: Sequence[SensitiveGuarantee]) -> Constraint:
+    """Constraint under which counts of values in a part keep promises that do not compare with the whole table."""
+    found = [_constraint(guarantee, np.zeros(0, dtype=np.int64)) for guarantee in guarantees]
+    return found[0] if len(found) == 1 else AllOf(tuple(found))
 
 
 def _compares_with_table(guarantee: SensitiveGuarantee) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -180,17 +180,23 @@ class Recoding:
         Gives the parts of new rows.
     entry_of_row : ndarray of int or None
         Which of the distinct rows each row of the table is; ``None``: axes and cover are of the rows themselves.
+    cover_of : mapping of str to Cover
+        Axes whose cells stand for other rows than the cover says: covers with the same classes, a part each.
     """
 
     axes: tuple[Axis, ...]
     cover: Cover
     part_of: Callable[[Sequence[Axis]], Ids]
     entry_of_row: NDArray[np.intp] | None = None
+    cover_of: Mapping[str, Cover] = field(default_factory=dict)
 
     @cached_property
     def cells(self) -> tuple[Generalized, ...]:
         """Cells of every class, one entry an axis."""
-        return generalize(self.axes, self.cover)
+        return self._generalized_by(self.cover)
+
+    def _generalized_by(self, cover: Cover) -> tuple[Generalized, ...]:
+        return tuple(generalize([axis], self.cover_of.get(axis.name, cover))[0] for axis in self.axes)
 
     @cached_property
     def certainty_penalty(self) -> float:
@@ -229,7 +235,7 @@ class Recoding:
         """Give the rows of another table the cells of the parts that they fall into."""
         own = Cover.of_parts(self.cover)
         aligned = [align(axis, table[axis.name]) for axis in self.axes]
-        return with_cells(table, self.axes, generalize(self.axes, own), self.part_of(aligned))
+        return with_cells(table, self.axes, self._generalized_by(own), self.part_of(aligned))
 
 
 def certainty_penalty_of(cells: Sequence[Generalized], rows_of_class: Counts) -> float:

@@ -168,7 +168,7 @@ def update_project(
 
 def roles_lacking(columns: Iterable[Column]) -> tuple[Role, ...]:
     """Roles that no column has and that releases need: a target to serve, and quasi-identifiers to release."""
-    found = {column.role for column in columns}
+    found = {part for column in columns for part in column.role.parts}
     return tuple(role for role in (Role.TARGET, Role.QUASI_IDENTIFIER) if role not in found)
 
 

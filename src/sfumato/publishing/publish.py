@@ -14,6 +14,7 @@ from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.manifest import AnyTable, Manifest, with_audited
 from sfumato.mechanisms.base import Mechanism, Release, name_of
+from sfumato.mechanisms.both_roles import check_takes_both_roles
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
@@ -96,6 +97,8 @@ def propose_release(
     if not isinstance(table, Table | BinaryTable):
         raise _no_table("table", table)
     check_counts_persons(table, mechanism)
+    chosen = mechanism.for_table(table) if hasattr(mechanism, "for_table") else mechanism
+    check_takes_both_roles(table.coded_part.schema, chosen)
     if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
         check_near_keys(table)
     if key is not None and getattr(mechanism, "hides_choices", False):

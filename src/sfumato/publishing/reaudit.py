@@ -190,8 +190,8 @@ def _named(table: AnyTable, columns: Sequence[Column], tokens: tuple[str, ...]) 
     """Give back the names that a libsvm file cannot hold: features are numbered there in the manifest's order."""
     if not isinstance(table, BinaryTable):
         raise AssertionError
-    names = [c.name for c in columns if c.role is Role.QUASI_IDENTIFIER]
-    beside = [c for c in columns if c.role is not Role.QUASI_IDENTIFIER]
+    names = [c.name for c in columns if c.role.is_one_of([Role.QUASI_IDENTIFIER])]
+    beside = [c for c in columns if c.name not in names]
     numbered = {f"f{i}": name for i, name in enumerate(names, start=1)}
     if set(table.feature_names) != set(names) and set(table.feature_names) <= set(numbered):
         features = tuple(Feature(numbered[f.name], numbered[f.name]) for f in table.features)

@@ -107,7 +107,7 @@ class InShort:
     one_class : float or None
         Share of the rows in groups of equal quasi-identifiers that all have one target value; ``None``: no target.
     unique : float
-        Share of the rows that are unique on all released columns but the target.
+        Share of the rows that are unique on all released columns together, the target among them.
     is_about_ones : bool
         Whether k-anonymity by containment is promised: against attackers who know 1-values of a person only.
     is_compared : bool
@@ -184,8 +184,8 @@ class InShort:
         if self.unique > MOST_UNIQUE:
             said.append(
                 f"{share_in_words(self.unique)} of rows are unique on all released columns together. An attacker who "
-                "knows sensitive or other columns of a person can find the row. Make the columns that attackers may "
-                "know quasi-identifiers, or drop them"
+                "knows sensitive or other columns of a person, or the target, can find the row. Make the columns that "
+                "attackers may know quasi-identifiers, or drop them"
             )
         return [on_one_line(sentence) for sentence in said]
 
@@ -238,7 +238,6 @@ def in_short(
         original = None  # what is said of the release must not depend on one more look at the rows
     shown = Columns(release.table)
     quasi = shown.with_role(Role.QUASI_IDENTIFIER)
-    beside = [name for role in (Role.SENSITIVE, Role.OTHER) for name in shown.with_role(role)]
     n_columns, lost = _columns(release, shown, original)
     return InShort(
         tuple(_promise(entry) for entry in release.manifest.guarantees),
@@ -247,7 +246,7 @@ def in_short(
         n_columns,
         _reidentified(release, original, risk),
         _one_class(shown, group_rows(shown, quasi)),
-        float(np.count_nonzero(group_rows(shown, (*quasi, *beside)).sizes == 1) / max(shown.n_rows, 1)),
+        float(np.count_nonzero(group_rows(shown, shown.names).sizes == 1) / max(shown.n_rows, 1)),
         Containment.kind in {entry["kind"] for entry in release.manifest.guarantees},
         original is not None,
         original is not None and may_repeat(original),

@@ -16,7 +16,6 @@ from sfumato.guarantees.base import ReleaseFacts
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Release
 from sfumato.report.guarantee_texts import share_in_words
-from sfumato.schema import Role
 from sfumato.table.coding import Table
 
 MOST_NAMED = 20
@@ -85,7 +84,8 @@ def _uncovered(release: Release) -> Iterator[str]:
     covered = {done.get("bucket"), *(name for names in done.get("slices", ()) for name in names)}
     covered |= {entry.get("sensitive") for entry in release.manifest.guarantees}
     beside = release.table.coded_part
-    names = [name for name in beside.schema.names(Role.SENSITIVE, Role.OTHER) if name not in covered]
+    shown = [name for name in beside.schema.published_unchanged() if name != beside.schema.target]
+    names = [name for name in shown if name not in covered]
     shares = {name: _unique_share(beside, name) for name in names}
     for name in sorted(names, key=lambda one: -shares[one])[:MOST_NAMED]:
         share = share_in_words(shares[name])

@@ -28,6 +28,7 @@ _FLAG_OF_ROLE = {
     Role.SENSITIVE: "--sensitive",
     Role.IDENTIFIER: "--identifiers",
     Role.PERSON: "--person",
+    Role.WEIGHT: "--weight",
     Role.OTHER: "--other",
 }
 
@@ -194,7 +195,7 @@ def _roles(original: AnyTable) -> list[str]:
     for role, flag in _FLAG_OF_ROLE.items():
         names = schema.names(role)
         if names:
-            flags += [flag, names[0] if role is Role.TARGET else _comma_separated(names)]
+            flags += [flag, names[0] if role in (Role.TARGET, Role.WEIGHT) else _comma_separated(names)]
     return flags
 
 

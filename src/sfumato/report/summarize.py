@@ -93,7 +93,7 @@ def _in_words(
     if rule.get("rule") in _CELL_RULES:
         return KEPT if rule.get("levels") == [0] else COARSENED
     is_drawn = done.get("kind") == "synthetic"
-    is_flipped = done.get("kind") == "flipped" and after.describe(made[0]).role is Role.QUASI_IDENTIFIER
+    is_flipped = done.get("kind") == "flipped" and made[0] in after.with_role(Role.QUASI_IDENTIFIER)
     happened = [FEATURES] if rule or list(made) != [name] else []
     happened += [DRAWN] if is_drawn else [FLIPPED] if is_flipped else []
     return ", ".join(happened) or KEPT

@@ -647,7 +647,7 @@ class Binarization:
 
 
 def _companions(table: Table) -> tuple[str, ...]:
-    return table.schema.names(Role.TARGET, Role.SENSITIVE, Role.OTHER)
+    return table.schema.published_unchanged()
 
 
 def _assign(table: Table, name: str, plan: BinarizePlan) -> Assignment:
@@ -693,7 +693,7 @@ def _check_listed(table: Table, plan: BinarizePlan) -> None:
         if name not in table.schema:
             raise ColumnNotFoundError(name, table.schema.names())
         role = table.schema[name].role
-        if role is not Role.QUASI_IDENTIFIER:
+        if not role.is_one_of([Role.QUASI_IDENTIFIER]):
             problem = f"has a binarization rule and the role {role}; only quasi-identifiers become features"
             raise SchemaError(problem, column=name, hint="change its role or take it out of the plan")
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.schema import WITHHELD
+from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import PersonRows, Table
 from sfumato.table.repeating import IdentifierCounts, counted_identifiers, repeating_identifiers
@@ -98,7 +98,7 @@ def identifiers_of(table: AnyTable) -> list[IdentifierCounts]:
     facts = (
         (c.name, c.role, plain[c.name].n_distinct - plain[c.name].values.null_count, plain[c.name].n_missing)
         for c in plain.schema
-        if c.role in WITHHELD
+        if c.role in (Role.IDENTIFIER, Role.PERSON)
     )
     return counted_identifiers(facts, plain.n_rows)
 

@@ -157,7 +157,7 @@ def with_guessed_roles(
     """
     plain = table.coded_part
     guesses = [g for g in describe_columns(table, overrides=roles) if g.column.name in plain.schema]
-    if quasi_identifiers_as_given and Role.QUASI_IDENTIFIER in roles.values():
+    if quasi_identifiers_as_given and any(role.is_one_of([Role.QUASI_IDENTIFIER]) for role in roles.values()):
         guesses = [_not_quasi(g) if g.column.name not in roles else g for g in guesses]
     return redescribed(table, [guess.column for guess in guesses]), guesses
 

@@ -84,7 +84,7 @@ class Described:
 
     def names(self, *roles: str) -> list[str]:
         """Names of the columns with one of these roles."""
-        return [column.name for column in self.columns if column.role in roles]
+        return [column.name for column in self.columns if Role(column.role).is_one_of(map(Role, roles))]
 
     @cached_property
     def n_by_role(self) -> Mapping[str, int]:

@@ -66,6 +66,22 @@ def least_different_values(
     return int(least or 0)
 
 
+def n_unique_rows(table: LargeTable, names: Sequence[str], memory: int, progress: Progress | None = None) -> int:
+    """Count the rows that no other row equals on some columns; combinations never leave the database.
+
+    Raises
+    ------
+    SchemaError
+        If a column has too many distinct values.
+    InputError
+        If the rows cannot be read or counted.
+    """
+    with _rows_in_database(table, names, memory, progress) as (rows, keys):
+        alike = rows.aggregate("count(*) AS n", ", ".join(keys))
+        found = alike.filter("n = 1").aggregate("count(*) AS n").to_arrow_table().column("n")[0].as_py()
+    return int(found or 0)
+
+
 @contextmanager
 def _rows_in_database(
     table: LargeTable,

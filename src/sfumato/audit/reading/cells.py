@@ -159,6 +159,19 @@ def contained(released: pa.Array, original: pa.Array, kind: Kind, domain: tuple[
     return Containing(values.places, values.n_places, cells, starts, stops, len(texts), *problems)
 
 
+def tokens_of(released: pa.Array) -> tuple[list[str], bool]:
+    r"""Texts of the values that generalized cells name, each once, and whether some cell may be missing.
+
+    Examples
+    --------
+    >>> tokens_of(pa.array(["[29, 42]", r"{57|\N}", "*", "42"]))
+    (['29', '42', '57'], True)
+    """
+    said = [cell for cell in map(_parse, pc.cast(released, pa.string()).to_pylist()) if cell is not None]
+    tokens = dict.fromkeys(token for cell in said for token in (*(cell.bounds or ()), *cell.members))
+    return list(tokens), any(cell.may_be_missing for cell in said)
+
+
 def _parse(text: str | None) -> _Said | None:
     """Take a cell's text apart; ``None`` for a text that does not follow the syntax."""
     if text is None:

@@ -51,7 +51,7 @@ class Columns:
 
     def with_role(self, *roles: Role) -> tuple[str, ...]:
         """Names of the columns with one of these roles, in table order."""
-        return tuple(name for name in self.names if self.describe(name).role in roles)
+        return tuple(name for name in self.names if self.describe(name).role.is_one_of(roles))
 
     @property
     def missing_tokens(self) -> tuple[str, ...]:
@@ -276,6 +276,11 @@ def group_rows(columns: Columns, names: Sequence[str]) -> Classes:
     for column in coded:
         refinement.add(column.codes, len(column.values))
     return refinement.classes(columns.row_counts)
+
+
+def classes_beside(columns: Columns, name: str) -> Classes:
+    """Classes over all quasi-identifiers but one column: what is known to attackers who want its value."""
+    return group_rows(columns, tuple(other for other in columns.with_role(Role.QUASI_IDENTIFIER) if other != name))
 
 
 def distinct_patterns(ones: sp.csr_matrix) -> tuple[Ids, Ids]:

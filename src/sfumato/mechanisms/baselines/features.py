@@ -56,7 +56,8 @@ def described_publicly(data: Any, options: ReadOptions, roles: Mapping[str, Role
         If no target or no feature is named, or the data cannot be read without a look at the rows.
     """
     options = public_options(data, options)
-    lacking = [role for role in (Role.TARGET, Role.QUASI_IDENTIFIER) if role not in roles.values()]
+    given = {part for role in roles.values() for part in role.parts}
+    lacking = [role for role in (Role.TARGET, Role.QUASI_IDENTIFIER) if role not in given]
     if lacking:
         raise InvalidParameterError(
             "roles",

@@ -154,7 +154,7 @@ def checked_table(table: AnyTable, sensitive: str | None) -> tuple[Table, str]:
         hint = "give one column the role sensitive, and others the role identifier, which leaves them out"
         raise SchemaError(problem, hint=hint)
     (name,) = named
-    if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
+    if table.schema[name].role.is_one_of((Role.QUASI_IDENTIFIER, *WITHHELD)):
         problem = f"'{name}' is a {table.schema[name].role}"
         raise InvalidParameterError("sensitive", problem, allowed="a column that attackers do not know")
     return table, name

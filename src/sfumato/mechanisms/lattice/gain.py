@@ -70,6 +70,7 @@ class GainRecoder(GlobalRecoder):
     """
 
     mechanism_name: ClassVar[str] = "gain-recoding"
+    takes_both_roles: ClassVar[bool] = False  # its slices part sensitive columns from the others
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         **GOAL_PARAMETERS,
         "loss": ParameterSpec("what is minimized, weighted by gain", LOSSES),

@@ -148,6 +148,7 @@ class LocalRecoder(HierarchyRecoder):
     """
 
     mechanism_name: ClassVar[str] = "local-recoding"
+    takes_both_roles: ClassVar[bool] = True  # where nothing is asked of its values
     counts_persons: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a class", at_least=2),

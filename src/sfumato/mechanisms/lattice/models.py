@@ -453,7 +453,14 @@ class PrivacyGoal:
             asked = [] if level is None and t is None else ["l-diversity and t-closeness"]
             problem = f"{' and '.join([*asked, *shares.titles])} are about a sensitive column, and the table has none"
             raise SchemaError(problem, hint="give a column the role sensitive, or name it with the parameter sensitive")
+        asked_for = [word for word, level_ in (("l", level), ("t", t)) if level_ is not None]
         for name in found:
+            if table.schema[name].role is Role.SENSITIVE_QUASI_IDENTIFIER:
+                problem = (
+                    f"got one, and '{name}' is a quasi-identifier as well: levels coarsen it without a look at that"
+                )
+                hint = "leave it out, or use mondrian, which promises l and alpha of such a column"
+                raise InvalidParameterError([*asked_for, *shares.asked][0], problem, allowed="left out", hint=hint)
             n_distinct = sensitive_numbers(table, name).n_values
             if level is not None and level > n_distinct:
                 problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
@@ -566,7 +573,7 @@ def _named(names: str | None, table: Table) -> list[str]:
     found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     for name in found:
         role = table.schema[name].role
-        if role in (Role.QUASI_IDENTIFIER, *WITHHELD):
+        if role.is_one_of((Role.QUASI_IDENTIFIER, *WITHHELD)):
             hint = f"give '{name}' the role sensitive, or name another column"
             allowed = "a column that is published unchanged"
             raise InvalidParameterError("sensitive", f"'{name}' is a {role}", allowed=allowed, hint=hint)

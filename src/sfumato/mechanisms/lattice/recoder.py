@@ -563,6 +563,7 @@ class GlobalRecoder(HierarchyRecoder):
     """
 
     mechanism_name: ClassVar[str] = "global-recoding"
+    takes_both_roles: ClassVar[bool] = True  # where nothing is asked of its values
     counts_persons: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         **GOAL_PARAMETERS,

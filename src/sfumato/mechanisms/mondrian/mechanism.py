@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import (
     ClosenessDistance,
     DiversityVariant,
@@ -17,11 +18,23 @@ from sfumato.guarantees import (
     LikenessVariant,
 )
 from sfumato.manifest import AnyTable
+from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, Release, combinations
+from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, WithinGroups, sensitive_quasi_identifiers
 from sfumato.mechanisms.earlier_releases import EarlierReleases
-from sfumato.mechanisms.mondrian.division import SplitRule, mondrian_partition
-from sfumato.mechanisms.part_constraints import SensitivePromises
-from sfumato.mechanisms.person_constraints import limits_by_persons, person_crowds, promised_by_persons
+from sfumato.mechanisms.mondrian.division import Limit, Partition, SplitRule, mondrian_partition
+from sfumato.mechanisms.part_constraints import (
+    SensitiveGuarantee,
+    SensitivePromises,
+    constraint_on,
+    constraint_on_counts,
+)
+from sfumato.mechanisms.person_constraints import (
+    PersonLimit,
+    limits_by_persons,
+    person_crowds,
+    promised_by_persons,
+)
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
@@ -30,6 +43,8 @@ from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
+
+_MOST_PAIRS = 100_000
 
 
 class Mondrian(Recoder):
@@ -100,6 +115,7 @@ class Mondrian(Recoder):
     mechanism_name: ClassVar[str] = "mondrian"
     _earlier: EarlierReleases | None = None
     counts_persons: ClassVar[bool] = True
+    takes_both_roles: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
         "strict": ParameterSpec("keep rows with equal values together; false: relaxed Mondrian"),
@@ -197,11 +213,91 @@ class Mondrian(Recoder):
         table = self._checked(table)
         persons = person_codes(table)
         axes = self._axes(table)
-        found = [limits_by_persons(table, own) for own in self._promised.by_column(table)]
-        limits, by_persons = [rows for rows, _ in found if rows is not None], [one for _, own in found for one in own]
-        if not self.strict and any(limit.on_weights is not None for limit in by_persons):
-            problem = "got false with t, entropy or recursive l, and some persons have several rows"
-            raise InvalidParameterError("strict", problem, allowed="true, or l distinct and t left out")
+        promised = self._promised.by_column(table)
+        both = self._both_roles(table, axes, promised)
+        if both is None:
+            found = [limits_by_persons(table, own) for own in promised]
+            limits = [rows for rows, _ in found if rows is not None]
+            by_persons = [one for _, own in found for one in own]
+            if not self.strict and any(limit.on_weights is not None for limit in by_persons):
+                problem = "got false with t, entropy or recursive l, and some persons have several rows"
+                raise InvalidParameterError("strict", problem, allowed="true, or l distinct and t left out")
+            partition = self._divided(table, axes, limits, persons, by_persons, progress)
+            return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
+        others = tuple(axis for axis in axes if axis.name != both.axis.name)
+        limits = self._limits_with(both, table, promised)
+        partition = self._divided(table, others, limits, persons, (), progress)
+        groups = both.divided(partition.of_row, int(self.k))
+        own, together = groups.covers(partition.of_row)
+
+        def groups_of(new: Sequence[Axis]) -> NDArray[np.int32]:
+            of = {axis.name: axis for axis in new}
+            parts = partition.groups_of([of[axis.name] for axis in others])
+            return groups.groups_of(parts, both.places_of(of[both.axis.name]))
+
+        return Recoding(axes, own, groups_of, cover_of=dict.fromkeys((axis.name for axis in others), together))
+
+    def _limits_with(
+        self, both: BothRoles, table: Table, promised: Sequence[Sequence[SensitiveGuarantee]]
+    ) -> list[Limit]:
+        """Limits of parts whose rows are then divided by a sensitive quasi-identifier."""
+        limits: list[Limit] = []
+        for own in promised:
+            if own[0].sensitive == both.axis.name:
+                limits.append((GroupedValues(int(self.k), constraint_on_counts(own)), both.places))
+            elif (limit := constraint_on(table, own)) is not None:
+                constraint, codes = limit
+                n_codes = int(codes.max(initial=0)) + 1
+                if both.n_places * n_codes > _MOST_PAIRS:
+                    problem = f"has too many values to be protected together with those of '{both.axis.name}'"
+                    hint = "round or group its values first, or ask for k alone"
+                    raise SchemaError(problem, column=own[0].sensitive, hint=hint, remedy=("no_l",))
+                within = WithinGroups(int(self.k), both.n_places, n_codes, constraint)
+                limits.append((within, both.places * np.int32(n_codes) + codes))
+        return limits
+
+    def _both_roles(
+        self, table: Table, axes: Sequence[Axis], promised: Sequence[Sequence[SensitiveGuarantee]]
+    ) -> BothRoles | None:
+        """Find the quasi-identifier about whose values something is promised; ``None`` where there is none.
+
+        Raises
+        ------
+        InvalidParameterError, SchemaError
+            If there is one and what is asked for besides is more than can be kept at once.
+        """
+        names = [own[0].sensitive for own in promised]
+        found = [name for name in names if name in sensitive_quasi_identifiers(table.schema)]
+        if not found:
+            return None
+        if len(found) > 1:
+            problem = f"is sensitive and a quasi-identifier, and so is '{found[1]}': values of one can be protected"
+            hint = "ask for k alone, or give one of them another role"
+            raise SchemaError(problem, column=found[0], hint=hint, remedy=("no_l",))
+        if len(axes) == 1:
+            problem = (
+                "is the only quasi-identifier, and its values cannot be protected from those who know nothing else"
+            )
+            raise SchemaError(problem, column=found[0], hint="give it the role sensitive alone")
+        if not self.strict:
+            problem = f"got {self.strict!r}, and '{found[0]}' is sensitive and a quasi-identifier"
+            raise InvalidParameterError("strict", problem, allowed="true, or l left out")
+        if person_codes(table) is not None:
+            problem = f"got one of '{found[0]}', a quasi-identifier, and some persons have several rows"
+            hint = "keep one row of each person, or ask for k alone"
+            asked = "alpha" if self.l is None else "l"
+            raise InvalidParameterError(asked, problem, allowed="left out", hint=hint, remedy=("one_row_per_person",))
+        return BothRoles.of(table, next(axis for axis in axes if axis.name == found[0]))
+
+    def _divided(
+        self,
+        table: Table,
+        axes: Sequence[Axis],
+        limits: Sequence[Limit],
+        persons: NDArray[np.int32] | None,
+        by_persons: Sequence[PersonLimit],
+        progress: Progress | None,
+    ) -> Partition:
         criterion, statistics, along = None, None, None
         if self.split == "gain":
             targets = Targets.of(table, self.criterion)
@@ -209,7 +305,7 @@ class Mondrian(Recoder):
         if self.split == "score":
             guide = ScoreGuide.of(table, axes, self.criterion)
             criterion, statistics, along = guide.criterion, guide.statistics, guide.along
-        partition = mondrian_partition(
+        return mondrian_partition(
             axes,
             int(self.k),
             strict=self.strict,
@@ -225,7 +321,6 @@ class Mondrian(Recoder):
             by_persons=by_persons,
             progress=progress,
         )
-        return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
 
     def _check_parameters(self) -> None:
         names = ("split", "variant", "criterion", "strict", "penalty_weight", "distance")

@@ -99,7 +99,7 @@ def _target_names(table: Table, names: str | None) -> tuple[str, ...]:
             raise SchemaError(problem, hint=hint)
         targets = (table.schema.target,)
     for name in targets:
-        if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
+        if table.schema[name].role.is_one_of((Role.QUASI_IDENTIFIER, *WITHHELD)):
             problem = f"'{name}' is a {table.schema[name].role}"
             raise InvalidParameterError("targets", problem, allowed="columns that are published unchanged")
     return targets

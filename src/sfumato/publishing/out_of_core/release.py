@@ -15,6 +15,7 @@ from sfumato.audit.reading.columns import Declared
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Needs, name_of, needs_of
+from sfumato.mechanisms.both_roles import check_takes_both_roles
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress, in_rows
 from sfumato.publishing.manifest_file import manifest_path_for
@@ -82,6 +83,7 @@ def propose(
         problem = f"tells persons apart, and {where} rows are counted"
         hint = "read the table into memory; or keep one row of each person, and give the column the role identifier"
         raise SchemaError(problem, column=original.schema.person, hint=hint)
+    check_takes_both_roles(original.schema, mechanism)
     check_near_keys(original.outline)
     give_back()
     return way(original, mechanism, memory, progress)

@@ -198,7 +198,7 @@ def _target_problem(project: Project, target: str) -> dict[str, str]:
 
 
 def _has_sensitive(project: Project, target: str) -> bool:
-    return any(column.role is Role.SENSITIVE and column.name != target for column in project.columns)
+    return any(column.role.is_one_of([Role.SENSITIVE]) and column.name != target for column in project.columns)
 
 
 def _checked_settings(info: MechanismInfo, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
