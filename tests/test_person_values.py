@@ -26,7 +26,7 @@ from sfumato.measures.diversity import (
 )
 from sfumato.measures.person_weights import PersonPairs, matched_diversity_by_class
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
-from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses, PersonCrowds, by_persons
+from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses, PersonCrowds, PrivacyGoal, by_persons
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.lattice.search import search_lattice
@@ -34,7 +34,7 @@ from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.mondrian.parts import SortedParts, stretches
 from sfumato.mechanisms.mondrian.person_cuts import cuts_allowed_by_persons, weights_of_sides
 from sfumato.mechanisms.part_constraints import Closeness, EntropyDiversity, RecursiveDiversity
-from sfumato.mechanisms.person_constraints import PersonLimit
+from sfumato.mechanisms.person_constraints import PersonLimit, check_needs_no_pairs
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree.groups import nodes_allowed_by_persons
 from sfumato.publishing.publish import make_release, propose_release, publish
@@ -486,6 +486,25 @@ def test_tiered_cells_are_refused_where_persons_repeat():
         propose_release(visits(), build_mechanism("error-risk-tree", {}))
     with pytest.raises(InvalidParameterError, match="choose generalization=uniform"):
         build_mechanism("error-risk-tree", {}).release(visits())
+
+
+# Rows that are not in memory.
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"), [((3, "distinct", None), "l"), ((2, "entropy", None), "l"), ((None, "distinct", 0.5), "t")]
+)
+def test_where_only_persons_were_counted_pairs_are_refused(asked, name):
+    with pytest.raises(InvalidParameterError, match="the table is not in memory") as raised:
+        check_needs_no_pairs(*asked)
+    assert raised.value.name == name
+    check_needs_no_pairs(2, "distinct", None)
+
+
+def test_without_pairs_nothing_is_promised_of_the_values_of_persons():
+    goal = PrivacyGoal(5, 2.0, sensitive=("illness",), person="patient", counts_pairs=False)
+
+    assert [one.kind for one in goal.guarantees(("age",))] == ["k-anonymity", "k-persons", "l-diversity"]
 
 
 # Bad input.

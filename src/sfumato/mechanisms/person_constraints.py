@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees import (
     ROUNDING,
+    DiversityVariant,
     LDiversity,
     PersonAnonymity,
     PersonCloseness,
@@ -45,6 +46,23 @@ def check_counted_by_persons(shares: Iterable[str]) -> None:
         problem = "got one, and some persons have several rows"
         hint = "keep one row of each person, or ask for l or t, which count persons"
         raise InvalidParameterError(name, problem, allowed="left out", hint=hint, remedy=("one_row_per_person",))
+
+
+def check_needs_no_pairs(level: float | None, variant: DiversityVariant, t: float | None) -> None:
+    """Refuse l and t for which pairs of a person and a value must be counted, where only persons were.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is one.
+    """
+    needs = {"l": level is not None and not (variant == "distinct" and follows_from_two_persons(level))}
+    needs["t"] = t is not None
+    for name in (name for name, is_needed in needs.items() if is_needed):
+        problem = "got one, some persons have several rows, and the table is not in memory"
+        hint = "read the table into memory, or ask for distinct 2-diversity or k alone"
+        allowed = "left out (l: 2 at most, distinct)"
+        raise InvalidParameterError(name, problem, allowed=allowed, hint=hint, remedy=("one_row_per_person",))
 
 
 def follows_from_two_persons(level: float) -> bool:

@@ -56,6 +56,7 @@ from sfumato.measures.person_weights import PersonPairs
 from sfumato.mechanisms.lattice.lattice import ClassTable, Counts, bincount, sums_by_key
 from sfumato.mechanisms.person_constraints import (
     check_counted_by_persons,
+    check_needs_no_pairs,
     follows_from_two_persons,
     promised_by_persons,
 )
@@ -398,6 +399,8 @@ class PrivacyGoal:
         Columns that everything but k is about.
     person : str or None
         Column that tells persons apart, where some have several rows: k then counts persons too.
+    counts_pairs : bool
+        Whether pairs of a person and a value can be counted, so that l and t count persons too.
     """
 
     k: int
@@ -409,6 +412,7 @@ class PrivacyGoal:
     sensitive: tuple[str, ...] = ()
     shares: SharePromises = NO_SHARES
     person: str | None = None
+    counts_pairs: bool = True
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -444,6 +448,8 @@ class PrivacyGoal:
         person = None if isinstance(table, CountedTable) or person_codes(table) is None else table.schema.person
         if person is not None:
             check_counted_by_persons(shares.asked)
+            if isinstance(table, CountedTable):
+                check_needs_no_pairs(level, variant, t)
         if level is None and t is None:
             _refuse_alone(None if shares.asked else names, variant, c)
             if not shares.asked:
@@ -466,7 +472,8 @@ class PrivacyGoal:
                 problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
                 raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
         level, c, t = (None if given is None else float(given) for given in (level, c, t))
-        goal = cls(k, level, variant, c, t, distance, tuple(found), shares, person)
+        is_here = not isinstance(table, CountedTable)
+        goal = cls(k, level, variant, c, t, distance, tuple(found), shares, person, is_here)
         goal.guarantees(())  # checks the ranges of l, c and t
         return goal
 
@@ -482,7 +489,8 @@ class PrivacyGoal:
                 of_column.append(LDiversity(float(self.l), name, over, self.variant, self.c))
             if self.t is not None:
                 of_column.append(TCloseness(float(self.t), name, over, self.distance))
-            promised += of_column if self.person is None else promised_by_persons(of_column, self.person)
+            by_persons = self.person is not None and self.counts_pairs
+            promised += promised_by_persons(of_column, self.person or "") if by_persons else of_column
             promised += self.shares.guarantees(name, over)
         return promised
 
