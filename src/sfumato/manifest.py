@@ -292,10 +292,17 @@ UNIQUE_ROWS = "unique_row_fraction"
 
 
 def _with_unique_rows(evidence: Mapping[str, Any], released: AnyTable) -> dict[str, Any]:
-    """Say how many released rows are unique on everything that is released; not of rows that are not in memory."""
-    if isinstance(released.coded_part, CountedTable) or not released.n_rows:
+    """Say how many released rows are unique on everything; of rows that are not in memory it is said when written."""
+    if isinstance(released.coded_part, CountedTable):
         return dict(evidence)
-    share = n_unique_rows(released) / released.n_rows
+    return stating_unique_rows(evidence, n_unique_rows(released), released.n_rows)
+
+
+def stating_unique_rows(evidence: Mapping[str, Any], n_unique: int | None, n_rows: int) -> dict[str, Any]:
+    """Add to the evidence how many rows are unique on everything that is released, if that is known."""
+    if n_unique is None or not n_rows:
+        return dict(evidence)
+    share = in_three_digits(n_unique / n_rows)
     return {**evidence, "risk": {**evidence.get("risk", {}), UNIQUE_ROWS: share}}
 
 

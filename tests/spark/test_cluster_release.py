@@ -558,3 +558,18 @@ def test_a_killed_worker_changes_nothing(small, spark, cluster, tmp_path):
 
     assert done.is_set()
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
+
+
+def test_rows_that_are_unique_on_all_columns_are_counted_by_the_cluster(spark, tmp_path):
+    from sfumato import Mondrian, release
+    from sfumato.counting.unique_rows import n_unique_rows
+    from sfumato.datasets.admissions import admissions
+    from sfumato.publishing.publish import publish
+
+    table = admissions(n_rows=300).keep(["age", "sex", "insurance", "discharge_diagnosis", "readmitted"])
+    made = release(table, Mondrian(k=5))
+    publish(made, tmp_path / "r.parquet", original=table)
+    report = audit_cluster_file(spark, tmp_path / "r.parquet", tmp_path / "r.parquet.manifest.json", MEMORY)
+    (found,) = [check for check in report.checks if check.name == "risk: unique row fraction"]
+    assert found.passed
+    assert found.found == n_unique_rows(made.table) / 300

@@ -9,6 +9,8 @@ from sfumato.counting.bitsets import distinct_rows
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 
+_LARGEST_KEY = 2**62
+
 
 def n_unique_rows(table: Table | BinaryTable) -> int:
     """Count the rows of a table in memory that no other row equals; missing equals missing.
@@ -26,12 +28,19 @@ def n_unique_rows(table: Table | BinaryTable) -> int:
     columns: list[NDArray[np.integer]] = [column.codes for column in table.coded_part.columns.values()]
     if isinstance(table, BinaryTable):
         columns.insert(0, distinct_rows(table.matrix).inverse)
-    rows, ids = np.arange(table.n_rows), np.zeros(table.n_rows, dtype=np.int64)
+    rows, keys, n_keys = np.arange(table.n_rows), np.zeros(table.n_rows, dtype=np.int64), 1
     n_unique = 0
-    for codes in [np.zeros(table.n_rows, dtype=np.int64), *columns]:
-        keys = ids * (int(codes.max(initial=0)) + 1) + codes[rows]
-        _, ids, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-        is_alone = sizes[ids] == 1
-        n_unique += int(np.count_nonzero(is_alone))
-        rows, ids = rows[~is_alone], ids[~is_alone].astype(np.int64)
-    return n_unique
+    for codes in columns:
+        n_values = int(codes.max(initial=0)) + 1
+        if n_keys * n_values > _LARGEST_KEY:
+            n_alone, rows, keys = _without_unique(rows, keys)
+            n_unique, n_keys = n_unique + n_alone, max(table.n_rows, 1)
+        keys, n_keys = keys * n_values + codes[rows], n_keys * n_values
+    return n_unique + _without_unique(rows, keys)[0]
+
+
+def _without_unique(rows: NDArray[np.intp], keys: NDArray[np.int64]) -> tuple[int, NDArray[np.intp], NDArray[np.int64]]:
+    """Count the rows whose key no other row has, leave them out, and number the keys of the others from 0."""
+    _, numbers, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    is_shared = sizes[numbers] > 1
+    return int(np.count_nonzero(sizes == 1)), rows[is_shared], np.asarray(numbers[is_shared], dtype=np.int64)

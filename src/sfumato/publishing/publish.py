@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -232,8 +232,12 @@ def staged_files(
     force: bool = False,
     manifest_path: str | Path | None = None,
     recorded: Recorded | None = None,
+    measure: Callable[[Path, Manifest], Mapping[str, Any]] | None = None,
 ) -> Iterator[Callable[[], Published]]:
-    """Stage a release that ``write`` writes in a format, and ``audit`` judges by its path, manifest and SHA-256."""
+    """Stage a release that ``write`` writes in a format, and ``audit`` judges by its path, manifest and SHA-256.
+
+    ``measure`` gives the evidence to be stated, where some of it can be measured on the written file only.
+    """
     target = Path(path)
     manifest_target = Path(manifest_path) if manifest_path else manifest_path_for(target)
     check_targets(target, manifest_target, source, force=force)
@@ -245,6 +249,8 @@ def staged_files(
         digest = _sha256(table_file.file)
         output = {**release.manifest.output, "name": target.name, "sha256": digest, "format": output_format}
         written = release.with_manifest(output=output)
+        if measure is not None:
+            written = written.with_manifest(evidence=measure(table_file.readable_path, written.manifest))
         report = audit(table_file.readable_path, written.manifest, digest)
         report.raise_if_failed()
         if not _states_levels(written.manifest):

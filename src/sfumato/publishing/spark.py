@@ -25,7 +25,7 @@ from sfumato.audit.not_in_memory import audit_rows, profile_rows
 from sfumato.audit.reading.columns import Declared
 from sfumato.audit.spark import ClusterReader
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
-from sfumato.manifest import Manifest
+from sfumato.manifest import Manifest, stating_unique_rows
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
@@ -358,7 +358,12 @@ def staged_on_cluster(
         output = {**proposal.release.manifest.output, "name": target.name, "format": "parquet"}
         manifest = proposal.release.with_manifest(output=output).manifest
         released = _open_released(original.session, folder.rows, manifest, memory)
-        written = proposal.release.with_manifest(output=output | {"sha256": _sha256(released)})
+        with watching(original.session), exact_settings(original.session):
+            n_unique = _reader(released, memory).n_unique_rows(released)
+        written = proposal.release.with_manifest(
+            output=output | {"sha256": _sha256(released)},
+            evidence=stating_unique_rows(manifest.evidence, n_unique, released.n_rows),
+        )
         report = _audited(released, written, folder.rows, memory, original)
         report.raise_if_failed()
         with explained_writing(manifest_target):

@@ -13,7 +13,7 @@ from sfumato.audit.not_in_memory import audit_rows
 from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.columns import Declared
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.manifest import Manifest
+from sfumato.manifest import Manifest, stating_unique_rows
 from sfumato.mechanisms.base import Needs, name_of, needs_of
 from sfumato.mechanisms.both_roles import check_takes_both_roles
 from sfumato.mechanisms.registry import registered_mechanisms
@@ -26,7 +26,6 @@ from sfumato.publishing.publish import Published, check_targets, staged_files
 from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
-from sfumato.table.coding import Table
 from sfumato.table.identifiers.near_keys import check_near_keys
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.write import BLOCK_FORMATS
@@ -120,15 +119,20 @@ def staged_large(
     def write(file: BinaryIO, output_format: str) -> None:
         proposal.write(file, output_format, in_rows(progress, original.n_rows, "rows written"))
 
-    outlines: list[Table] = []
+    opened: list[tuple[LargeTable, BlockReader]] = []
 
-    def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
+    def measure(written: Path, manifest: Manifest) -> Mapping[str, Any]:
         give_back()
         auditing = in_rows(progress, int(manifest.output["rows"]), "rows audited")
         released = open_released(written, manifest, memory.n_bytes, progress=auditing)
-        outlines.append(released.outline)
+        reader = BlockReader(memory.n_bytes, auditing)
+        opened.append((released, reader))
+        return stating_unique_rows(manifest.evidence, reader.n_unique_rows(released), released.n_rows)
+
+    def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
+        released, reader = opened[0]
         return audit_rows(
-            BlockReader(memory.n_bytes, auditing),
+            reader,
             released,
             manifest.to_dict(),
             original=original,
@@ -139,11 +143,11 @@ def staged_large(
             check_roles=True,
         )
 
-    with staged_files(proposal.release, path, original.source, write, audit, force=force) as appear:
+    with staged_files(proposal.release, path, original.source, write, audit, force=force, measure=measure) as appear:
 
         def appear_described() -> Published:
             published = appear()
-            return replace(published, release=replace(published.release, table=outlines[0]))
+            return replace(published, release=replace(published.release, table=opened[0][0].outline))
 
         yield appear_described
 
