@@ -153,7 +153,7 @@ def command(
     show_guesses(order.guesses)
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
         show_repeating(identifiers_of(original))
-        _say_left_out(original)
+        say_left_out(original)
     if target is not None:
         published = publish(release, target, original=original, force=force)
         release = published.release
@@ -178,7 +178,7 @@ def command(
     show_warnings(short.warnings())
 
 
-def _say_left_out(original: AnyTable) -> None:
+def say_left_out(original: AnyTable) -> None:
     """Say how many rows were left out because each person was to have one."""
     plain: Any = getattr(original, "companions", original)
     kept = plain.person_rows

@@ -36,6 +36,9 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
         click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
 
 
+ROWS_NOT_PEOPLE = "note: some persons have several rows; risks are shares of rows, not of people"
+
+
 def show_repeating(identifiers: Iterable[IdentifierCounts]) -> None:
     """Say of identifiers that repeat that rows are counted, not people."""
     from sfumato.table.repeating import repeating_identifiers
@@ -50,7 +53,7 @@ def show_rows_counted(table: AnyTable) -> None:
 
     show_repeating(identifiers_of(table))
     if person_codes(table) is not None:
-        click.echo("note: some persons have several rows; risks are shares of rows, not of people", err=True)
+        click.echo(ROWS_NOT_PEOPLE, err=True)
 
 
 def show_lines(headed: Mapping[str, str]) -> None:

@@ -35,6 +35,7 @@ from sfumato.publishing.out_of_core.sampled import ColumnProposal
 from sfumato.publishing.publish import Published, is_left_alone
 from sfumato.publishing.reaudit import read_manifest, released_by
 from sfumato.rows.memory_limit import Memory, give_back
+from sfumato.rows.persons import one_row_each
 from sfumato.rows.spark.errors import explained, watching
 from sfumato.rows.spark.frames import Frame, Session, exact_settings, type_name, url_of
 from sfumato.rows.spark.table import ClusterTable, open_cluster
@@ -390,8 +391,11 @@ def release_frame(
     allowed, target = Memory.of(memory), Path(path)
     check_able(mechanism, ON_A_CLUSTER)
     check_folder_targets(target, manifest_path_for(target), files_of(frame), force=force)
-    table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=options)
+    every = replace(options, one_row_per_person=None)
+    table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=every)
     described = table.with_schema(with_roles(table.schema, roles).with_confirmed(confirmed))
+    if options.one_row_per_person is not None:
+        described = one_row_each(described, options.one_row_per_person, allowed.n_bytes)
     proposal = propose(described, mechanism, allowed, progress=progress)
     return publish_large(proposal, target, allowed, force=force, progress=progress)
 

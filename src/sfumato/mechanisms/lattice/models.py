@@ -172,7 +172,27 @@ class DiverseClasses:
 
 @dataclass(frozen=True)
 class PersonCrowds(DiverseClasses):
-    """At least l different persons in every class: distinct l-diversity of the column that tells them apart."""
+    """At least l different persons in every class: distinct l-diversity of the column that tells them apart.
+
+    Parameters
+    ----------
+    crowd : int or None
+        Value that stands for at least l persons by itself, see :mod:`sfumato.counting.crowds`.
+    """
+
+    crowd: int | None = None
+
+    def necessary(self) -> PersonCrowds:
+        """Itself: it is monotone with suppression."""
+        return self
+
+    def levels(self, counts: ClassValueCounts) -> Numbers:
+        """Persons of each class; of one with a crowd at least l."""
+        found = super().levels(counts)
+        if self.crowd is not None:
+            with_crowd = counts.class_index[counts.value_code == self.crowd]
+            found[with_crowd] = np.maximum(found[with_crowd], self.l)
+        return found
 
     def describe(self) -> str:
         """Say the condition in a few words."""
@@ -334,7 +354,7 @@ class PrivacyGoal:
                 raise InvalidParameterError(name, f"got {number!r}", allowed="a number")
         shares.check()
         named = _named(names, table)
-        person = None if isinstance(table, CountedTable) or person_codes(table) is None else table.schema.person
+        person = table.schema.person if _counts_persons(table) else None
         if person is not None:
             check_counted_by_persons(level, variant, t, shares.asked)
         if level is None and t is None:
@@ -395,8 +415,16 @@ class PrivacyGoal:
                 models += [LimitedClasses(limit, len(judged) - 1) for limit in compared]
         if self.person is not None:
             judged.append(JudgedColumn(self.person, np.arange(table[self.person].n_distinct, dtype=np.int32)))
-            models.append(PersonCrowds(float(self.k), column=len(judged) - 1))
+            crowd = table.crowd if isinstance(table, CountedTable) else None
+            models.append(PersonCrowds(float(self.k), column=len(judged) - 1, crowd=crowd))
         return tuple(models), tuple(judged)
+
+
+def _counts_persons(table: Table) -> bool:
+    """Whether some persons have several rows: in distinct rows persons were counted only then."""
+    if isinstance(table, CountedTable):
+        return table.crowd is not None
+    return person_codes(table) is not None
 
 
 @dataclass(frozen=True, eq=False)
