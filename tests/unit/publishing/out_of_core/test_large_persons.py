@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import sfumato
 from example_counts import part_of_the_examples
+from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.manifest import manifest_digest
@@ -214,7 +215,7 @@ def test_another_row_of_each_person_than_stated_is_refused(change, tmp_path):
     entries = json.loads(found.manifest_path.read_text())
     entries["input"]["one_row_per_person"].update(change)
     entries["digest"] = manifest_digest(entries)
-    found.manifest_path.write_text(json.dumps(entries))
+    found.manifest_path.write_text(text_of(entries))
 
     report = audit_large_file(found.table_path, found.manifest_path, MEMORY, original=whole, check_roles=True)
 
@@ -255,7 +256,7 @@ def test_groups_of_rows_that_are_promised_as_groups_of_persons_are_refused(tmp_p
     entries = json.loads(made.manifest_path.read_text())
     entries["guarantees"].append(promise)
     entries["digest"] = manifest_digest(entries)
-    made.manifest_path.write_text(json.dumps(entries))
+    made.manifest_path.write_text(text_of(entries))
 
     report = audit_large_file(made.table_path, made.manifest_path, MEMORY, original=large, check_roles=True)
 
@@ -285,7 +286,7 @@ def test_what_is_not_counted_by_persons_is_refused_with_what_is(mechanism, param
     with pytest.raises(InvalidParameterError, match=said) as refused:
         propose(large, build_mechanism(mechanism, parameters), MEMORY)
     if "counts rows" in said:
-        assert "global-recoding, gain-recoding, local-recoding" in str(refused.value)
+        assert "(gain-recoding, global-recoding, local-recoding)" in str(refused.value)
         assert "mondrian" not in str(refused.value)
 
 
@@ -332,7 +333,7 @@ def test_commands_count_persons_out_of_core(ran):
     assert code == 0, said
     assert "persons" in said
     flags = ["--manifest", "a.csv.manifest.json", "--original", "visits.csv", "--person", "patient"]
-    code, said = ran("audit", "a.csv", *flags, "--memory", "200MB", "--accept", "roles")
+    code, said = ran("audit", "a.csv", *flags, "--memory", "200MB", "--accept", "roles,figures")
     assert code == 0, said
     code, said = ran(
         "audit", "visits.csv", "--person", "patient", "--quasi-identifiers", "age,town", "--memory", "200MB"
