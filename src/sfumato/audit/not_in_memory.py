@@ -43,7 +43,7 @@ from sfumato.audit.verify import (
 )
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound, Containment, PersonAnonymity, PrivacyGain
-from sfumato.rows.out_of_core import Told
+from sfumato.progress import Progress
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import PersonRows, Table
 from sfumato.table.weighted import CountedTable, OpenColumn, OutlinedTable
@@ -72,7 +72,7 @@ class RowReader(ABC, Generic[AnyRows]):
     """Whether rows are compared in their order, which otherwise is an exception."""
 
     @property
-    def told(self) -> Told | None:
+    def progress(self) -> Progress | None:
         """What hears how many rows were read."""
         return None
 
@@ -324,7 +324,7 @@ def _judged_beside(
             checks += check_person_promise(promise.guarantee, around)
             own = list(_check_persons(promise, promise.guarantee, reader, counted, original, beside))
         elif promise.guarantee.kind in COMPARED:
-            own = list(_check_level(promise, original, beside, reader.told))
+            own = list(_check_level(promise, original, beside, reader.progress))
         checks += own
         levels.append(own[0].found if own else level)
     return _with_anew(found, checks, levels)
@@ -360,12 +360,14 @@ def _check_persons(
     yield check_audited(promise, found)
 
 
-def _check_level(promise: Promise, original: OutlinedTable, beside: Beside, told: Told | None) -> Iterator[Check]:
+def _check_level(
+    promise: Promise, original: OutlinedTable, beside: Beside, progress: Progress | None
+) -> Iterator[Check]:
     guarantee = promise.guarantee
     name = f"{guarantee.kind}: level"
     try:
         if isinstance(guarantee, BreachBound):
-            promised, found = guarantee.max_breach_increase, measure_large(guarantee, original, told)
+            promised, found = guarantee.max_breach_increase, measure_large(guarantee, original, progress)
         elif isinstance(guarantee, PrivacyGain):
             promised, found = guarantee.min_privacy_gain, entropy.measure(guarantee, beside)
         else:

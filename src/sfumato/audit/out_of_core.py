@@ -28,7 +28,8 @@ from sfumato.audit.reading.block_counting import (
     place_of_each,
 )
 from sfumato.audit.reading.values import is_text, meanings_beside
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.progress import Progress
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.weighted import CountedTable
 
 _MISSING = secrets.randbits(62)
@@ -43,30 +44,30 @@ class BlockReader(RowReader[LargeTable]):
     ----------
     memory : int
         Bytes that may be kept at a time.
-    told : callable or None
+    progress : callable or None
         Hears how many rows were read.
     """
 
     memory: int
-    told: Told | None = None
+    progress: Progress | None = None
     where = "out of core"
     keeps_order = True
 
     def counted(self, table: LargeTable, names: Sequence[str]) -> CountedTable:
         """Count distinct rows by DuckDB, which spills what does not fit."""
-        return counted_rows(table, names, self.memory, self.told)
+        return counted_rows(table, names, self.memory, self.progress)
 
     def least_different_values(self, table: LargeTable, over: Sequence[str], name: str) -> int:
         """Have DuckDB count, so that combinations never leave it."""
-        return least_different_values(table, over, name, self.memory, self.told)
+        return least_different_values(table, over, name, self.memory, self.progress)
 
     def telling(self, original: LargeTable, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values in one pass, of long columns by DuckDB."""
-        return telling_columns(original, names, sensitive, self.memory, self.told)
+        return telling_columns(original, names, sensitive, self.memory, self.progress)
 
     def persons_of_groups(self, original: LargeTable, known: GroupKeys, person: str) -> tuple[Counts, Counts, Counts]:
         """Have DuckDB count pairs of a group and a person."""
-        return persons_of_groups(original, known, person, self.memory, self.told)
+        return persons_of_groups(original, known, person, self.memory, self.progress)
 
     def place_of_each_person(self, original: LargeTable, stated: ClaimedPersons) -> Counts:
         """Have DuckDB find them."""
@@ -76,7 +77,7 @@ class BlockReader(RowReader[LargeTable]):
             ranks_of_rule(original.n_rows, stated),
             is_last=stated.rule == "last",
             memory=self.memory,
-            told=self.told,
+            progress=self.progress,
         )
 
     def long_cells(self, table: LargeTable, name: str) -> Iterator[pa.Array]:
@@ -102,7 +103,7 @@ class BlockReader(RowReader[LargeTable]):
             return
         names, columns = [rule.name for rule in known], [rule.column for rule in known]
         originals = _codes(original, known, columns, released, names, None)
-        found = _codes(released, known, names, original, columns, self.told)
+        found = _codes(released, known, names, original, columns, self.progress)
         yield check_order(known, originals, found, claims.suppressed_rows)
 
 
@@ -132,14 +133,14 @@ def _codes(
     names: Sequence[str],
     other: LargeTable,
     other_names: Sequence[str],
-    told: Told | None,
+    progress: Progress | None,
 ) -> Iterator[list[Codes]]:
     """Codes of the rules' columns, block by block; of values that are not listed the numbers of their meanings."""
     if any(rule.problem for rule in rules):
         return
     by_meaning = {name for name, rule in zip(names, rules, strict=True) if isinstance(rule, _SameMeaning)}
     beside = {name: other.outline[second].values.type for name, second in zip(names, other_names, strict=True)}
-    for block in table.blocks(list(dict.fromkeys(names)), as_cells=by_meaning, told=told):
+    for block in table.blocks(list(dict.fromkeys(names)), as_cells=by_meaning, progress=progress):
         read = {n: meaning_numbers(c, beside[n]) if n in by_meaning else np.asarray(c) for n, c in block.items()}
         yield [read[name] for name in names]
 

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.progress import Progress
 from sfumato.rows.database import batches_in_database
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.weighted import CountedTable, OutlinedTable
 
 Counts = NDArray[np.int64]
@@ -24,7 +25,7 @@ def fewest_persons(
     classes: Counts,
     find: Find,
     memory: int,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> int:
     """Count the persons of every class of rows, and give the fewest; 0 if there is no class.
 
@@ -47,7 +48,7 @@ def fewest_persons(
     stored, counted = rows.stored_type(person), cells.together
 
     def in_classes() -> Iterator[pa.RecordBatch]:
-        for block in rows.blocks([*counted, person], told=told):
+        for block in rows.blocks([*counted, person], progress=progress):
             own = classes[find([np.asarray(block[name]) for name in counted])]
             kept = own >= 0
             persons = pa.array(block[person], stored).filter(pa.array(kept))

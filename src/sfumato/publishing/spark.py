@@ -28,22 +28,19 @@ from sfumato.errors import ClusterError, InputError, InvalidParameterError, Outp
 from sfumato.manifest import Manifest
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.out_of_core.api import with_roles
 from sfumato.publishing.out_of_core.proposal import CellProposal, FeatureProposal, Proposal, names_but_identifiers
-from sfumato.publishing.out_of_core.release import ON_A_CLUSTER, check_able, propose, publish_large
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
 from sfumato.publishing.publish import Published, is_left_alone
 from sfumato.publishing.reaudit import read_manifest, released_by
 from sfumato.rows.memory_limit import Memory, give_back
-from sfumato.rows.persons import one_row_each
 from sfumato.rows.spark.errors import explained, watching
 from sfumato.rows.spark.frames import Frame, Session, exact_settings, type_name, url_of
 from sfumato.rows.spark.table import ClusterTable, open_cluster
-from sfumato.schema import Role, Schema
+from sfumato.schema import Schema
 from sfumato.table.coding import CodedColumn
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.parquet import part_files
-from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions
+from sfumato.table.io.read import ReadOptions
 from sfumato.table.weighted import OutlinedTable
 
 # What is to be released of a table on a cluster: searched on the driver over distinct rows, written by the cluster.
@@ -374,30 +371,12 @@ def staged_on_cluster(
         yield appear
 
 
-def release_frame(
-    frame: Any,
-    mechanism: object,
-    path: str | Path,
-    *,
-    schema: Schema | None = None,
-    roles: Mapping[str, Role | str] | None = None,
-    confirmed: Sequence[str] = (),
-    memory: str = "1GB",
-    options: ReadOptions = DEFAULT_OPTIONS,
-    force: bool = False,
-    progress: Progress | None = None,
-) -> Published:
-    """Release a Spark DataFrame on the cluster of its session: :func:`sfumato.release_large` for such a frame."""
-    allowed, target = Memory.of(memory), Path(path)
-    check_able(mechanism, ON_A_CLUSTER)
+def open_frame(
+    frame: Frame, target: Path, memory: Memory, schema: Schema | None, options: ReadOptions, *, force: bool
+) -> ClusterTable:
+    """Open a Spark DataFrame on the cluster of its session, if its release may be written where it is to be."""
     check_folder_targets(target, manifest_path_for(target), files_of(frame), force=force)
-    every = replace(options, one_row_per_person=None)
-    table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=every)
-    described = table.with_schema(with_roles(table.schema, roles).with_confirmed(confirmed))
-    if options.one_row_per_person is not None:
-        described = one_row_each(described, options.one_row_per_person, allowed.n_bytes)
-    proposal = propose(described, mechanism, allowed, progress=progress)
-    return publish_large(proposal, target, allowed, force=force, progress=progress)
+    return open_cluster(frame.sparkSession, frame, memory=memory.n_bytes, schema=schema, options=options)
 
 
 def audit_cluster_file(

@@ -106,6 +106,7 @@ def check_fidelity(
     *,
     check_roles: Declared = False,
     generalized: GeneralizedColumns | None = None,
+    offered: OfferedRows | None = None,
 ) -> Iterator[Check | Unchecked]:
     """Compare a release with the original that it claims to come from.
 
@@ -113,10 +114,10 @@ def check_fidelity(
     order; incomplete rows are left out when the manifest says so, and as many further rows as it says are suppressed.
     Of flipped features as many cells must differ as the manifest says; synthetic rows must have the original's classes.
     Slices must hold the original's values bucket by bucket, and columns of no slice row by row. What ``generalized``
-    has read is not read again.
+    has read is not read again, nor are ``offered`` rows looked for where they are given.
     """
     yield from check_description(original, claims, check_roles)
-    offered = offered_rows(original, claims)
+    offered = offered or offered_rows(original, claims)
     rows = check_rows(released, original, claims, offered)
     yield rows
     if not rows.passed:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato.audit.reading.values import ranks
 from sfumato.errors import SchemaError
+from sfumato.progress import Progress
 from sfumato.rows.database import batches_in_database
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.weighted import CountedTable
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 Counts = NDArray[np.int64]
 
 
-def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Told | None = None) -> CountedTable:
+def counted_rows(
+    table: LargeTable, names: Sequence[str], memory: int, progress: Progress | None = None
+) -> CountedTable:
     """Count the distinct rows of some columns; the other columns are described each by itself.
 
     What does not fit in a third of the memory is spilled into a private folder that is removed.
@@ -38,7 +41,7 @@ def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Tol
     """
     if not names:
         return CountedTable.of(table.outline, (), (), np.array([table.n_rows], dtype=np.int64))
-    with _rows_in_database(table, names, memory, told) as (rows, keys):
+    with _rows_in_database(table, names, memory, progress) as (rows, keys):
         listed = ", ".join(keys)
         counted = rows.aggregate(f"{listed}, count(*) AS n", listed).to_arrow_table()
     codes = [counted.column(key).to_numpy() for key in keys]
@@ -46,7 +49,7 @@ def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Tol
 
 
 def least_different_values(
-    table: LargeTable, over: Sequence[str], name: str, memory: int, told: Told | None = None
+    table: LargeTable, over: Sequence[str], name: str, memory: int, progress: Progress | None = None
 ) -> int:
     """Smallest number of different values of a column in a class of rows; combinations never leave the database.
 
@@ -59,14 +62,14 @@ def least_different_values(
     """
     described = table.schema[name]
     same = {name: ranks(table.outline[name].values, described.kind, described.domain)}
-    with _rows_in_database(table, [*over, name], memory, told, same) as (rows, keys):
+    with _rows_in_database(table, [*over, name], memory, progress, same) as (rows, keys):
         in_classes = rows.unique(", ".join(keys)).aggregate("count(*) AS n", ", ".join(keys[:-1]))
         least = in_classes.aggregate("min(n) AS n").to_arrow_table().column("n")[0].as_py()
     return int(least or 0)
 
 
 def persons_of_groups(
-    table: LargeTable, known: GroupKeys, person: str, memory: int, told: Told | None = None
+    table: LargeTable, known: GroupKeys, person: str, memory: int, progress: Progress | None = None
 ) -> tuple[Counts, Counts, Counts]:
     """Count rows and persons of groups; gives the groups that occur, then both. Pairs never leave the database.
 
@@ -78,7 +81,7 @@ def persons_of_groups(
     keys, stored = [f"c{i}" for i in range(len(known.columns))], _stored_type(table, person)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for block in table.blocks(list(dict.fromkeys([*known.columns, person])), told=told):
+        for block in table.blocks(list(dict.fromkeys([*known.columns, person])), progress=progress):
             own = [numbers[np.asarray(block[n])] for n, numbers in zip(known.columns, known.numbers, strict=True)]
             cells = [*(pa.array(column, pa.int64()) for column in own), pa.array(block[person], stored)]
             yield pa.record_batch(cells, names=[*keys, "person"])
@@ -94,14 +97,14 @@ def persons_of_groups(
 
 
 def place_of_each(
-    table: LargeTable, name: str, ranks: Counts | None, *, is_last: bool, memory: int, told: Told | None = None
+    table: LargeTable, name: str, ranks: Counts | None, *, is_last: bool, memory: int, progress: Progress | None = None
 ) -> Counts:
     """Place of the first row (or the last one, or the one of least rank) of each value of a column, ascending."""
     stored = _stored_type(table, name)
 
     def batches() -> Iterator[pa.RecordBatch]:
         n_read = 0
-        for block in table.blocks([name], told=told):
+        for block in table.blocks([name], progress=progress):
             places = np.arange(n_read, n_read + len(block[name]))
             order = places if ranks is None else ranks[places]
             cells = [pa.array(block[name], stored), pa.array(places), pa.array(-order if is_last else order)]
@@ -123,7 +126,7 @@ def _rows_in_database(
     table: LargeTable,
     names: Sequence[str],
     memory: int,
-    told: Told | None,
+    progress: Progress | None,
     same: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> Iterator[tuple[duckdb.DuckDBPyRelation, list[str]]]:
     """Give the codes of some columns, which are read when they are asked for; ``same`` has a number for each code."""
@@ -135,7 +138,7 @@ def _rows_in_database(
             )
     keys = [f"c{i}" for i in range(len(names))]
     schema = pa.schema([(key, pa.int32()) for key in keys])
-    batches = _batches(table, names, keys, same or {}, told)
+    batches = _batches(table, names, keys, same or {}, progress)
     with batches_in_database(schema, batches, memory, table.source.name) as (_, rows):
         yield rows, keys
 
@@ -145,9 +148,9 @@ def _batches(
     names: Sequence[str],
     keys: Sequence[str],
     same: Mapping[str, NDArray[np.int64]],
-    told: Told | None,
+    progress: Progress | None,
 ) -> Iterator[pa.RecordBatch]:
     """Codes in batches."""
-    for block in table.blocks(names, told=told):
+    for block in table.blocks(names, progress=progress):
         codes = [same[n][np.asarray(block[n])] if n in same else block[n] for n in names]
         yield pa.record_batch([pa.array(own, pa.int32()) for own in codes], names=list(keys))

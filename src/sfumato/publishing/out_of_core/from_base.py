@@ -14,7 +14,7 @@ from sfumato.counting.cells import TooManyCellsError
 from sfumato.counting.crowds import first_of_each, without_persons
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import Release
-from sfumato.progress import Progress
+from sfumato.progress import Progress, in_rows
 from sfumato.publishing.out_of_core.proposal import (
     CellMechanism,
     CellProposal,
@@ -22,7 +22,6 @@ from sfumato.publishing.out_of_core.proposal import (
     cell_proposal,
     finder_of,
     propose_cells,
-    telling,
 )
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
@@ -97,10 +96,10 @@ def _propose_merged(
 ) -> CellProposal:
     plan, n_rows = CountingPlan.of(original, mechanism, memory), original.n_rows
     beside = mechanism.counted_beside(original.schema)
-    pairs = count_pairs(original, plan.together, beside, telling(progress, n_rows, "rows counted two by two"))
+    pairs = count_pairs(original, plan.together, beside, in_rows(progress, n_rows, "rows counted two by two"))
     outline = CountedTable.of(original.outline, (), (), np.array([n_rows], dtype=np.int64))
     steps = mechanism.level_steps(replace(outline, pairs=pairs))
-    told = telling(progress, n_rows, "rows counted at coarser levels")
+    counting = in_rows(progress, n_rows, "rows counted at coarser levels")
     try:
         cells, step = count_merged(
             original,
@@ -109,7 +108,7 @@ def _propose_merged(
             pairs=pairs,
             persons=plan.persons,
             most_cells=plan.most_cells,
-            told=told,
+            progress=counting,
         )
     except TooManyCellsError:
         raise _cannot_be_merged(original, plan, steps.names) from None
@@ -143,8 +142,8 @@ class _ReleasedValues:
             cells, is_released = without_persons(cells, person, is_first), is_released[is_first]
         counted, finder = cells.together, finder_of(cells)
         found = [np.zeros(self.original.outline[name].n_distinct, dtype=np.int64) for name in self.names]
-        told = telling(self.progress, self.original.n_rows, "rows looked up")
-        for block in self.original.blocks(counted, told=told):
+        looking_up = in_rows(self.progress, self.original.n_rows, "rows looked up")
+        for block in self.original.blocks(counted, progress=looking_up):
             codes = {name: np.asarray(block[name]) for name in counted}
             kept = is_released[finder.find([self._merged(name, codes[name]) for name in counted])]
             for name, counts in zip(self.names, found, strict=True):
