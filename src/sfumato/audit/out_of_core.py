@@ -67,7 +67,7 @@ class BlockReader(RowReader[LargeTable]):
 
     def persons_of_groups(self, original: LargeTable, known: GroupKeys, person: str) -> tuple[Counts, Counts, Counts]:
         """Have DuckDB count pairs of a group and a person."""
-        return persons_of_groups(original, known, person, self.memory, self.progress)
+        return persons_of_groups(original, known, person, self.memory // 2, self.progress)  # the groups take the rest
 
     def place_of_each_person(self, original: LargeTable, stated: ClaimedPersons) -> Counts:
         """Have DuckDB find them."""

@@ -111,6 +111,28 @@ def with_persons(cells: CountedTable, person: str, keys: Sequence[Keys]) -> Coun
     return replace(cells, columns=columns, together=(*cells.together, person), crowd=crowd)
 
 
+def fewest_in_classes(cells: CountedTable, person: str, classes: NDArray[np.int64], crowd_size: int) -> int | None:
+    """Fewest persons of a class, if distinct rows tell it: those of a class with a crowd are not told apart.
+
+    Parameters
+    ----------
+    classes : int64 array
+        Class of each distinct row, -1 for those of none.
+    crowd_size : int
+        Persons of a crowd, at least.
+    """
+    kept = classes >= 0
+    if not kept.any():
+        return 0
+    codes = cells[person].codes.astype(np.int64)[kept]
+    has_crowd = np.zeros(int(classes.max()) + 1, dtype=np.bool_)
+    has_crowd[classes[kept][codes == cells.crowd]] = True
+    pairs = np.unique(classes[kept] * cells[person].n_distinct + codes)
+    n_persons = np.bincount(pairs // cells[person].n_distinct)
+    known = n_persons[~has_crowd & (n_persons > 0)]
+    return int(known.min()) if len(known) and known.min() <= crowd_size else None
+
+
 def first_of_each(cells: CountedTable, person: str) -> NDArray[np.bool_]:
     """Whether a distinct row is the first of those that differ by the person alone, which are neighbours."""
     codes = [cells[name].codes for name in cells.together if name != person]

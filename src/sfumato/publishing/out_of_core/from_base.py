@@ -118,7 +118,7 @@ def _propose_merged(
     counter = _ReleasedValues(original, cells, merging, steps.names, progress)
     give_back()
     release, is_released = mechanism.release_from_base(cells, steps.base(step, counter), progress=progress)
-    return cell_proposal(original, release, rows, cells, is_released, memory, progress)
+    return cell_proposal(original, release, rows, cells, is_released, plan, memory, progress)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.audit.verify import measured_level
 from sfumato.counting.blocks import Persons, count_merged
 from sfumato.counting.cells import TooManyCellsError
-from sfumato.counting.crowds import first_of_each, without_persons
+from sfumato.counting.crowds import fewest_in_classes, first_of_each, without_persons
 from sfumato.counting.persons import fewest_persons
 from sfumato.counting.rows import count_rows
 from sfumato.errors import InputError, SchemaError
@@ -292,7 +292,7 @@ def propose_cells(
     cells = plan.with_occurring(original, cells, progress)
     give_back()
     release, is_released = mechanism.release_cells(cells, progress=progress)
-    return cell_proposal(original, release, original, cells, is_released, memory, progress)
+    return cell_proposal(original, release, original, cells, is_released, plan, memory, progress)
 
 
 def cell_proposal(
@@ -301,6 +301,7 @@ def cell_proposal(
     rows: OutlinedTable,
     cells: CountedTable,
     is_released: NDArray[np.bool_],
+    plan: CountingPlan,
     memory: Memory,
     progress: Progress | None,
 ) -> CellProposal:
@@ -314,20 +315,22 @@ def cell_proposal(
         Of the distinct rows; equal for those that differ by the person alone.
     """
     give_back()
-    person = cells.schema.person if cells.crowd is not None else None
-    if person is None:
+    if plan.persons is None:
         return CellProposal(original, completed(release, original.schema), rows, cells, is_released)
+    person, crowd_size = plan.persons
     is_first = first_of_each(cells, person)
     released = release.table
     if not isinstance(released, CountedTable):
         raise AssertionError
-    merged = without_persons(released, person, is_first[is_released])
-    cells, is_released = without_persons(cells, person, is_first), is_released[is_first]
-    release = replace(release, table=merged)
     classes = np.full(len(is_released), -1, dtype=np.int64)
-    classes[is_released] = _classes_of(merged)
-    counting = in_rows(progress, original.n_rows, "rows counted by persons")
-    fewest = fewest_persons(rows, person, cells, classes, finder_of(cells).find, memory.n_bytes, counting)
+    classes[is_released] = _classes_of(released)
+    fewest = fewest_in_classes(cells, person, classes, crowd_size)
+    release = replace(release, table=without_persons(released, person, is_first[is_released]))
+    cells, is_released, classes = without_persons(cells, person, is_first), is_released[is_first], classes[is_first]
+    if fewest is None:
+        give_back()
+        counting = in_rows(progress, original.n_rows, "rows counted by persons")
+        fewest = fewest_persons(rows, person, cells, classes, finder_of(cells).find, memory.n_bytes // 2, counting)
     give_back()
     return CellProposal(original, completed(release, original.schema, fewest), rows, cells, is_released)
 
@@ -354,7 +357,7 @@ class CountingPlan:
     most_cells : int
         Distinct rows that fit.
     persons : str and int, or None
-        Column that tells persons apart, where some have several rows, and how many a class needs.
+        Column that tells persons apart, where some have several rows, and how many are a crowd.
     """
 
     together: tuple[str, ...]
@@ -371,7 +374,8 @@ class CountingPlan:
         names = tuple(name for name in every if name not in few)
         n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
         person = original.schema.person if original.persons_repeat else None
-        persons = None if person is None else (person, int(getattr(mechanism, "k", 1)))
+        # one more than a class needs: then distinct rows tell nearly always how many the smallest class has
+        persons = None if person is None else (person, int(getattr(mechanism, "k", 1)) + 1)
         return cls(names, few, memory.most_cells(len(names) + (persons is not None), n_flags), persons)
 
     def with_occurring(self, rows: OutlinedTable, cells: CountedTable, progress: Progress | None) -> CountedTable:
