@@ -5,12 +5,15 @@
     python -m benchmarks.out_of_core --rows 10000000 --format csv
     python -m benchmarks.out_of_core --mechanism error-risk-tree -p generalization=uniform
     python -m benchmarks.out_of_core --rows 20000000 --combinations many
+    python -m benchmarks.out_of_core --rows 5000000 --persons 2000000
 
 Ten columns: a key, six quasi-identifiers that hang together (1.25 million combinations in 100 million rows), an
 illness, a number with decimals and a target. With many combinations: a date of birth and a postcode among the six
 (18.95 million combinations in 20 million rows, far more than fit in 1 GB). Peak memory is that of the process as the
 system counts it. Beside it stand the same steps written by hand in DuckDB's SQL (:mod:`benchmarks.by_hand`), which
-knows the levels in advance. The ratio is CPU time to reading the bytes of the input once, right before, from wherever
+knows the levels in advance. With persons the key is that of one of so many, drawn for each row, whose
+quasi-identifiers are those of the person but for the place; beside it stands a query that counts the different persons
+of every combination. The ratio is CPU time to reading the bytes of the input once, right before, from wherever
 the system holds them.
 """
 
@@ -32,10 +35,10 @@ QUASI_IDENTIFIERS = {
     "few": "age,sex,district,education,marital,country",
     "many": "born,sex,postcode,education,marital,country",
 }
-OTHER_ROLES = ("--identifiers=patient", "--sensitive=illness", "--other=dose", "--target=readmitted")
+OTHER_ROLES = ("--sensitive=illness", "--other=dose", "--target=readmitted")
 COMMAND = (sys.executable, "-c", "from sfumato.cli.main import main; main()")
 ROWS_SQL = """
-SELECT i AS patient,
+SELECT {patient} AS patient,
     {age},
     CASE WHEN u3 < 0.52 THEN 'f' ELSE 'm' END AS sex,
     {place},
@@ -59,18 +62,30 @@ AGE_AND_PLACE = {
 }
 
 
-def generate(n_rows: int, path: Path, combinations: str = "few") -> None:
+def generate(n_rows: int, path: Path, combinations: str = "few", n_persons: int | None = None) -> None:
     """Write the rows, the same ones for the same number; text files a part at a time."""
     import duckdb
 
     # Numbers from 0 to 1 that look random and depend on the row alone.
-    uniform = ", ".join(f"(hash(i * 16 + {j}) % 1000003) / 1000003.0 AS u{j}" for j in range(1, 11))
+    # With persons some depend on the person alone: age, sex, education, marital state and country.
+    whose = "i" if n_persons is None else f"(hash(i * 16) % {n_persons})"
+    patient = "i" if n_persons is None else f"'P' || lpad((hash(i * 16) % {n_persons})::VARCHAR, 9, '0')"
+    by = {j: "i" if j in (4, 8, 9, 10) else whose for j in range(1, 11)}
+    uniform = ", ".join(f"(hash({own} * 16 + {j}) % 1000003) / 1000003.0 AS u{j}" for j, own in by.items())
     form = "FORMAT parquet" if path.suffix == ".parquet" else "FORMAT csv, HEADER"
     config: dict[str, Any] = {"memory_limit": "1GB", "threads": 1, "preserve_insertion_order": True}
     with duckdb.connect(":memory:", config=config) as connection:
         age, place = AGE_AND_PLACE[combinations]
-        query = ROWS_SQL.format(uniform=uniform, age=age, place=place, first=0, last=n_rows)
+        query = ROWS_SQL.format(uniform=uniform, age=age, place=place, patient=patient, first=0, last=n_rows)
         connection.execute(f"COPY ({query}) TO '{path}' ({form})")
+
+
+PERSONS_SQL = """
+import duckdb
+with duckdb.connect(":memory:", config={{"memory_limit": "{memory}", "threads": 1}}) as connection:
+    counted = "SELECT count(DISTINCT patient) AS n FROM '{path}' GROUP BY {names}"
+    print(connection.execute("SELECT min(n), count(*) FROM (" + counted + ")").fetchall())
+"""
 
 
 def measured(command: list[str]) -> tuple[float, float, float]:
@@ -99,6 +114,7 @@ def main() -> None:
     asked.add_argument("--rows", type=int, default=10_000_000)
     asked.add_argument("--format", choices=("parquet", "csv"), default="parquet")
     asked.add_argument("--combinations", choices=tuple(AGE_AND_PLACE), default="few")
+    asked.add_argument("--persons", type=int, help="so many persons, of whom each row is one's")
     asked.add_argument("--memory", default="1GB")
     asked.add_argument("--mechanism", default="global-recoding")
     asked.add_argument("-p", "--param", action="append", default=[], help="a parameter of the mechanism, NAME=VALUE")
@@ -107,8 +123,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="sfumato-benchmark-", dir=given.folder))
     source, output = folder / f"large.{given.format}", folder / f"release.{given.format}"
     try:
-        generate(given.rows, source, given.combinations)
-        roles = [*OTHER_ROLES, f"--quasi-identifiers={QUASI_IDENTIFIERS[given.combinations]}"]
+        generate(given.rows, source, given.combinations, given.persons)
+        key = "--identifiers=patient" if given.persons is None else "--person=patient"
+        roles = [key, *OTHER_ROLES, f"--quasi-identifiers={QUASI_IDENTIFIERS[given.combinations]}"]
         reading = seconds_to_read(source)
         release = ["release", str(source), "-m", given.mechanism, "--memory", given.memory, "-o", str(output), *roles]
         release += [f"--param={param}" for param in given.param]
@@ -118,7 +135,11 @@ def main() -> None:
         lines = []
         by_hand = ["-m", "benchmarks.by_hand", str(source), str(folder / "by_hand.parquet"), "--memory", given.memory]
         runs = {"release": [*COMMAND, *release], "audit": [*COMMAND, *audit]}
-        if given.combinations == "few" and given.format == "parquet":
+        if given.persons is not None:
+            names = QUASI_IDENTIFIERS[given.combinations]
+            query = PERSONS_SQL.format(memory=given.memory, path=source, names=names)
+            runs["different persons of every combination, in DuckDB's SQL"] = [sys.executable, "-c", query]
+        elif given.combinations == "few" and given.format == "parquet":
             runs["release and audit by hand, in DuckDB's SQL"] = [sys.executable, *by_hand]
         for what, command in runs.items():
             wall, cpu, peak = measured(command)

@@ -24,11 +24,8 @@ from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.out_of_core.release import propose
 from sfumato.publishing.publish import make_release, propose_release, publish
 from sfumato.publishing.reaudit import audit_published
-from sfumato.rows.memory_limit import Memory
-from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.persons import one_row_per_person, person_codes
@@ -269,14 +266,6 @@ def test_one_row_of_each_person_is_refused_for_differential_privacy(ran):
         code, said = ran("release", "visits.csv", *flags, *more, "-o", "out.csv")
         assert code in (2, 3), said
         assert "person" in said
-
-
-def test_persons_are_refused_where_rows_are_not_in_memory(tmp_path):
-    pyarrow.parquet.write_table(visits().to_arrow(), tmp_path / "a.parquet")
-    large = open_large(tmp_path / "a.parquet", memory=10**8, schema=SCHEMA)
-
-    with pytest.raises(SchemaError, match="out of core rows are counted"):
-        propose(large, GlobalRecoder(k=3), Memory.of("200MB"))
 
 
 # The audit.

@@ -15,14 +15,17 @@ import pyarrow as pa
 
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
-from sfumato.audit.claims import Claims, Promise, is_number, read_claims
+from sfumato.audit.claims import ClaimedPersons, Claims, Promise, is_number, read_claims
 from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS, check_risk
 from sfumato.audit.kinds import JUDGED, Around
 from sfumato.audit.levels import entropy
 from sfumato.audit.levels.breach import check_large_breach, measure_large, sample_words
 from sfumato.audit.levels.entropy import check_gain_promise
+from sfumato.audit.levels.persons import check_person_promise
+from sfumato.audit.levels.persons_away import Counts, GroupKeys, measure_away
 from sfumato.audit.original.cell_rules import CellRule, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_rows
+from sfumato.audit.original.offered_rows import OfferedRows
 from sfumato.audit.original.release_vs_original import PENALTY, Beside
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.reading.columns import Columns, Declared
@@ -38,11 +41,11 @@ from sfumato.audit.verify import (
     values_of,
     without_open_questions,
 )
-from sfumato.errors import InputError, InvalidParameterError, SchemaError
-from sfumato.guarantees import BreachBound, Containment, PrivacyGain
+from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
+from sfumato.guarantees import BreachBound, Containment, PersonAnonymity, PrivacyGain
 from sfumato.progress import Progress
 from sfumato.schema import Kind, Role
-from sfumato.table.coding import Table
+from sfumato.table.coding import PersonRows, Table
 from sfumato.table.weighted import CountedTable, OpenColumn, OutlinedTable
 
 AnyRows = TypeVar("AnyRows", bound=OutlinedTable)
@@ -96,6 +99,14 @@ class RowReader(ABC, Generic[AnyRows]):
         """Columns among some that equal or determine another one in all rows."""
 
     @abstractmethod
+    def persons_of_groups(self, original: AnyRows, known: GroupKeys, person: str) -> tuple[Counts, Counts, Counts]:
+        """Count rows and different persons of groups: the groups that occur, then both; missing persons are one."""
+
+    @abstractmethod
+    def place_of_each_person(self, original: AnyRows, stated: ClaimedPersons) -> Counts:
+        """Places of the rows of which each person has one by the stated rule, ascending."""
+
+    @abstractmethod
     def long_cells(self, table: AnyRows, name: str) -> Iterator[pa.Array] | None:
         """Cells of a column with too many values to be listed, in parts; ``None``: they cannot be read here."""
 
@@ -142,6 +153,13 @@ def audit_rows(
         counted = reader.counted(released, names)
     except TooManyRowsError as exc:
         return _refused(reader, f"{exc} of {listed(names)} do not fit in the memory given")
+    offered, whole = None, original
+    if original is not None and claims.persons is not None and claims.persons.column in original.schema:
+        places = reader.place_of_each_person(original, claims.persons)
+        offered = OfferedRows(places, 0, original.n_rows - len(places))
+        if offered.n_of_same_persons:
+            stated = PersonRows(claims.persons.column, claims.persons.rule, offered.n_of_same_persons)
+            original = original.only(places, stated)
     found = audit_release(
         counted,
         manifest,
@@ -157,12 +175,14 @@ def audit_rows(
     if file is not None:
         more.extend(check_file(file, claims, released_sha256))
         more.extend(_check_spelling(reader, released, original, claims))
-    if original is not None:
-        before = Columns(original.outline)
-        found = _judged_beside(
-            without_open_questions(found), claims, reader, released, original, has_all_roles(before, check_roles)
-        )
-        more.extend(_check_beside(reader, released, counted, original, claims, check_roles))
+    if original is not None and whole is not None:
+        before = Columns(whole.outline)
+        has_roles = has_all_roles(before, check_roles)
+        found = _judged_beside(without_open_questions(found), claims, reader, released, counted, original, has_roles)
+        more.extend(check_description(before, claims, check_roles))
+        rows = check_rows(Columns(released.outline), before, claims, offered)
+        more.append(rows)
+        more.extend(_check_cells(reader, released, counted, original, claims, rows))
         more.extend(_check_penalty(released, original, claims))
         more.extend(_not_checked(reader, released, original, claims))
         more.extend(open_questions(claims, before, check_roles))
@@ -206,14 +226,13 @@ def is_long(table: OutlinedTable, name: str) -> bool:
 def beyond_counts(claims: Claims) -> Iterator[str]:
     """Name what counts of distinct rows cannot show."""
     kinds = [promise.guarantee.kind for promise in claims.promises]
-    yield from (kind for kind in kinds if kind not in (*PATTERNS, *COMPARED) and not _is_counted(kind))
+    known = (*PATTERNS, *COMPARED, PersonAnonymity.kind)
+    yield from (kind for kind in kinds if kind not in known and not _is_counted(kind))
     yield from (name for name in _NOT_COUNTED_RISKS if name in claims.stated_risk)
     if claims.perturbation is not None:
         yield f"rows that are {claims.perturbation.kind}"
     if claims.drops_incomplete_rows:
         yield "incomplete rows that were left out"
-    if claims.persons is not None:
-        yield "one row of each person, the others being left out"
 
 
 def _is_counted(kind: str) -> bool:
@@ -312,11 +331,12 @@ def _judged_beside(
     claims: Claims,
     reader: RowReader[AnyRows],
     released: AnyRows,
+    counted: CountedTable,
     original: AnyRows,
     has_roles: bool,
 ) -> AuditReport:
     """Put what the two tables together show in the place of what the release alone shows of such promises."""
-    if not any(promise.guarantee.kind in COMPARED for promise in claims.promises):
+    if not any(promise.guarantee.kind in (*COMPARED, PersonAnonymity.kind) for promise in claims.promises):
         return found
 
     def telling(names: Sequence[str], sensitive: str) -> list[str]:
@@ -329,12 +349,45 @@ def _judged_beside(
     checks += [check for gain in gains for check in check_gain_promise(gain, around)]
     levels = []
     for promise, level in zip(claims.promises, found.levels, strict=True):
-        own = (
-            list(_check_level(promise, original, beside, reader.progress)) if promise.guarantee.kind in COMPARED else []
-        )
+        own: list[Check] = []
+        if isinstance(promise.guarantee, PersonAnonymity):
+            checks += check_person_promise(promise.guarantee, around)
+            own = list(_check_persons(promise, promise.guarantee, reader, counted, original, beside))
+        elif promise.guarantee.kind in COMPARED:
+            own = list(_check_level(promise, original, beside, reader.progress))
         checks += own
         levels.append(own[0].found if own else level)
     return _with_anew(found, checks, levels)
+
+
+def _check_persons(
+    promise: Promise,
+    guarantee: PersonAnonymity,
+    reader: RowReader[AnyRows],
+    counted: CountedTable,
+    original: AnyRows,
+    beside: Beside,
+) -> Iterator[Check]:
+    """Whether every group has the rows of enough persons, whom the original alone knows."""
+    name = f"{guarantee.kind}: level"
+    try:
+        if guarantee.person not in original.schema:
+            raise ColumnNotFoundError(guarantee.person, original.schema.names(), where="the original")
+        found = measure_away(
+            guarantee,
+            counted,
+            original,
+            list(cell_rules(beside.released, beside.original, beside.claims)),
+            lambda names: reader.counted(original, names),
+            lambda known: reader.persons_of_groups(original, known, guarantee.person),
+        )
+    except (SchemaError, InvalidParameterError, TooManyRowsError) as exc:
+        yield Check(name, False, f"{guarantee.kind} cannot be measured: {exc}", guarantee.k)
+        return
+    passed = guarantee.is_met_by(found)
+    said = f"{'holds' if passed else 'does not hold'}: promised k = {guarantee.k:g}, found {found:.6g}"
+    yield Check(name, passed, f"{guarantee.kind} {said}", guarantee.k, found)
+    yield check_audited(promise, found)
 
 
 def _check_level(
@@ -360,21 +413,18 @@ def _check_level(
     yield check_audited(promise, found)
 
 
-def _check_beside(
+def _check_cells(
     reader: RowReader[AnyRows],
     released: AnyRows,
     counted: CountedTable,
     original: AnyRows,
     claims: Claims,
-    check_roles: Declared,
+    rows: Check,
 ) -> Iterator[Check | Unchecked]:
-    before, after = Columns(original.outline), Columns(released.outline)
-    yield from check_description(before, claims, check_roles)
-    rows = check_rows(after, before, claims)
-    yield rows
     if not rows.passed:
         yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
         return
+    before, after = Columns(original.outline), Columns(released.outline)
     yield from reader.check_cells(released, counted, original, list(cell_rules(after, before, claims)), claims)
 
 

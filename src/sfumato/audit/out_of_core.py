@@ -14,12 +14,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked, listed
-from sfumato.audit.claims import Claims
+from sfumato.audit.claims import ClaimedPersons, Claims
 from sfumato.audit.levels.breach import telling_columns
+from sfumato.audit.levels.persons_away import Counts, GroupKeys
 from sfumato.audit.not_in_memory import RowReader, is_long
 from sfumato.audit.original.cell_rules import CellRule, Codes
 from sfumato.audit.original.fidelity import check_order
-from sfumato.audit.reading.block_counting import counted_rows, least_different_values, n_unique_rows
+from sfumato.audit.original.offered_rows import ranks_of_rule
+from sfumato.audit.reading.block_counting import (
+    counted_rows,
+    least_different_values,
+    n_unique_rows,
+    persons_of_groups,
+    place_of_each,
+)
 from sfumato.audit.reading.values import is_text, meanings_beside
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable
@@ -64,6 +72,21 @@ class BlockReader(RowReader[LargeTable]):
     def telling(self, original: LargeTable, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values in one pass, of long columns by DuckDB."""
         return telling_columns(original, names, sensitive, self.memory, self.progress)
+
+    def persons_of_groups(self, original: LargeTable, known: GroupKeys, person: str) -> tuple[Counts, Counts, Counts]:
+        """Have DuckDB count pairs of a group and a person."""
+        return persons_of_groups(original, known, person, self.memory // 2, self.progress)  # the groups take the rest
+
+    def place_of_each_person(self, original: LargeTable, stated: ClaimedPersons) -> Counts:
+        """Have DuckDB find them."""
+        return place_of_each(
+            original,
+            stated.column,
+            ranks_of_rule(original.n_rows, stated),
+            is_last=stated.rule == "last",
+            memory=self.memory,
+            progress=self.progress,
+        )
 
     def long_cells(self, table: LargeTable, name: str) -> Iterator[pa.Array]:
         """Distinct cells of each block."""

@@ -13,11 +13,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked
-from sfumato.audit.claims import Claims
+from sfumato.audit.claims import ClaimedPersons, Claims
 from sfumato.audit.levels.breach import FIGURE_NAMES, FIGURES, counts_tell, figures_tell
+from sfumato.audit.levels.persons_away import GroupKeys
 from sfumato.audit.not_in_memory import RowReader, TooManyRowsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
+from sfumato.audit.original.offered_rows import ranks_of_rule
 from sfumato.audit.reading.values import ranks
 from sfumato.errors import InputError
 from sfumato.table.weighted import CountedTable, RowsOnCluster
@@ -84,6 +86,38 @@ class ClusterReader(RowReader[RowsOnCluster]):
                 (values, wanted), counts = grouped_rows(frame, 2, self.most_cells)
                 return counts_tell(sp.coo_array((counts, (values, wanted))).tocsr())
         return figures_tell(**figures_on_cluster(frame))
+
+    def persons_of_groups(
+        self, original: RowsOnCluster, known: GroupKeys, person: str
+    ) -> tuple[Counts, Counts, Counts]:
+        """Have the cluster count pairs of a group and a person, so that no person comes to the driver."""
+        from pyspark.sql import functions as sf
+
+        wanted: Wanted = [(n, pa.array(own, pa.int64())) for n, own in zip(known.columns, known.numbers, strict=True)]
+        rows = original.rows([*wanted, (person, _codes_of(original, person))])
+        pairs = _numbered(rows, known.keys, known.groups).groupBy("number", f"c{len(wanted)}")
+        in_groups = pairs.agg(sf.count(sf.lit(1)).alias("n")).groupBy("number")
+        found = in_groups.agg(sf.sum("n").alias("n"), sf.count(sf.lit(1)).alias("persons")).toArrow()
+        groups, n_rows, n_persons = (found.column(i).to_numpy().astype(np.int64) for i in range(3))
+        return groups, n_rows, n_persons
+
+    def place_of_each_person(self, original: RowsOnCluster, stated: ClaimedPersons) -> Counts:
+        """Have the cluster order the rows of each person; the places come to the driver."""
+        from pyspark.sql import Window
+        from pyspark.sql import functions as sf
+
+        rows = original.placed([(stated.column, _codes_of(original, stated.column))]).withColumn(
+            "rank", sf.col("place")
+        )
+        ranks = ranks_of_rule(original.n_rows, stated)
+        if ranks is not None:
+            listed = pa.table({"place": pa.array(np.arange(len(ranks))), "rank": pa.array(ranks)})
+            known = rows.sparkSession.createDataFrame(listed, schema="place bigint, rank bigint")
+            rows = rows.drop("rank").join(known, "place")
+        by_rank = sf.col("rank").desc() if stated.rule == "last" else sf.col("rank")
+        numbered = rows.withColumn("n", sf.row_number().over(Window.partitionBy("c0").orderBy(by_rank)))
+        found = numbered.where(sf.col("n") == 1).select("place").toArrow()
+        return np.sort(found.column("place").to_numpy().astype(np.int64))
 
     def long_cells(self, table: RowsOnCluster, name: str) -> None:
         """Read none: they do not fit in the driver."""

@@ -355,8 +355,9 @@ def release_away(
     check_able(order.mechanism, home.where)
     target = home.checked_output(order, force=force, dry_run=dry_run)
     with home.opened("reading") as (rows, progress):
-        original, guesses = _opened(rows, order)
+        original, guesses = _opened(rows, order, home.memory)
         show_guesses(guesses)
+        _say_of_persons(original, home.memory)
         proposal = propose(original, order.mechanism, home.memory, progress=progress)
         if order.project is not None:
             is_published = target is not None
@@ -395,12 +396,26 @@ def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Or
     return Order(data, mechanism, output, options, roles, confirmed=confirmed)
 
 
-def _opened(rows: Rows, order: Order) -> tuple[OutlinedTable, list[ColumnGuess]]:
+def _opened(rows: Rows, order: Order, memory: Memory) -> tuple[OutlinedTable, list[ColumnGuess]]:
     """Open a table as a project describes it, or with the roles that are given and the others guessed."""
+    from sfumato.rows.persons import one_row_each
+
     if order.project is not None:
         return opened_project(rows, order.project), []
     opened, guesses = _guessed(rows, order.path, order.options, order.roles)
+    rule = order.options.one_row_per_person
+    opened = opened if rule is None else one_row_each(opened, rule, memory.n_bytes)
     return opened.with_schema(opened.schema.with_confirmed(order.confirmed)), guesses
+
+
+def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:
+    """Say of identifiers that repeat that rows are counted, and how many rows were left out at the door."""
+    from sfumato.cli.release import say_left_out
+    from sfumato.cli.summary import show_repeating
+    from sfumato.rows.persons import identifiers_away
+
+    show_repeating(identifiers_away(original, memory.n_bytes))
+    say_left_out(original.outline)
 
 
 def opened_project(rows: Rows, project: Project) -> OutlinedTable:
@@ -444,8 +459,10 @@ def verify_away(
     key: str | None = None,
 ) -> AuditReport:
     """Audit a release where its rows are, against its original if that is given."""
+    from sfumato.cli.summary import show_repeating
     from sfumato.project.file import load_project
     from sfumato.publishing.reaudit import key_of_release, original_options
+    from sfumato.rows.persons import identifiers_away
 
     described = load_project(project) if project else None
     home.check_audit(AskedAudit(path, manifest_path, original, described, options, roles))
@@ -455,19 +472,27 @@ def verify_away(
         if original is not None:
             opened = rows.open(original, None, original_options(options))
             beside = _described_as(opened, with_given_roles(opened.outline, roles))
+        if beside is not None:
+            show_repeating(identifiers_away(beside, home.memory.n_bytes))
         return rows.audited(path, manifest_path, beside, True if project else roles.keys(), secret)
 
 
 def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:
     """Print the risk profile of a table that is not in memory."""
-    from sfumato.cli.summary import show_guesses, show_profile
+    from sfumato.cli.summary import ROWS_NOT_PEOPLE, show_guesses, show_profile, show_repeating
+    from sfumato.rows.persons import identifiers_away, persons_repeat
 
     home.check_table(path, options, roles)
     with home.opened("reading") as (rows, _):
         table, guesses = _guessed(rows, path, options, roles, quasi_identifiers_as_given=True)
         profile = rows.profile(table)
+        identifiers = [] if as_json else identifiers_away(table, home.memory.n_bytes)
+        are_rows = not as_json and persons_repeat(table, home.memory.n_bytes)
     if as_json:
         click.echo(json.dumps(profile, indent=2))
         return
     show_guesses(guesses)
+    show_repeating(identifiers)
+    if are_rows:
+        click.echo(ROWS_NOT_PEOPLE, err=True)
     show_profile(profile)

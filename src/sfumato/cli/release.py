@@ -168,7 +168,7 @@ def command(
     show_guesses(order.guesses)
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
         show_persons(original)
-        _say_left_out(original)
+        say_left_out(original)
     if data and Path(LEDGER_NAME).is_dir():
         said = "not used: a data file was named, not the project"
         click.echo(f"ledger: {said}", err=True)
@@ -221,7 +221,7 @@ def _note_no_ledger(data: str | None, project: Path, use: LedgerUse | None) -> N
         click.echo(f"ledger: {said}", err=True)
 
 
-def _say_left_out(original: AnyTable) -> None:
+def say_left_out(original: AnyTable) -> None:
     """Say how many rows were left out because each person was to have one."""
     plain: Any = getattr(original, "companions", original)
     kept = plain.person_rows

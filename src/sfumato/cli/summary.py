@@ -38,6 +38,9 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
         click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
 
 
+ROWS_NOT_PEOPLE = "note: some persons have several rows; risks are shares of rows, not of people"
+
+
 @contextmanager
 def showing_new_key(folder: Path) -> Iterator[None]:
     """Say that a project got its key, if it did."""
@@ -74,7 +77,7 @@ def show_rows_counted(table: AnyTable) -> None:
 
     show_persons(table)
     if person_codes(table) is not None:
-        click.echo("note: some persons have several rows; risks are shares of rows, not of people", err=True)
+        click.echo(ROWS_NOT_PEOPLE, err=True)
 
 
 def show_lines(headed: Mapping[str, str]) -> None:

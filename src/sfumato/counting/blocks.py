@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.cells import TooManyCellsError, no_pairs, refuse_open, too_many_cells
+from sfumato.counting.crowds import N_PERSON_KEYS, Counted, Keys, crowded, person_keys, with_persons
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import Block, LargeTable
 from sfumato.table.weighted import CountedTable
@@ -18,12 +19,11 @@ _LARGEST_KEY = 2**62
 _ROWS_AT_A_TIME = 1 << 16
 
 Codes = NDArray[np.int32]
-Keys = NDArray[np.int64]
-Counted = tuple[list[Keys], Keys]
-"""Distinct rows as keys, and how often each occurs."""
 Pairs = dict[tuple[str, str], NDArray[np.int64]]
 Merging = Mapping[str, Codes]
 """For some columns, the code that each of their codes is counted as; those with one label become one of them."""
+Persons = tuple[str, int]
+"""Column that tells persons apart, and as many of them as are a crowd."""
 
 
 def count_blocks(
@@ -31,6 +31,7 @@ def count_blocks(
     names: Sequence[str],
     *,
     beside: Sequence[str] = (),
+    persons: Persons | None = None,
     most_cells: int,
     progress: Progress | None = None,
 ) -> CountedTable:
@@ -38,8 +39,8 @@ def count_blocks(
     columns, every = tuple(names), tuple(dict.fromkeys([*names, *beside]))
     refuse_open(large.outline, every)
     pairs = _no_pairs_yet(large, columns, beside)
-    found = _Cells(large, columns, most_cells, [{}])
-    for block in _pairs_counted(large.blocks(every, progress=progress), pairs):
+    found = _Cells(large, columns, most_cells, [{}], persons)
+    for block in _pairs_counted(large.blocks(_read_with(every, persons), progress=progress), pairs):
         found.take(block)
     return replace(found.finished(large, every), pairs=pairs)
 
@@ -62,6 +63,7 @@ def count_merged(
     steps: Sequence[Merging],
     *,
     pairs: Pairs,
+    persons: Persons | None = None,
     most_cells: int,
     progress: Progress | None = None,
 ) -> tuple[CountedTable, int]:
@@ -79,6 +81,8 @@ def count_merged(
         How values are merged; each step merges at least what the one before it does.
     pairs : mapping of two names to counts
         What :func:`count_pairs` found, for the table.
+    persons : str and int, or None
+        See :func:`sfumato.counting.rows.count_rows`.
     most_cells : int
         Number of distinct rows that fit in memory.
 
@@ -95,8 +99,8 @@ def count_merged(
         If there are more distinct rows than fit at the last step too.
     """
     refuse_open(large.outline, names)
-    found = _Cells(large, names, most_cells, steps)
-    for block in large.blocks(tuple(names), progress=progress):
+    found = _Cells(large, names, most_cells, steps, persons)
+    for block in large.blocks(_read_with(names, persons), progress=progress):
         found.take(block)
     described = dict.fromkeys([*names, *(second for _, second in pairs)])
     return replace(found.finished(large, tuple(described)), pairs=pairs), found.step
@@ -108,6 +112,10 @@ def merged_rows(large: LargeTable, merging: Merging) -> LargeTable:
     for name, merged in merging.items():
         columns[name] = replace(columns[name], codes=merged[columns[name].codes])
     return replace(large, outline=replace(large.outline, columns=columns))
+
+
+def _read_with(names: Sequence[str], persons: Persons | None) -> tuple[str, ...]:
+    return tuple(names) if persons is None else tuple(dict.fromkeys([*names, persons[0]]))
 
 
 def _no_pairs_yet(large: LargeTable, names: Sequence[str], beside: Sequence[str]) -> Pairs:
@@ -158,10 +166,18 @@ class _Packing:
 
 
 class _Cells:
-    """Distinct rows so far, as keys; those of some blocks wait to be added up with the others."""
+    """Distinct rows so far, as keys, persons last; those of some blocks wait to be added up with the others."""
 
-    def __init__(self, large: LargeTable, columns: Sequence[str], most: int, steps: Sequence[Merging]) -> None:
-        self._columns, self._most, self._steps = tuple(columns), most, steps
+    def __init__(
+        self,
+        large: LargeTable,
+        columns: Sequence[str],
+        most: int,
+        steps: Sequence[Merging],
+        persons: Persons | None = None,
+    ) -> None:
+        self._columns, self._most, self._steps, self._persons = tuple(columns), most, steps, persons
+        self._n_beside = 0 if persons is None else N_PERSON_KEYS
         self._packing = _Packing([large.outline[name].n_distinct for name in columns])
         self._too_many: TooManyCellsError = too_many_cells(self._columns, most, large.source.name)
         self._waiting: list[Counted] = []
@@ -170,7 +186,8 @@ class _Cells:
 
     def take(self, block: Block) -> None:
         columns = [np.asarray(block[name]) for name in self._columns]
-        self._waiting.append(_added_up(self._keys(columns, len(columns[0])), None))
+        persons = [] if self._persons is None else person_keys(block[self._persons[0]])
+        self._waiting.append(_added_up([*self._keys(columns, len(columns[0])), *persons], None))
         self._n_waiting += len(self._waiting[-1][1])
         if self._n_waiting > max(self._n_known // 2, _FEWEST_PENDING):
             self._add_up()
@@ -184,11 +201,15 @@ class _Cells:
         keys = [np.concatenate(parts) for parts in zip(*(own for own, _ in self._waiting), strict=True)]
         counts = np.concatenate([counts for _, counts in self._waiting])
         self._waiting.clear()
-        found = _added_up(keys, counts)
+        found = self._added_up(keys, counts)
         if len(found[1]) > self._most:
             found = self._rolled_up(found)
         self._waiting.append(found)
         self._n_known, self._n_waiting = len(found[1]), 0
+
+    def _added_up(self, keys: list[Keys], counts: Keys) -> Counted:
+        found = _added_up(keys, counts)
+        return found if self._persons is None else crowded(found, self._persons[1])
 
     def _rolled_up(self, found: Counted) -> Counted:
         """Roll up to the first step at which what was counted so far fits, found by strides and then by halves."""
@@ -214,18 +235,22 @@ class _Cells:
 
     def _at_step(self, found: Counted) -> Counted:
         """Merge the values of distinct rows, some rows at a time: all columns of all of them can be much."""
-        keys, counts = found
+        every, counts = found
+        keys, persons = every[: len(every) - self._n_beside], every[len(every) - self._n_beside :]
         parts: list[list[Keys]] = [[] for _ in keys]
         for first in range(0, len(counts), _ROWS_AT_A_TIME):
             columns = self._packing.unpacked([key[first : first + _ROWS_AT_A_TIME] for key in keys])
             for part, key in zip(parts, self._keys(columns, len(columns[0])), strict=True):
                 part.append(key)
-        return _added_up([np.concatenate(part) for part in parts], counts)
+        return self._added_up([*(np.concatenate(part) for part in parts), *persons], counts)
 
     def finished(self, large: LargeTable, described: Sequence[str]) -> CountedTable:
         self._add_up()
-        ((keys, counts),) = self._waiting
-        return CountedTable.of(large.outline.keep(described), self._columns, self._packing.unpacked(keys), counts)
+        ((every, counts),) = self._waiting
+        keys, persons = every[: len(every) - self._n_beside], every[len(every) - self._n_beside :]
+        outline = large.outline.keep(_read_with(described, self._persons))
+        cells = CountedTable.of(outline, self._columns, self._packing.unpacked(keys), counts)
+        return cells if self._persons is None else with_persons(cells, self._persons[0], persons)
 
 
 def _added_up(keys: list[Keys], counts: Keys | None) -> Counted:

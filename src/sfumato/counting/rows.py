@@ -6,11 +6,12 @@ This is the one door. What needs no more than counts, or counts and some rows, n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.counting.blocks import count_blocks
+from sfumato.counting.blocks import Persons, count_blocks
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import Block, LargeTable
 from sfumato.table.coding import CodedColumn
@@ -22,6 +23,7 @@ def count_rows(
     names: Sequence[str],
     *,
     beside: Sequence[str] = (),
+    persons: Persons | None = None,
     most_cells: int,
     progress: Progress | None = None,
 ) -> CountedTable:
@@ -34,6 +36,8 @@ def count_rows(
         At least one column, none of which is open.
     beside : sequence of str
         Columns that are counted with each of the others by itself: their values two by two.
+    persons : str and int, or None
+        Count persons too, in distinct rows that have fewer than so many, see :mod:`sfumato.counting.crowds`.
     most_cells : int
         Number of distinct rows that fit in memory.
     progress : callable or None
@@ -47,12 +51,13 @@ def count_rows(
         If there are more distinct rows than fit.
     """
     if isinstance(rows, LargeTable):
-        return count_blocks(rows, names, beside=beside, most_cells=most_cells, progress=progress)
+        return count_blocks(rows, names, beside=beside, persons=persons, most_cells=most_cells, progress=progress)
     from sfumato.counting.spark import count_on_cluster  # Spark is there only where somebody has a cluster
 
     if progress is not None:
         progress(0, rows.n_rows, "0 rows read")
-    return count_on_cluster(rows, names, beside=beside, most_cells=most_cells)  # type: ignore[arg-type] # the only other home
+    cluster: Any = rows  # the only other home
+    return count_on_cluster(cluster, names, beside=beside, persons=persons, most_cells=most_cells)
 
 
 def taken_with_pairs(

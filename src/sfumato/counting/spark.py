@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.counting.blocks import Persons
 from sfumato.counting.cells import no_pairs, refuse_open, too_many_cells
+from sfumato.counting.crowds import keys_of_digests, with_persons
 from sfumato.counting.engine import Countable, Engine, is_path
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.rows.spark.errors import watching
@@ -30,7 +32,12 @@ Pairs = dict[tuple[str, str], NDArray[np.int64]]
 
 
 def count_on_cluster(
-    table: ClusterTable, names: Sequence[str], *, beside: Sequence[str] = (), most_cells: int
+    table: ClusterTable,
+    names: Sequence[str],
+    *,
+    beside: Sequence[str] = (),
+    persons: Persons | None = None,
+    most_cells: int,
 ) -> CountedTable:
     """Count the distinct rows of some columns, as :func:`sfumato.counting.blocks.count_blocks` does for a file.
 
@@ -40,6 +47,8 @@ def count_on_cluster(
         At least one column, none of which is open.
     beside : sequence of str
         Columns that are counted with each of the others by itself: their values two by two.
+    persons : str and int, or None
+        See :func:`sfumato.counting.blocks.count_blocks`.
     most_cells : int
         Number of distinct rows that fit in the driver's memory.
 
@@ -57,16 +66,67 @@ def count_on_cluster(
     pairs = {(name, second): no_pairs(table.outline, name, second) for second in beside for name in columns}
     with watching(table.session), exact_settings(table.session):
         coded = _coded(table, every)
-        codes, counts = _grouped(coded, [f"c{every.index(name)}" for name in columns], most_cells)
+        if persons is None:
+            codes, counts = _grouped(coded, [f"c{every.index(name)}" for name in columns], most_cells)
+            whose = None
+        else:
+            codes, counts, whose = _grouped_with_persons(table, columns, persons, most_cells)
         if len(counts) > most_cells:
             raise too_many_cells(columns, most_cells, table.place)
         _count_pairs(pairs, coded, columns, beside, every)
     if int(counts.sum()) != table.n_rows or any((code < 0).any() for code in codes):
         problem = "changed while it was being read"
         raise InputError(problem, path=table.place, hint="read it again when no program is writing to it")
-    order = np.lexsort(codes[::-1])
-    counted = CountedTable.of(table.outline.keep(every), columns, [code[order] for code in codes], counts[order])
-    return replace(counted, pairs=pairs)
+    described = every if persons is None else tuple(dict.fromkeys([*every, persons[0]]))
+    keys: list[NDArray[Any]] = [*codes, *(whose or ())]
+    order = np.lexsort(keys[::-1])
+    counted = CountedTable.of(table.outline.keep(described), columns, [code[order] for code in codes], counts[order])
+    counted = replace(counted, pairs=pairs)
+    return counted if whose is None or persons is None else with_persons(counted, persons[0], [o[order] for o in whose])
+
+
+def _grouped_with_persons(
+    table: ClusterTable, columns: Sequence[str], persons: Persons, most: int
+) -> tuple[list[NDArray[np.int32]], NDArray[np.int64], list[NDArray[np.int64]]]:
+    """Codes, counts and persons of the distinct rows; those of a crowd are one.
+
+    A person is a digest of the cell by then, which does not leave the cluster: see :mod:`sfumato.counting.crowds`.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    name, k = persons
+    keys = [f"c{i}" for i in range(len(columns))]
+    wanted = [(n, pa.array(np.arange(table.outline[n].n_distinct, dtype=np.int32))) for n in columns]
+    listed = None if table.is_open(name) else pa.array(np.arange(table.outline[name].n_distinct, dtype=np.int32))
+    rows = table.rows([*wanted, (name, listed)])
+    person = f"c{len(columns)}"
+    pairs = rows.groupBy(*keys, person).agg(sf.count(sf.lit(1)).alias("n"))
+    counted = pairs.withColumn("persons", sf.count(sf.lit(1)).over(Window.partitionBy(*keys)))
+    digest = sf.coalesce(sf.md5(sf.col(person).cast("string").cast("binary")), sf.lit(""))
+    named = counted.withColumn("whose", sf.when(sf.col("persons") >= k, None).otherwise(digest))
+    found = named.groupBy(*keys, "whose").agg(sf.sum("n").alias("n")).limit(most + 1).toArrow()
+    codes = [found.column(key).fill_null(-1).to_numpy().astype(np.int32) for key in keys]
+    whose = keys_of_digests(found.column("whose").combine_chunks())
+    return codes, found.column("n").to_numpy().astype(np.int64), whose
+
+
+def fewest_persons_on_cluster(table: ClusterTable, person: str, cells: CountedTable, classes: NDArray[np.int64]) -> int:
+    """Count the persons of every class of rows, given by its distinct rows, and give the fewest."""
+    from pyspark.sql import functions as sf
+
+    counted, kept = cells.together, classes >= 0
+    keys = [f"c{i}" for i in range(len(counted))]
+    wanted = [(n, pa.array(np.arange(cells[n].n_distinct, dtype=np.int32))) for n in counted]
+    listed = None if table.is_open(person) else pa.array(np.arange(table.outline[person].n_distinct, dtype=np.int32))
+    columns = {key: pa.array(cells[n].codes[kept], pa.int32()) for key, n in zip(keys, counted, strict=True)}
+    schema = ", ".join([*(f"{key} int" for key in keys), "class bigint"])
+    with watching(table.session), exact_settings(table.session):
+        known = table.session.createDataFrame(pa.table(columns | {"class": pa.array(classes[kept])}), schema=schema)
+        rows = table.rows([*wanted, (person, listed)]).join(sf.broadcast(known), keys)
+        pairs = rows.select("class", f"c{len(counted)}").distinct()
+        found = pairs.groupBy("class").agg(sf.count(sf.lit(1)).alias("n")).agg(sf.min("n").alias("n")).toArrow()
+    return int(found.column("n")[0].as_py() or 0)
 
 
 def add_pairs_on_cluster(table: ClusterTable, pairs: Mapping[str, NDArray[np.int64]], second: str) -> None:

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
 from sfumato.progress import Progress
+from sfumato.rows.database import batches_in_database
+from sfumato.rows.persons import one_row_each
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.cells import (
     CellRules,
@@ -30,7 +32,7 @@ from sfumato.table.cells import (
     plain_array,
     without_tokens,
 )
-from sfumato.table.coding import CodedColumn, Codes, Source, Table, parse_numbers
+from sfumato.table.coding import CodedColumn, Codes, PersonRows, Source, Table, parse_numbers
 from sfumato.table.io.bytes import STANDARD_INPUT, StoredBytes, open_stored, with_head
 from sfumato.table.io.csv import DelimitedBlocks, layout_of
 from sfumato.table.io.frames import ContentDigest, FrameBlocks, native_frame, source_name
@@ -38,7 +40,7 @@ from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet,
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers, checked_text, format_to_read
 from sfumato.table.io.write import BlockWriter
 from sfumato.table.kinds import guess_kind
-from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, Rows, WeightedColumn
+from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, Rows, WeightedColumn, kept_column
 
 # Distinct values of a column that comes block by block, with how often each occurs, as long as they are not too many.
 #
@@ -186,6 +188,29 @@ class RawBlocks(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
+class KeptBlocks:
+    """Some rows of stored cells, by their places, ascending; the others are read past."""
+
+    _every: RawBlocks
+    _rows: Rows
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns as they are stored."""
+        return self._every.names
+
+    def __call__(self, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Cells of some columns, block by block."""
+        n_read = 0
+        for raw in self._every(positions):
+            n_rows = len(raw[0]) if raw else 0
+            first, last = np.searchsorted(self._rows, [n_read, n_read + n_rows])
+            places = pa.array(self._rows[first:last] - n_read)
+            n_read += n_rows
+            yield [cells.take(places) for cells in raw]
+
+
+@dataclass(frozen=True, repr=False)
 class LargeTable(OutlinedTable):
     """A file or frame whose rows are read in blocks.
 
@@ -257,6 +282,58 @@ class LargeTable(OutlinedTable):
                 parts[name].append(cells.take(pa.array(places)) if isinstance(cells, pa.Array) else cells[places])
         return {name: self.coded(name, parts[name]) for name in names}
 
+    def stored_type(self, name: str) -> pa.DataType:
+        """Give the type of a column in the blocks: codes, or its own where values are not listed."""
+        return self.outline[name].values.type if self.is_open(name) else pa.int32()
+
+    def n_open_values(self, name: str, memory: int) -> int:
+        """Have DuckDB count, which spills what does not fit."""
+        schema = pa.schema([("value", self.stored_type(name))])
+        batches = (pa.record_batch([pa.array(block[name])], schema=schema) for block in self.blocks([name]))
+        with batches_in_database(schema, batches, memory, self.place) as (_, cells):
+            found = cells.unique("value").aggregate("count(*) AS n").to_arrow_table()
+        return int(found.column("n")[0].as_py())
+
+    def place_of_each(self, name: str, memory: int, *, ranks: Rows | None = None, is_last: bool = False) -> Rows:
+        """Have DuckDB find them, which spills what does not fit."""
+        schema = pa.schema([("value", self.stored_type(name)), ("place", pa.int64())])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            n_read = 0
+            for block in self.blocks([name]):
+                stop = n_read + len(block[name])
+                places = np.arange(n_read, stop) if ranks is None else ranks[n_read:stop]
+                yield pa.record_batch([pa.array(block[name]), pa.array(places, pa.int64())], schema=schema)
+                n_read = stop
+
+        which = "max" if is_last else "min"
+        with batches_in_database(schema, batches(), memory, self.place) as (_, cells):
+            found = cells.aggregate(f"{which}(place) AS place", "value").to_arrow_table()
+        return np.asarray(found.column("place").to_numpy(), dtype=np.int64)
+
+    def only(self, rows: Rows, stated: PersonRows) -> LargeTable:
+        """Give the table of some rows alone; their values are counted in a pass."""
+        names, columns = self.schema.names(), self.outline.columns
+        kept = replace(self, _blocks=KeptBlocks(self._blocks, rows))
+        counts = {name: np.zeros(len(columns[name].values), dtype=np.int64) for name in names}
+        missing = dict.fromkeys(names, 0)
+        for block in kept.blocks(names):
+            for name, cells in block.items():
+                if isinstance(cells, pa.Array):
+                    missing[name] += cells.null_count
+                else:
+                    counts[name] += np.bincount(cells, minlength=len(counts[name]))
+        stored = {
+            name: own if self.is_open(name) else own.filter(pa.array(counts[name][columns[name].codes] > 0))
+            for name, own in self._stored.items()
+        }
+        described = {
+            c.name: kept_column(columns[c.name], counts[c.name], len(rows), missing[c.name], c.kind)
+            for c in self.schema
+        }
+        outline = replace(self.outline, columns=described, n_rows=len(rows), person_rows=stated)
+        return replace(kept, outline=outline, _stored=stored)
+
     def ensure_alone(self) -> None:
         """Refuse nothing: one file is alone."""
 
@@ -293,8 +370,12 @@ def open_large(
         If the file is of another format, or incomplete rows are to be left out.
     """
     if isinstance(source, str | os.PathLike):
-        return _open_file(source, memory, schema, options, progress)
-    return _open_frame(native_frame(source), memory, schema, options, progress)
+        opened = _open_file(source, memory, schema, options, progress)
+    else:
+        opened = _open_frame(native_frame(source), memory, schema, options, progress)
+    if options.one_row_per_person is None or schema is None:
+        return opened
+    return one_row_each(opened, options.one_row_per_person, memory)
 
 
 def _open_file(
@@ -419,10 +500,6 @@ def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
 
 
 def _refuse_dropping(options: ReadOptions) -> None:
-    if options.one_row_per_person is not None:
-        problem, hint = "got it", "read the table into memory"
-        allowed = "left out where a table is not held in memory"
-        raise InvalidParameterError("one_row_per_person", problem, allowed=allowed, hint=hint, remedy=("memory",))
     if options.complete_rows_only:
         hint = "remove incomplete rows from the file first, or read it into memory (set no limit)"
         allowed, problem = "off for a table that is read in blocks", "got it"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.progress import Progress
 from sfumato.schema import Kind, Role, Schema
-from sfumato.table.coding import CodedColumn, RowMask, Source, Table
+from sfumato.table.coding import CodedColumn, PersonRows, RowMask, Source, Table
 
 Counts = NDArray[np.int64]
 Rows = NDArray[np.int64]
@@ -99,12 +99,16 @@ class CountedTable(Table):
         Rows that hold each value of one column with each of another, which was not counted together with it.
     occurring : mapping of a name to a bool array of distinct rows × values
         Which values of a column, that was not counted together with the others, occur in each distinct row.
+    crowd : int or None
+        Where persons were counted: the code of the column that tells them apart which stands for a crowd, at least as
+        many persons as a class needs. Other codes stand for one person each. See :mod:`sfumato.counting.crowds`.
     """
 
     row_counts: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     together: tuple[str, ...] = ()
     pairs: Mapping[tuple[str, str], Counts] = field(default_factory=dict)
     occurring: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    crowd: int | None = None
 
     @classmethod
     def of(
@@ -158,10 +162,13 @@ class OutlinedTable(ABC):
         with too many of them is an :class:`OpenColumn`.
     source : Source or None
         Name, hash and format of the file or folder; of a frame, its library and the hash of its content, if known.
+    persons_repeat : bool
+        Whether some persons are known to have several rows: then persons are counted, not rows alone.
     """
 
     outline: Table
     source: Source | None
+    persons_repeat: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_rows:,} rows, {len(self.schema):,} columns)"
@@ -201,6 +208,27 @@ class OutlinedTable(ABC):
         return CodedColumn(codes, values).take(np.arange(len(codes)), kind)
 
     @abstractmethod
+    def n_open_values(self, name: str, memory: int) -> int:
+        """Count the different values of a column that are not listed, a missing one included."""
+
+    @abstractmethod
+    def place_of_each(self, name: str, memory: int, *, ranks: Rows | None = None, is_last: bool = False) -> Rows:
+        """Give the first place of each value of a column, or the last one; with ranks the least rank of its places.
+
+        Raises
+        ------
+        InputError
+            If rows have no fixed places, or what there is to hold does not fit.
+        """
+
+    @abstractmethod
+    def only(self, rows: Rows, stated: PersonRows) -> Self:
+        """Give the table of some rows alone, given by their places, ascending, and state why the others are left out.
+
+        Values that do not occur in them are none of its values; columns whose values are not listed stay so.
+        """
+
+    @abstractmethod
     def ensure_alone(self) -> None:
         """Refuse a folder that holds more than the files that were read."""
 
@@ -233,3 +261,20 @@ class RowsOnCluster(OutlinedTable):
     @abstractmethod
     def rows(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Any:
         """Frame of columns ``c0``, ``c1``, …: what an array has for the codes of the cells, or the cells themselves."""
+
+    @abstractmethod
+    def placed(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Any:
+        """Give the same with a column ``place``, counted from 0; refused where rows have no fixed order."""
+
+
+def kept_column(column: CodedColumn, counts: Counts, n_rows: int, n_missing: int, kind: Kind) -> CodedColumn:
+    """Describe a column of some rows: how often each of its codes occurs in them, or how many are missing.
+
+    Entries of values that do not occur are dropped; those that are read as the same value stay.
+    """
+    if isinstance(column, OpenColumn):
+        return replace(column, n_open_rows=n_rows, n_open_missing=n_missing)
+    weights = np.zeros(len(column.codes), dtype=np.int64)
+    codes, first = np.unique(column.codes, return_index=True)
+    weights[first] = counts[codes]
+    return WeightedColumn(column.codes, column.values, weights).take(counts[column.codes] > 0, kind)

@@ -15,11 +15,11 @@ from sfumato.audit.kinds import Around, Judging, judge
 from sfumato.audit.levels.persons import check_person_promise
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.original.release_vs_original import Beside
-from sfumato.audit.reading.block_counting import spilling_connection
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound
 from sfumato.progress import Progress
+from sfumato.rows.database import spilling_connection
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn

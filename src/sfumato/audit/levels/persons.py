@@ -167,7 +167,7 @@ def _groups_that_fit(columns: tuple[str, ...], beside: Beside, of_released: Ids)
     for i, name in enumerate(columns):
         rule, cells = rules[name], codes_of(beside.released, name)
         released[:, i] = cells if isinstance(rule, FittingRule) else rule.found[cells]
-        fitting[:, i] = _cell_of_value(rule)[codes_of(beside.original, rule.column)[beside.rows]]
+        fitting[:, i] = cell_of_value(rule)[codes_of(beside.original, rule.column)[beside.rows]]
     both = np.concatenate([released, fitting])
     numbers = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
     group_of = np.full(int(numbers.max(initial=-1)) + 1, _NO_CELL)
@@ -175,7 +175,7 @@ def _groups_that_fit(columns: tuple[str, ...], beside: Beside, of_released: Ids)
     return np.asarray(group_of[numbers[len(released) :]])
 
 
-def _cell_of_value(rule: CellRule) -> Ids:
+def cell_of_value(rule: CellRule) -> Ids:
     """Released cell that each value of the original fits, where it fits one only; -1 where none does."""
     if rule.problem:
         raise InvalidParameterError("cells", f"'{rule.name}' {rule.problem}", allowed="those of the original")

@@ -46,3 +46,13 @@ def _one_of_each(persons: NDArray[np.int32], stated: ClaimedPersons) -> NDArray[
         places = np.random.default_rng(_RANDOM_SEED).permutation(len(persons))
     first_of_each = np.unique(persons[places], return_index=True)[1]
     return np.sort(places[first_of_each])
+
+
+def ranks_of_rule(n_rows: int, stated: ClaimedPersons) -> NDArray[np.int64] | None:
+    """Rank of each row in the seeded order by which a random one is kept; ``None`` for other rules."""
+    if stated.rule != "random":
+        return None
+    places = np.random.default_rng(_RANDOM_SEED).permutation(n_rows)
+    ranks = np.empty(n_rows, dtype=np.int64)
+    ranks[places] = np.arange(n_rows)
+    return ranks

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.reading.values import ranks
-from sfumato.errors import InputError, SchemaError
-from sfumato.private_folders import PrivateFolder
+from sfumato.errors import SchemaError
 from sfumato.progress import Progress
+from sfumato.rows.database import batches_in_database
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.weighted import CountedTable
 
 if TYPE_CHECKING:
     import duckdb
 
-_SHARE_OF_MEMORY = 3
+    from sfumato.audit.levels.persons_away import GroupKeys
+
+Counts = NDArray[np.int64]
 
 
 def counted_rows(
@@ -82,6 +84,59 @@ def n_unique_rows(table: LargeTable, names: Sequence[str], memory: int, progress
     return int(found or 0)
 
 
+def persons_of_groups(
+    table: LargeTable, known: GroupKeys, person: str, memory: int, progress: Progress | None = None
+) -> tuple[Counts, Counts, Counts]:
+    """Count rows and persons of groups; gives the groups that occur, then both. Pairs never leave the database.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be read or counted.
+    """
+    keys, stored = [f"c{i}" for i in range(len(known.columns))], _stored_type(table, person)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for block in table.blocks(list(dict.fromkeys([*known.columns, person])), progress=progress):
+            own = [numbers[np.asarray(block[n])] for n, numbers in zip(known.columns, known.numbers, strict=True)]
+            cells = [*(pa.array(column, pa.int64()) for column in own), pa.array(block[person], stored)]
+            yield pa.record_batch(cells, names=[*keys, "person"])
+
+    schema = pa.schema([*((key, pa.int64()) for key in keys), ("person", stored)])
+    listed = pa.table(dict(zip(keys, known.keys, strict=True)) | {"grp": known.groups})
+    with batches_in_database(schema, batches(), memory, table.source.name) as (connection, rows):
+        in_groups = rows.join(connection.from_arrow(listed), ", ".join(keys))
+        pairs = in_groups.aggregate("grp, person, count(*) AS n", "grp, person")
+        found = pairs.aggregate("grp, sum(n)::BIGINT AS n, count(*) AS persons", "grp").to_arrow_table()
+    groups, n_rows, n_persons = (found.column(i).to_numpy().astype(np.int64) for i in range(3))
+    return groups, n_rows, n_persons
+
+
+def place_of_each(
+    table: LargeTable, name: str, ranks: Counts | None, *, is_last: bool, memory: int, progress: Progress | None = None
+) -> Counts:
+    """Place of the first row (or the last one, or the one of least rank) of each value of a column, ascending."""
+    stored = _stored_type(table, name)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        n_read = 0
+        for block in table.blocks([name], progress=progress):
+            places = np.arange(n_read, n_read + len(block[name]))
+            order = places if ranks is None else ranks[places]
+            cells = [pa.array(block[name], stored), pa.array(places), pa.array(-order if is_last else order)]
+            yield pa.record_batch(cells, names=["person", "place", "rank"])
+            n_read += len(places)
+
+    schema = pa.schema([("person", stored), ("place", pa.int64()), ("rank", pa.int64())])
+    with batches_in_database(schema, batches(), memory, table.source.name) as (_, rows):
+        found = rows.aggregate("arg_min(place, rank) AS place", "person").to_arrow_table()
+    return np.sort(found.column("place").to_numpy().astype(np.int64))
+
+
+def _stored_type(table: LargeTable, name: str) -> pa.DataType:
+    return table.outline[name].values.type if table.is_open(name) else pa.int32()
+
+
 @contextmanager
 def _rows_in_database(
     table: LargeTable,
@@ -91,8 +146,6 @@ def _rows_in_database(
     same: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> Iterator[tuple[duckdb.DuckDBPyRelation, list[str]]]:
     """Give the codes of some columns, which are read when they are asked for; ``same`` has a number for each code."""
-    import duckdb  # here, because every audit loads this module and few count out of core
-
     for name in names:
         if table.is_open(name):
             problem = "has too many distinct values to be counted with other columns"
@@ -100,41 +153,10 @@ def _rows_in_database(
                 problem, column=name, hint="give it the role other or identifier, or more memory", remedy=("memory",)
             )
     keys = [f"c{i}" for i in range(len(names))]
-    failures: list[Exception] = []
-    reader = pa.RecordBatchReader.from_batches(
-        pa.schema([(key, pa.int32()) for key in keys]), _batches(table, names, keys, same or {}, failures, progress)
-    )
-    try:
-        with spilling_connection(memory) as connection:
-            yield connection.from_arrow(reader), keys
-    except (duckdb.Error, pa.ArrowException):
-        if failures:
-            raise failures[0] from None
-        problem = "its rows cannot be counted in the given memory"
-        hint = "give more memory, or free disk space for spilling"
-        raise InputError(problem, path=table.source.name, hint=hint, remedy=("memory",)) from None
-
-
-@contextmanager
-def spilling_connection(memory: int) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory that spills what does not fit in a third of it into a private folder."""
-    import duckdb
-
-    folder = PrivateFolder("audit")
-    config: dict[str, Any] = {
-        "temp_directory": str(folder.path),
-        "memory_limit": f"{memory // _SHARE_OF_MEMORY // 1000}KB",
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "python_enable_replacements": False,
-        "preserve_insertion_order": False,
-    }
-    try:
-        with duckdb.connect(":memory:", config=config) as connection:
-            connection.execute("SET enable_progress_bar = false")  # which it shows where it takes Python for a notebook
-            yield connection
-    finally:
-        folder.remove()
+    schema = pa.schema([(key, pa.int32()) for key in keys])
+    batches = _batches(table, names, keys, same or {}, progress)
+    with batches_in_database(schema, batches, memory, table.source.name) as (_, rows):
+        yield rows, keys
 
 
 def _batches(
@@ -142,14 +164,9 @@ def _batches(
     names: Sequence[str],
     keys: Sequence[str],
     same: Mapping[str, NDArray[np.int64]],
-    failures: list[Exception],
     progress: Progress | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Codes in batches; an error is kept, for the engine hides it."""
-    try:
-        for block in table.blocks(names, progress=progress):
-            codes = [same[n][np.asarray(block[n])] if n in same else block[n] for n in names]
-            yield pa.record_batch([pa.array(own, pa.int32()) for own in codes], names=list(keys))
-    except Exception as exc:
-        failures.append(exc)
-        raise
+    """Codes in batches."""
+    for block in table.blocks(names, progress=progress):
+        codes = [same[n][np.asarray(block[n])] if n in same else block[n] for n in names]
+        yield pa.record_batch([pa.array(own, pa.int32()) for own in codes], names=list(keys))

@@ -185,7 +185,27 @@ class DiverseClasses:
 
 @dataclass(frozen=True)
 class PersonCrowds(DiverseClasses):
-    """At least l different persons in every class: distinct l-diversity of the column that tells them apart."""
+    """At least l different persons in every class: distinct l-diversity of the column that tells them apart.
+
+    Parameters
+    ----------
+    crowd : int or None
+        Value that stands for at least l persons by itself, see :mod:`sfumato.counting.crowds`.
+    """
+
+    crowd: int | None = None
+
+    def necessary(self) -> PersonCrowds:
+        """Itself: it is monotone with suppression."""
+        return self
+
+    def levels(self, counts: ClassValueCounts) -> Numbers:
+        """Persons of each class; of one with a crowd at least l."""
+        found = super().levels(counts)
+        if self.crowd is not None:
+            with_crowd = counts.class_index[counts.value_code == self.crowd]
+            found[with_crowd] = np.maximum(found[with_crowd], self.l)
+        return found
 
     def describe(self) -> str:
         """Say the condition in a few words."""
@@ -445,15 +465,16 @@ class PrivacyGoal:
                 raise InvalidParameterError(name, f"got {number!r}", allowed="a number")
         shares.check()
         named = _named(names, table)
-        person = None if isinstance(table, CountedTable) or person_codes(table) is None else table.schema.person
+        person = table.schema.person if _counts_persons(table) else None
+        counts_pairs = not isinstance(table, CountedTable)
         if person is not None:
             check_counted_by_persons(shares.asked)
-            if isinstance(table, CountedTable):
+            if not counts_pairs:
                 check_needs_no_pairs(level, variant, t)
         if level is None and t is None:
             _refuse_alone(None if shares.asked else names, variant, c)
             if not shares.asked:
-                return cls(k, person=person)
+                return cls(k, person=person, counts_pairs=counts_pairs)
         found = named or list(table.schema.names(Role.SENSITIVE))
         if not found:
             asked = [] if level is None and t is None else ["l-diversity and t-closeness"]
@@ -472,8 +493,7 @@ class PrivacyGoal:
                 problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
                 raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
         level, c, t = (None if given is None else float(given) for given in (level, c, t))
-        is_here = not isinstance(table, CountedTable)
-        goal = cls(k, level, variant, c, t, distance, tuple(found), shares, person, is_here)
+        goal = cls(k, level, variant, c, t, distance, tuple(found), shares, person, counts_pairs)
         goal.guarantees(())  # checks the ranges of l, c and t
         return goal
 
@@ -500,7 +520,7 @@ class PrivacyGoal:
         l and α count values, however they are spelled. What compares with other classes (t, β, δ) is kept by the values
         and by their spellings, each by itself.
         """
-        if self.person is not None:
+        if self.person is not None and self.counts_pairs:
             return self._conditions_by_persons(table, self.person)
         models: list[ClassModel] = []
         judged: list[JudgedColumn] = []
@@ -519,6 +539,10 @@ class PrivacyGoal:
                 if self.t is not None:
                     models.append(CloseClasses(float(self.t), self.distance, len(judged) - 1))
                 models += [LimitedClasses(limit, len(judged) - 1) for limit in compared]
+        if self.person is not None:
+            judged.append(JudgedColumn(self.person, np.arange(table[self.person].n_distinct, dtype=np.int32)))
+            crowd = table.crowd if isinstance(table, CountedTable) else None
+            models.append(PersonCrowds(float(self.k), column=len(judged) - 1, crowd=crowd))
         return tuple(models), tuple(judged)
 
     def _conditions_by_persons(
@@ -550,6 +574,13 @@ def by_persons(condition: DiverseClasses | CloseClasses, pairs: PersonPairs, col
     if follows_from_two_persons(condition.l):
         return condition
     return MatchedClasses(condition.l, pairs, column)
+
+
+def _counts_persons(table: Table) -> bool:
+    """Whether some persons have several rows: in distinct rows persons were counted only then."""
+    if isinstance(table, CountedTable):
+        return table.crowd is not None
+    return person_codes(table) is not None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sfumato.publishing.publish import Published, check_targets
 from sfumato.publishing.reaudit import open_original
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import LargeTable, open_large
+from sfumato.rows.persons import one_row_each
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Source
 from sfumato.table.io.formats import check_format, writable_format_of
@@ -63,7 +65,7 @@ def release_large(
     memory : str
         What may be kept at a time, such as ``"800MB"``; a database keeps to its own limit.
     options : ReadOptions
-        How a file is read.
+        How a file is read, and which row of each person is kept.
     force : bool
         Whether files that stand there are replaced. Do not name one that a frame reads from: only a path that is
         given as the source is known to be the input.
@@ -94,18 +96,21 @@ def release_large(
     """
     allowed, target = Memory.of(memory), Path(path)
     original: OutlinedTable
+    every = replace(options, one_row_per_person=None)  # one is kept when the roles are known
     if library_of(native_frame(source)) == "pyspark":
         from sfumato.publishing.spark import open_frame  # Spark is there only where somebody has a cluster
 
         check_able(mechanism, ON_A_CLUSTER)
-        original = open_frame(native_frame(source), target, allowed, schema, options, force=force)
+        original = open_frame(native_frame(source), target, allowed, schema, every, force=force)
     else:
         check_able(mechanism)
         check_format(writable_format_of(target), BLOCK_FORMATS)
         named = Source(os.fspath(source), "") if isinstance(source, str | os.PathLike) else None
         check_targets(target, manifest_path_for(target), named, force=force)
-        original = _opened(source, schema, allowed, options, progress)
+        original = _opened(source, schema, allowed, every, progress)
     described = original.with_schema(with_roles(original.schema, roles).with_confirmed(confirmed))
+    if options.one_row_per_person is not None:
+        described = one_row_each(described, options.one_row_per_person, allowed.n_bytes)
     proposal = propose(described, mechanism, allowed, progress=progress)
     return publish_large(proposal, target, allowed, force=force, progress=progress)
 

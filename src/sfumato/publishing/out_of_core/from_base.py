@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.counting.blocks import Merging, count_merged, count_pairs, merged_rows
 from sfumato.counting.cells import TooManyCellsError
+from sfumato.counting.crowds import first_of_each, without_persons
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress, in_rows
@@ -18,7 +19,7 @@ from sfumato.publishing.out_of_core.proposal import (
     CellMechanism,
     CellProposal,
     CountingPlan,
-    completed,
+    cell_proposal,
     finder_of,
     propose_cells,
 )
@@ -101,7 +102,13 @@ def _propose_merged(
     counting = in_rows(progress, n_rows, "rows counted at coarser levels")
     try:
         cells, step = count_merged(
-            original, plan.together, steps.mergings, pairs=pairs, most_cells=plan.most_cells, progress=counting
+            original,
+            plan.together,
+            steps.mergings,
+            pairs=pairs,
+            persons=plan.persons,
+            most_cells=plan.most_cells,
+            progress=counting,
         )
     except TooManyCellsError:
         raise _cannot_be_merged(original, plan, steps.names) from None
@@ -111,7 +118,7 @@ def _propose_merged(
     counter = _ReleasedValues(original, cells, merging, steps.names, progress)
     give_back()
     release, is_released = mechanism.release_from_base(cells, steps.base(step, counter), progress=progress)
-    return CellProposal(original, completed(release, original.schema), rows, cells, is_released)
+    return cell_proposal(original, release, rows, cells, is_released, plan, memory, progress)
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,12 @@ class _ReleasedValues:
         """Released rows of each distinct value of each column."""
         if is_released.all():
             return [self.original.outline[name].counts for name in self.names]
-        counted, finder = self.cells.together, finder_of(self.cells)
+        cells = self.cells
+        person = cells.schema.person if cells.crowd is not None else None
+        if person is not None:
+            is_first = first_of_each(cells, person)
+            cells, is_released = without_persons(cells, person, is_first), is_released[is_first]
+        counted, finder = cells.together, finder_of(cells)
         found = [np.zeros(self.original.outline[name].n_distinct, dtype=np.int64) for name in self.names]
         looking_up = in_rows(self.progress, self.original.n_rows, "rows looked up")
         for block in self.original.blocks(counted, progress=looking_up):

@@ -16,16 +16,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.verify import measured_level
-from sfumato.counting.blocks import count_merged
+from sfumato.counting.blocks import Persons, count_merged
 from sfumato.counting.cells import TooManyCellsError
+from sfumato.counting.crowds import fewest_in_classes, first_of_each, without_persons
+from sfumato.counting.persons import fewest_persons
 from sfumato.counting.rows import count_rows
 from sfumato.errors import InputError, SchemaError
+from sfumato.guarantees import PersonAnonymity
 from sfumato.manifest import describe_column, with_audited
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress, in_rows
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
-from sfumato.schema import WITHHELD, Schema
+from sfumato.schema import WITHHELD, Role, Schema
 from sfumato.table.binarize import Binarization
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
@@ -102,9 +105,15 @@ def names_but_identifiers(schema: Schema) -> list[str]:
     return [column.name for column in schema if column.role not in WITHHELD]
 
 
-def with_measured_levels(release: Release) -> Release:
-    """State what the guarantees reach, measured by the audit on the release's table of distinct rows or groups."""
-    levels = [measured_level(promised, release.table) for promised in release.manifest.promised()]
+def with_measured_levels(release: Release, fewest_persons: int | None = None) -> Release:
+    """State what the guarantees reach, measured by the audit on the release's table of distinct rows or groups.
+
+    The fewest persons of a class, whom that table does not hold, were counted before.
+    """
+    levels = [
+        fewest_persons if isinstance(promised, PersonAnonymity) else measured_level(promised, release.table)
+        for promised in release.manifest.promised()
+    ]
     return release.with_manifest(guarantees=with_audited(release.manifest.guarantees, levels))
 
 
@@ -276,12 +285,64 @@ def propose_cells(
         original,
         plan.together,
         beside=mechanism.counted_beside(original.schema),
+        persons=plan.persons,
         most_cells=plan.most_cells,
         progress=in_rows(progress, original.n_rows, "rows counted"),
     )
     cells = plan.with_occurring(original, cells, progress)
-    release, is_released = release_of_cells(mechanism, cells, original.schema, progress)
-    return CellProposal(original, release, original, cells, is_released)
+    give_back()
+    release, is_released = mechanism.release_cells(cells, progress=progress)
+    return cell_proposal(original, release, original, cells, is_released, plan, memory, progress)
+
+
+def cell_proposal(
+    original: OutlinedTable,
+    release: Release,
+    rows: OutlinedTable,
+    cells: CountedTable,
+    is_released: NDArray[np.bool_],
+    plan: CountingPlan,
+    memory: Memory,
+    progress: Progress | None,
+) -> CellProposal:
+    """Measure what is promised, describe all columns, and leave the persons out that distinct rows were counted with.
+
+    Parameters
+    ----------
+    rows : LargeTable or ClusterTable
+        The original with the codes that were counted.
+    is_released : bool array
+        Of the distinct rows; equal for those that differ by the person alone.
+    """
+    give_back()
+    if plan.persons is None:
+        return CellProposal(original, completed(release, original.schema), rows, cells, is_released)
+    person, crowd_size = plan.persons
+    is_first = first_of_each(cells, person)
+    released = release.table
+    if not isinstance(released, CountedTable):
+        raise AssertionError
+    classes = np.full(len(is_released), -1, dtype=np.int64)
+    classes[is_released] = _classes_of(released)
+    fewest = fewest_in_classes(cells, person, classes, crowd_size)
+    release = replace(release, table=without_persons(released, person, is_first[is_released]))
+    cells, is_released, classes = without_persons(cells, person, is_first), is_released[is_first], classes[is_first]
+    if fewest is None:
+        give_back()
+        counting = in_rows(progress, original.n_rows, "rows counted by persons")
+        fewest = fewest_persons(rows, person, cells, classes, finder_of(cells).find, memory.n_bytes // 2, counting)
+    give_back()
+    return CellProposal(original, completed(release, original.schema, fewest), rows, cells, is_released)
+
+
+def _classes_of(released: CountedTable) -> NDArray[np.int64]:
+    """Class of each released distinct row: rows that are equal on all quasi-identifiers."""
+    names = released.schema.names(Role.QUASI_IDENTIFIER)
+    classes = np.zeros(len(released.row_counts), dtype=np.int64)
+    for name in names:
+        key = classes * released[name].n_distinct + released[name].codes
+        classes = np.unique(key, return_inverse=True)[1].reshape(-1)
+    return classes
 
 
 @dataclass(frozen=True)
@@ -295,11 +356,14 @@ class CountingPlan:
         Columns of few values: which of them occur in each distinct row is found in a pass of its own.
     most_cells : int
         Distinct rows that fit.
+    persons : str and int, or None
+        Column that tells persons apart, where some have several rows, and how many are a crowd.
     """
 
     together: tuple[str, ...]
     occurring: tuple[str, ...]
     most_cells: int
+    persons: Persons | None = None
 
     @classmethod
     def of(cls, original: OutlinedTable, mechanism: CellMechanism, memory: Memory) -> CountingPlan:
@@ -309,7 +373,10 @@ class CountingPlan:
         few = tuple(name for name in every if is_large and name not in needed and _has_few(original, name))
         names = tuple(name for name in every if name not in few)
         n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
-        return cls(names, few, memory.most_cells(len(names), n_flags))
+        person = original.schema.person if original.persons_repeat else None
+        # one more than a class needs: then distinct rows tell nearly always how many the smallest class has
+        persons = None if person is None else (person, int(getattr(mechanism, "k", 1)) + 1)
+        return cls(names, few, memory.most_cells(len(names) + (persons is not None), n_flags), persons)
 
     def with_occurring(self, rows: OutlinedTable, cells: CountedTable, progress: Progress | None) -> CountedTable:
         """Find which values occur in each distinct row, where some columns need only occur."""
@@ -342,19 +409,10 @@ def _with_occurring(
     return replace(cells, schema=original.schema.keep(columns), columns=columns, occurring=occurring)
 
 
-def release_of_cells(
-    mechanism: CellMechanism, cells: CountedTable, schema: Schema, progress: Progress | None
-) -> tuple[Release, NDArray[np.bool_]]:
-    """Let a mechanism release distinct rows, measure what it promises on them, and describe all columns."""
-    give_back()
-    release, is_released = mechanism.release_cells(cells, progress=progress)
-    return completed(release, schema), is_released
-
-
-def completed(release: Release, schema: Schema) -> Release:
+def completed(release: Release, schema: Schema, fewest_persons: int | None = None) -> Release:
     """Measure what is promised on the release's distinct rows, and describe all columns."""
     give_back()
-    return with_all_columns(with_measured_levels(release), schema)
+    return with_all_columns(with_measured_levels(release, fewest_persons), schema)
 
 
 # Releases of binary features of a large file: searched on its distinct patterns, written column by column.

@@ -12,7 +12,7 @@ from sfumato.audit.checks import AuditReport
 from sfumato.audit.not_in_memory import audit_rows
 from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.columns import Declared
-from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.errors import InvalidParameterError
 from sfumato.manifest import Manifest, stating_unique_rows
 from sfumato.mechanisms.base import Needs, name_of, needs_of
 from sfumato.mechanisms.both_roles import check_takes_both_roles
@@ -26,6 +26,7 @@ from sfumato.publishing.publish import Published, check_targets, staged_files
 from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
+from sfumato.rows.persons import persons_repeat
 from sfumato.table.identifiers.near_keys import check_near_keys
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.write import BLOCK_FORMATS
@@ -46,6 +47,7 @@ def able_mechanisms() -> list[str]:
     return [name for name, info in registered_mechanisms().items() if info.needs in _WAYS]
 
 
+_MOST_DISTINCT = 2
 OUT_OF_CORE, ON_A_CLUSTER = "out of core", "on a cluster"
 
 
@@ -78,14 +80,49 @@ def propose(
     """
     where = OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER
     way = check_able(mechanism, where)
-    if original.schema.person is not None:
-        problem = f"tells persons apart, and {where} rows are counted"
-        hint = "read the table into memory; or keep one row of each person, and give the column the role identifier"
-        raise SchemaError(problem, column=original.schema.person, hint=hint)
     check_takes_both_roles(original.schema, mechanism)
     check_near_keys(original.outline)
+    if original.schema.person is not None and persons_repeat(original, memory.n_bytes):
+        check_counts_persons_away(mechanism, original.schema.person, where)
+        original = replace(original, persons_repeat=True)
     give_back()
     return way(original, mechanism, memory, progress)
+
+
+def check_counts_persons_away(mechanism: object, person: str, where: str = OUT_OF_CORE) -> None:
+    """Refuse what does not count persons where some have several rows and the table is not in memory.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism counts rows there, or it is asked for something of which persons are not counted there.
+    """
+    found = registered_mechanisms()
+    able = [name for name, info in found.items() if info.needs is Needs.COUNTS and info.build.counts_persons]
+    if needs_of(mechanism) is not Needs.COUNTS or not getattr(mechanism, "counts_persons", False):
+        problem = f"some persons ('{person}') have several rows, and {where} {name_of(mechanism)} counts rows"
+        hint = "name one of these, or keep one row of each person"
+        allowed, remedy = f"one that counts persons ({', '.join(able)})", ("mechanism", "one_row_per_person")
+        raise InvalidParameterError("the mechanism", problem, allowed=allowed, hint=hint, remedy=remedy)
+    for name, allowed in _not_by_persons(mechanism):
+        problem, hint = "got another, and some persons have several rows", "keep one row of each person"
+        raise InvalidParameterError(
+            name, problem, allowed=f"{allowed} {where}", hint=hint, remedy=("one_row_per_person",)
+        )
+
+
+def _not_by_persons(mechanism: object) -> Iterator[tuple[str, str]]:
+    """Name parameters that ask for something of which rows alone are counted, and what they may be."""
+    level, variant = getattr(mechanism, "l", None), getattr(mechanism, "variant", "distinct")
+    if level is not None and (level > _MOST_DISTINCT or variant != "distinct"):
+        yield "l", f"distinct and at most {_MOST_DISTINCT}, which k persons in a class bring along,"
+    for name in ("t", "beta", "delta", "alpha"):
+        if getattr(mechanism, name, None) is not None:
+            yield name, "left out"
+    if getattr(mechanism, "slicing", False):
+        yield "slicing", "false"
+    if getattr(mechanism, "guide", "label") != "label":
+        yield "guide", "label"
 
 
 def publish_large(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
 from sfumato.progress import Progress
+from sfumato.rows.persons import one_row_each
 from sfumato.rows.spark.errors import watching
 from sfumato.rows.spark.frames import (
     Frame,
@@ -35,12 +36,13 @@ from sfumato.rows.spark.frames import (
 )
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.cells import CellRules, ColumnCoder, check_names, plain_array
-from sfumato.table.coding import CodedColumn, Source, Table, plain_type
+from sfumato.table.coding import CodedColumn, PersonRows, Source, Table, plain_type
 from sfumato.table.io.bytes import open_stored
 from sfumato.table.io.parquet import StoredParquet, is_folder, refuse_more_than_parts
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers
-from sfumato.table.weighted import OpenColumn, Rows, RowsOnCluster, WeightedColumn
+from sfumato.table.weighted import OpenColumn, Rows, RowsOnCluster, WeightedColumn, kept_column
 
+_BYTES_A_PLACE = 64
 _BYTES_A_VALUE = 4000
 _SHARE_OF_VALUES = 16
 _COLUMNS_A_JOB = 16
@@ -66,6 +68,7 @@ class ClusterTable(RowsOnCluster):
     _frame: Frame
     _stored: Mapping[str, pa.Array]
     _hashed: StoredParquet | None
+    _numbered: Frame | None = None
 
     @property
     def place(self) -> str:
@@ -114,15 +117,11 @@ class ClusterTable(RowsOnCluster):
         """
         from pyspark.sql import functions as sf
 
-        if self._hashed is None:
-            problem = "has rows without a fixed order, so the same sample could not be drawn again"
-            raise InputError(problem, path=self.place, hint="write the frame to Parquet files, and name these")
         with watching(self.session), exact_settings(self.session):
             listed = self.session.createDataFrame(
                 pa.table({"place": pa.array(rows, pa.int64())}), schema="place bigint"
             )
-            numbered = numbered_rows(numbered_columns(parquet_frame(self.session, self._hashed)), self._hashed, "place")
-            drawn = numbered.join(sf.broadcast(listed), "place")
+            drawn = self._with_places().join(sf.broadcast(listed), "place")
             codes = [pa.array(np.arange(self.outline[name].n_distinct, dtype=np.int32)) for name in names]
             found = self._understood(drawn, list(zip(names, codes, strict=True)), "place").toArrow()
         is_unknown = any(found.column(i).null_count for i, name in enumerate(names) if not self.is_open(name))
@@ -131,6 +130,79 @@ class ClusterTable(RowsOnCluster):
             raise InputError(problem, path=self.place, hint="read it again when no program is writing to it")
         ordered = found.take(pc.sort_indices(found, [("place", "ascending")]))
         return {name: self.coded(name, ordered.column(i).chunks) for i, name in enumerate(names)}
+
+    def placed(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Frame:
+        """Give the frame of :meth:`rows` with the places of the rows in the files."""
+        return self._understood(self._with_places(), wanted, "place")
+
+    def _with_places(self) -> Frame:
+        """Give the stored cells of all rows with their places."""
+        if self._hashed is None:
+            problem = "has rows without a fixed order, so the same ones could not be drawn again"
+            raise InputError(problem, path=self.place, hint="write the frame to Parquet files, and name these")
+        if self._numbered is not None:
+            return self._numbered
+        return numbered_rows(numbered_columns(parquet_frame(self.session, self._hashed)), self._hashed, "place")
+
+    def _values_of(self, name: str) -> list[tuple[str, pa.Array | None]]:
+        codes = pa.array(np.arange(self.outline[name].n_distinct, dtype=np.int32))
+        return [(name, None if self.is_open(name) else codes)]
+
+    def n_open_values(self, name: str, memory: int) -> int:
+        """Have the cluster count."""
+        with watching(self.session), exact_settings(self.session):
+            return int(self.rows([(name, None)]).distinct().count())
+
+    def place_of_each(self, name: str, memory: int, *, ranks: Rows | None = None, is_last: bool = False) -> Rows:
+        """Have the cluster find them; the places come to the driver."""
+        from pyspark.sql import functions as sf
+
+        most = memory // _BYTES_A_PLACE
+        with watching(self.session), exact_settings(self.session):
+            rows = self.placed(self._values_of(name))
+            if ranks is not None:
+                listed = {"place": pa.array(np.arange(len(ranks))), "rank": pa.array(ranks, pa.int64())}
+                known = self.session.createDataFrame(pa.table(listed), schema="place bigint, rank bigint")
+                rows = rows.join(known, "place").withColumn("place", sf.col("rank"))
+            which = sf.max("place") if is_last else sf.min("place")
+            found = rows.groupBy("c0").agg(which.alias("place")).select("place").limit(most + 1).toArrow()
+        if found.num_rows > most:
+            problem = f"has more than {most:,} persons, of whose rows the places do not fit in the memory given"
+            raise InputError(problem, path=self.place, hint="give more memory", remedy=("memory",))
+        return np.asarray(found.column("place").to_numpy(), dtype=np.int64)
+
+    def only(self, rows: Rows, stated: PersonRows) -> ClusterTable:
+        """Give the table of some rows alone; their values are counted by the cluster."""
+        from pyspark.sql import functions as sf
+
+        with watching(self.session), exact_settings(self.session):
+            listed = {"place": pa.array(rows, pa.int64()), "number": pa.array(np.arange(len(rows)))}
+            known = self.session.createDataFrame(pa.table(listed), schema="place bigint, number bigint")
+            numbered = self._with_places().join(sf.broadcast(known), "place").drop("place")
+            kept = replace(
+                self, _frame=numbered.drop("number"), _numbered=numbered.withColumnRenamed("number", "place")
+            )
+            described, stored = dict(self.outline.columns), dict(self._stored)
+            for column in self.schema:
+                own = self.outline[column.name]
+                counts, n_missing = kept.counts_of(column.name)
+                described[column.name] = kept_column(own, counts, len(rows), n_missing, column.kind)
+                if not self.is_open(column.name):
+                    stored[column.name] = stored[column.name].filter(pa.array(counts[own.codes] > 0))
+        outline = replace(self.outline, columns=described, n_rows=len(rows), person_rows=stated)
+        return replace(kept, outline=outline, _stored=stored)
+
+    def counts_of(self, name: str) -> tuple[Rows, int]:
+        """Rows of each code of a column, or none where values are not listed; and rows that are missing."""
+        from pyspark.sql import functions as sf
+
+        counts = np.zeros(self.outline[name].n_distinct, dtype=np.int64)
+        rows = self.rows(self._values_of(name))
+        if self.is_open(name):
+            return counts, int(rows.agg(sf.count_if(sf.col("c0").isNull()).alias("n")).toArrow().column("n")[0].as_py())
+        found = rows.groupBy("c0").agg(sf.count(sf.lit(1)).alias("n")).dropna().toArrow()
+        counts[found.column("c0").to_numpy()] = found.column("n").to_numpy()
+        return counts, 0
 
     def _open_cell(self, cell: Any, name: str, column: OpenColumn) -> Any:
         return clean_cell(cell, self._stored[name].type, column.values.type, self.schema.missing_tokens(name))
@@ -245,7 +317,10 @@ def open_cluster(
     if schema is None:
         return table
     check_covers(schema, tuple(names), tuple(names), where=place)
-    return table.with_schema(schema.keep(names))
+    described = table.with_schema(schema.keep(names))
+    if options.one_row_per_person is None:
+        return described
+    return one_row_each(described, options.one_row_per_person, memory)
 
 
 class _ColumnReader:
@@ -354,9 +429,6 @@ def _check_options(options: ReadOptions) -> None:
     if options.format not in (None, "parquet"):
         hint = "convert the file to Parquet"
         raise InvalidParameterError("DATA read by a cluster", f"got {options.format}", allowed="Parquet", hint=hint)
-    if options.one_row_per_person is not None:
-        hint = "read the table into memory, or keep one row of each person in the files"
-        raise InvalidParameterError("one_row_per_person", "got it", allowed="off for a table on a cluster", hint=hint)
     if options.complete_rows_only:
         hint = "remove incomplete rows from the file first"
         allowed = "off for a table on a cluster"

@@ -2,8 +2,10 @@
 
 import csv
 from contextlib import ExitStack
+from dataclasses import replace
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow.parquet
 
 from sfumato.audit.bytes import files as file_bytes
@@ -13,6 +15,7 @@ from sfumato.errors import PrivacyNotAchievableError
 from sfumato.rows import out_of_core as distinct
 from sfumato.table.io import csv as delimited_blocks
 from sfumato.table.io import parquet, write
+from sfumato.table.weighted import OpenColumn
 
 
 def small_blocks():
@@ -40,6 +43,16 @@ def write_file(cells, path, row_group_size=11):
         writer = csv.writer(file)
         writer.writerow(cells.column_names)
         writer.writerows(["" if cell is None else cell for cell in row.values()] for row in cells.to_pylist())
+
+
+def made_open(large, name):
+    """Let the values of a column not be listed, as if there were too many."""
+    column = large.outline[name]
+    nothing = np.zeros(0, dtype=np.int32)
+    opened = OpenColumn(nothing, column.values.slice(0, 0), large.n_rows, column.n_missing, large.schema[name].kind)
+    stored = {**large._stored, name: large._stored[name].slice(0, 0)}
+    outline = replace(large.outline, columns={**large.outline.columns, name: opened})
+    return replace(large, outline=outline, _stored=stored)
 
 
 def outcome(make, *arguments):

@@ -1,0 +1,153 @@
+"""Persons in every group of a release whose rows are not in memory: which group each distinct row of the original fits.
+
+Where the rows are, persons are counted group by group; here is found which combinations of values make up a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.levels.persons import cell_of_value
+from sfumato.audit.original.cell_rules import CellRule, FittingRule
+from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
+from sfumato.audit.reading.cells import Containing, unchanged
+from sfumato.errors import InvalidParameterError
+from sfumato.guarantees.persons import PersonAnonymity
+from sfumato.table.weighted import CountedTable, OutlinedTable
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupKeys:
+    """Which rows of an original are in which group of its release.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Columns of the original.
+    numbers : tuple of int64 arrays
+        For each of them, the number of each of its codes.
+    keys : list of int64 arrays
+        Combinations of these numbers, column by column, each once.
+    groups : int64 array
+        Group of each combination. Rows with another combination are in none.
+    """
+
+    columns: tuple[str, ...]
+    numbers: tuple[Counts, ...]
+    keys: list[Counts]
+    groups: Counts
+
+
+CountPersons = Callable[[GroupKeys], tuple[Counts, Counts, Counts]]
+"""Counts where the rows are: the groups that have rows, how many rows, and how many persons each has."""
+
+
+def measure_away(
+    guarantee: PersonAnonymity,
+    counted: CountedTable,
+    original: OutlinedTable,
+    rules: Sequence[CellRule],
+    count_rows: Callable[[Sequence[str]], CountedTable],
+    count_persons: CountPersons,
+) -> float:
+    """Fewest persons of a group of equal released rows; 0 for a table without rows.
+
+    Parameters
+    ----------
+    counted : CountedTable
+        Distinct rows of the release, over the columns of the promise at least.
+    count_rows : callable
+        Counts the distinct rows of some columns of the original, where a value may be in several released cells.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it cannot be known whose rows a group holds.
+    """
+    named = {rule.name: rule for rule in rules}
+    own = [named[name] for name in guarantee.columns]
+    codes = np.column_stack([counted[name].codes for name in guarantee.columns]).astype(np.int64)
+    groups, of_row = np.unique(codes, axis=0, return_inverse=True)
+    sizes = np.zeros(len(groups), dtype=np.int64)
+    np.add.at(sizes, of_row.reshape(-1), counted.row_counts)
+    if not len(groups):
+        return 0
+    known = _by_values(own, groups) if not any(_overlap(rule) for rule in own) else None
+    if known is None:
+        known = _by_counts(own, groups, sizes, original, count_rows(tuple(rule.column for rule in own)), counted)
+    found, n_rows, n_persons = count_persons(known)
+    of_group = np.zeros(len(groups), dtype=np.int64)
+    of_group[found] = n_rows
+    if not np.array_equal(of_group, sizes):
+        problem = "some rows of a group were left out, and others not"
+        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
+    return int(n_persons.min())
+
+
+def _overlap(rule: CellRule) -> bool:
+    """Whether some value fits several released cells."""
+    if rule.problem or not isinstance(rule, FittingRule) or rule.read is None:
+        return False
+    ends = np.zeros(rule.read.n_places + 1, dtype=np.int64)
+    np.add.at(ends, rule.read.starts, 1)
+    np.subtract.at(ends, rule.read.stops, 1)
+    return bool((np.cumsum(ends) > 1).any())
+
+
+def _by_values(rules: Sequence[CellRule], groups: Counts) -> GroupKeys:
+    """Each value fits one cell: rows are in the group of the cells that their values fit."""
+    keys = [
+        cells if isinstance(rule, FittingRule) else rule.found[cells]
+        for rule, cells in zip(rules, groups.T, strict=True)
+    ]
+    return GroupKeys(
+        tuple(rule.column for rule in rules),
+        tuple(cell_of_value(rule) for rule in rules),
+        [np.asarray(own, dtype=np.int64) for own in keys],
+        np.arange(len(groups)),
+    )
+
+
+def _by_counts(
+    rules: Sequence[CellRule],
+    groups: Counts,
+    sizes: Counts,
+    original: OutlinedTable,
+    before: CountedTable,
+    released: CountedTable,
+) -> GroupKeys:
+    """Values fit several cells: counts show what all rows with the same values became, if there is one answer only."""
+    reads = [_read(rule, original, released) for rule in rules]
+    columns = tuple(rule.column for rule in rules)
+    places = np.column_stack([read.places[before[name].codes] for read, name in zip(reads, columns, strict=True)])
+    distinct, of_row = np.unique(places.astype(np.int64), axis=0, return_inverse=True)
+    n_before = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(n_before, of_row.reshape(-1), before.row_counts)
+    try:
+        matched = matched_rows(reads, list(distinct.T), n_before, list(groups.T), sizes)
+    except (ImpossibleError, UnmatchedError, TooManyLayersError):
+        matched = None
+    if matched is None or not matched.is_sure:
+        problem = "cells overlap, and counts do not show whose rows a group holds"
+        raise InvalidParameterError("cells", problem, allowed="such that counts show it")
+    kept = matched.became >= 0
+    return GroupKeys(
+        columns,
+        tuple(np.asarray(read.places, dtype=np.int64) for read in reads),
+        [np.ascontiguousarray(own[kept]) for own in distinct.T],
+        matched.became[kept],
+    )
+
+
+def _read(rule: CellRule, original: OutlinedTable, released: CountedTable) -> Containing:
+    if rule.problem:
+        raise InvalidParameterError("cells", f"'{rule.name}' {rule.problem}", allowed="those of the original")
+    if isinstance(rule, FittingRule) and rule.read is not None:
+        return rule.read
+    return unchanged(released[rule.name].values, original.outline[rule.column].values)
