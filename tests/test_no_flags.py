@@ -39,6 +39,13 @@ def nodes(name: str) -> list[ast.AST]:
     return list(ast.walk(ast.parse((SOURCE / name).read_text(encoding="utf-8"))))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _forget_nodes() -> Iterator[None]:
+    """Do not keep the syntax trees of all modules in memory while other tests run."""
+    yield
+    nodes.cache_clear()
+
+
 def texts(name: str) -> Iterator[tuple[int, str]]:
     """Texts of a module without docstrings; a part of a text that follows a value does not begin with an option."""
     skipped = {id(node.value) for node in nodes(name) if isinstance(node, ast.Expr)}
