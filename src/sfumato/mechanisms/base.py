@@ -17,6 +17,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
 from sfumato.manifest import AnyTable, Manifest
@@ -25,6 +26,7 @@ from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
 from sfumato.table.roles import ColumnGuess
+from sfumato.table.row_order import AS_READ, canonical_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +42,7 @@ class Release:
     Parameters
     ----------
     table : Table or BinaryTable
+        Released rows in the order of the original, of which some may be left out; to hand them out, take ``data``.
     manifest : Manifest
     description : tuple of ColumnGuess
         What each column of the original was taken for, if it was no described table. It is never published.
@@ -53,6 +56,20 @@ class Release:
     def guesses(self) -> tuple[ColumnGuess, ...]:
         """Columns of the original whose roles were guessed, each with the reason."""
         return tuple(guess for guess in self.description if not guess.is_given)
+
+    @property
+    def data(self) -> AnyTable:
+        """Released rows as they may be handed out: in their canonical order, which says nothing about the original's.
+
+        The rows of ``table`` are in the order of the original, for those who compare the two.
+        """
+        return self.table.take(self.order())
+
+    def order(self, format: str = "memory") -> NDArray[np.intp]:
+        """Rows of ``table`` in the order in which they are handed out, or written in some format."""
+        if self.manifest.output.get("order") == AS_READ:
+            return np.arange(self.table.n_rows)
+        return canonical_order(self.table, format)
 
     def __repr__(self) -> str:
         promises = "; ".join(g.in_plain_words() for g in self.manifest.promised())

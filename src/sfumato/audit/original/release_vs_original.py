@@ -106,12 +106,16 @@ PENALTY = "global_certainty_penalty"
 
 
 class Beside:
-    """Both tables and what the manifest says of them; their consistency on the same columns is measured once."""
+    """Both tables and what the manifest says of them; their consistency on the same columns is measured once.
 
-    def __init__(self, released: Columns, original: Columns, claims: Claims) -> None:
+    ``knows_rows`` says whether the released rows are in the original's order, with some left out.
+    """
+
+    def __init__(self, released: Columns, original: Columns, claims: Claims, *, knows_rows: bool = True) -> None:
         self.released = released
         self.original = original
         self.claims = claims
+        self.knows_rows = knows_rows
         self.read = GeneralizedColumns(released, original)
         self._measured: dict[frozenset[str], Consistency] = {}
 

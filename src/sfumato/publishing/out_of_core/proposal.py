@@ -19,20 +19,20 @@ from sfumato.audit.verify import measured_level
 from sfumato.counting.blocks import count_merged
 from sfumato.counting.cells import TooManyCellsError
 from sfumato.counting.rows import count_rows
+from sfumato.counting.sorting import Block, RowSorter
 from sfumato.errors import InputError, SchemaError
 from sfumato.manifest import describe_column, with_audited
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable, Told
-from sfumato.schema import WITHHELD, Schema
+from sfumato.schema import WITHHELD, Kind, Schema
 from sfumato.table.binarize import Binarization
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 from sfumato.table.io.write import BlockWriter
+from sfumato.table.row_order import AS_READ
 from sfumato.table.weighted import CountedTable, OutlinedTable
-
-Block = Mapping[str, NDArray[np.int32] | pa.Array]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -77,10 +77,15 @@ class Proposal(ABC):
     def blocks(self, told: Told | None = None) -> Iterator[Block]:
         """Released rows, block by block: codes, or cells of columns that are open in the original."""
 
-    def write(self, file: BinaryIO, output_format: str, told: Told | None = None) -> None:
-        """Write the released rows in one pass over the original."""
-        with BlockWriter(file, output_format, self.schema, self.columns()) as writer:
-            for block in self.blocks(told):
+    def write(self, file: BinaryIO, output_format: str, memory: Memory, told: Told | None = None) -> None:
+        """Write the released rows in one pass over the original, in their canonical order unless that is kept."""
+        columns = self.columns()
+        blocks = self.blocks(told)
+        if self.release.manifest.output.get("order") != AS_READ:
+            kinds = {entry["name"]: Kind(entry["kind"]) for entry in self.release.manifest.output["columns"]}
+            blocks = RowSorter(columns, kinds, output_format, memory.n_bytes).sorted(lambda: self.blocks(told))
+        with BlockWriter(file, output_format, self.schema, columns) as writer:
+            for block in blocks:
                 writer.write(block)
         self.original.ensure_unchanged()
 

@@ -116,7 +116,7 @@ def staged_large(
     check_output_format(path)
 
     def write(file: BinaryIO, output_format: str) -> None:
-        proposal.write(file, output_format, telling(progress, original.n_rows, "rows written"))
+        proposal.write(file, output_format, memory, telling(progress, original.n_rows, "rows written"))
 
     outlines: list[Table] = []
 
