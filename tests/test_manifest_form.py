@@ -14,13 +14,14 @@ from sfumato.audit.manifest_form import check_form, parsed_manifest
 from sfumato.cli.main import run
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.manifest import Manifest, manifest_digest
-from sfumato.manifest_schema import VERSIONS, problems_in, schema_of_version
+from sfumato.manifest_schema import STRICT_VERSIONS, VERSIONS, problems_in, schema_of_version
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.publishing.reaudit import audit_published, read_manifest, read_original
 from sfumato.table.io.read import ReadOptions
 
 DOCS = Path(__file__).parents[1] / "docs" / "manifest"
 GOLDEN = Path(__file__).parent / "golden" / "manifest-1"
+SECOND = Path(__file__).parent / "golden" / "manifest-2"
 NAMES = list(registered_mechanisms())
 ROLES = ("--identifiers", "id", "--sensitive", "illness", "--target", "y")
 
@@ -115,14 +116,14 @@ def test_the_schemas_in_the_docs_are_those_of_the_code(version):
 def test_the_manifest_of_every_mechanism_has_the_form(manifests, validators, name):
     data = json.loads(manifests[name])
 
-    assert [error.message for error in validators[2].iter_errors(data)] == []
+    assert [error.message for error in validators[VERSIONS[-1]].iter_errors(data)] == []
     assert list(problems_in(data)) == []
     assert parsed_manifest(manifests[name]) == data
     assert Manifest.from_json(manifests[name]).to_json() == manifests[name]
 
 
 def test_every_parameter_of_every_mechanism_is_known():
-    known = schema_of_version(2)["properties"]["mechanism"]["properties"]["parameters"]["properties"]
+    known = schema_of_version(VERSIONS[-1])["properties"]["mechanism"]["properties"]["parameters"]["properties"]
     infos = [info for name, info in registered_mechanisms().items() if name != "auto"]  # manifests name what it chose
     declared = {p.name for info in infos for p in info.parameters}
 
@@ -141,7 +142,7 @@ def test_an_unknown_key_is_refused_at_every_depth(manifests, validators, name):
         tried += 1
 
         assert is_refused_by_all(sealed_text(data), validators), place
-        assert not validators[2].is_valid(data), place
+        assert not validators[VERSIONS[-1]].is_valid(data), place
     assert tried >= 15
 
 
@@ -200,7 +201,7 @@ def test_reader_audit_and_schema_refuse_the_same_types(manifests, validators, na
             at(data, place[:-1])[place[-1]] = wrong
             if place != ("digest",):
                 data["digest"] = manifest_digest(data)
-            refused = not validators[2].is_valid(data)
+            refused = not validators[VERSIONS[-1]].is_valid(data)
             try:
                 check_form(data)
                 is_refused_by_audit = False
@@ -260,7 +261,7 @@ class TestVersionOne:
         data = json.loads((GOLDEN / f"{name}.csv.manifest.json").read_text(encoding="utf-8"))
 
         assert [error.message for error in validators[1].iter_errors(data)] == []
-        assert not validators[2].is_valid(data)
+        assert not any(validators[version].is_valid(data) for version in STRICT_VERSIONS)
 
     def test_it_stays_readable(self, name):
         manifest, entries = read_manifest(GOLDEN / f"{name}.csv.manifest.json")
@@ -306,3 +307,101 @@ class TestVersionOne:
 
         with pytest.raises(ManifestRefusedError, match="twice"):
             Manifest.from_json(text.replace('"k": 4,', '"k": 50, "k": 4,', 1))
+
+
+@pytest.mark.parametrize("name", ["groups", "buckets", "flipped"])
+class TestVersionTwo:
+    """Releases of the second version, made as ``tests/golden/manifest-2/README.md`` says."""
+
+    @pytest.fixture
+    def text(self, name):
+        return (SECOND / f"{name}.csv.manifest.json").read_text(encoding="utf-8")
+
+    def test_only_its_own_schema_describes_it(self, validators, text):
+        data = json.loads(text)
+
+        assert [error.message for error in validators[2].iter_errors(data)] == []
+        assert list(problems_in(data)) == []
+        assert not validators[3].is_valid(data)
+
+    def test_it_is_read_and_written_as_it_was(self, text):
+        assert Manifest.from_json(text).to_json() == text
+        assert parsed_manifest(text)["sfumato_manifest"] == 2
+
+    @pytest.mark.parametrize(
+        ("given", "exceptions"),
+        [
+            ((), ("original", "figures", "roles")),
+            (("--original", str(SECOND / "people.csv")), ("figures", "roles")),
+            (("--original", str(SECOND / "people.csv"), *ROLES), ("figures",)),
+        ],
+        ids=["alone", "original", "original and roles"],
+    )
+    def test_the_audit_ends_as_it_did(self, capsys, name, given, exceptions):
+        audit = ["audit", str(SECOND / f"{name}.csv"), "--manifest", str(SECOND / f"{name}.csv.manifest.json"), *given]
+        recomputed = {"groups": bool(given), "buckets": True, "flipped": False}[name]
+        exceptions = [one for one in exceptions if one != "figures" or not recomputed]
+
+        assert run(audit) == (8 if exceptions else 0)
+        last = capsys.readouterr().out.splitlines()[-1]
+        expected = f"confirmed except: {', '.join(exceptions)} — " if exceptions else "confirmed: all "
+        assert last.startswith(expected)
+
+    def test_another_original_is_refused_by_its_hash(self, capsys, name, tmp_path):
+        other = tmp_path / "people.csv"
+        other.write_bytes((SECOND / "people.csv").read_bytes() + b"p60,38,m,Bonn,asthma,y\n")
+        audit = ["audit", str(SECOND / f"{name}.csv"), "--manifest", str(SECOND / f"{name}.csv.manifest.json")]
+
+        assert run([*audit, "--original", str(other), "--json"]) == 5
+        failed = {check["name"] for check in json.loads(capsys.readouterr().out)["checks"] if not check["passed"]}
+        assert "original file" in failed
+
+    @pytest.mark.parametrize("hidden", ["certified_k", "commitment"])
+    def test_an_unknown_key_is_refused_at_every_depth(self, validators, text, hidden):
+        honest = json.loads(text)
+        for place in objects_in(honest):
+            if is_by_name(place):
+                continue
+            data = copy.deepcopy(honest)
+            at(data, place)[hidden] = None
+
+            assert is_refused_by_all(sealed_text(data), validators), place
+            assert not validators[2].is_valid(data), place
+
+
+class TestVersionThree:
+    """What version 3 has, and versions before it have not."""
+
+    COMMITMENT = {"scheme": "hmac-sha256", "release": "0" * 32, "value": "a" * 64}  # noqa: RUF012
+
+    def test_a_commitment_has_one_form(self, manifests, validators):
+        data = json.loads(manifests["mondrian"])
+        assert data["input"]["commitment"] is None
+        data["input"]["commitment"] = self.COMMITMENT
+
+        assert not is_refused_by_all(sealed_text(data), validators)
+        assert validators[3].is_valid(data)
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"scheme": "sha256"}, {"release": "0" * 31}, {"release": "G" * 32}, {"value": "a" * 63}, {"salt": "0"}],
+    )
+    def test_another_form_of_commitment_is_refused(self, manifests, validators, change):
+        data = json.loads(manifests["mondrian"])
+        data["input"]["commitment"] = self.COMMITMENT | change
+
+        assert is_refused_by_all(sealed_text(data), validators)
+        assert not validators[3].is_valid(data)
+
+    @pytest.mark.parametrize("part", ["input", "output", None])
+    def test_no_plain_hash_of_the_original_or_the_project_fits_in(self, manifests, validators, part):
+        data = json.loads(manifests["mondrian"])
+        if part == "input":
+            data["input"]["sha256"] = "a" * 64
+        elif part == "output":
+            data["output"]["order"] = "a" * 64
+        else:
+            data["project_sha256"] = None
+
+        assert is_refused_by_all(sealed_text(data), validators)
+        assert not validators[3].is_valid(data)

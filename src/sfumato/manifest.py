@@ -15,10 +15,11 @@ from typing import Any
 
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES, DifferentialPrivacy, Guarantee, guarantee_from_dict
-from sfumato.manifest_schema import VERSIONS, in_order, problems_in
+from sfumato.manifest_schema import STRICT_VERSIONS, VERSIONS, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from sfumato.table.row_order import SORTED
 
 MANIFEST_VERSION = VERSIONS[-1]
 
@@ -34,9 +35,11 @@ class Manifest:
     Parameters
     ----------
     input, output : mapping
-        ``name``, ``sha256``, ``format``, ``rows``; the input's ``columns`` is their number, the output's is the list of
-        released columns with ``name``, ``role`` and ``kind``. Hashes are null for a release not written to a file. A
-        differentially private release has no input: None, see :func:`synthetic_manifest`.
+        ``name``, ``format``, ``rows``; the input's ``columns`` is their number, the output's is the list of released
+        columns with ``name``, ``role`` and ``kind``. The output's ``sha256`` is null for a release not written to a
+        file; its ``order`` says whether rows are "sorted" or "as-read". The input's ``commitment`` is null without a
+        project's key: a plain hash would let anybody confirm a guess of the input. A differentially private release
+        has no input: None, see :func:`synthetic_manifest`.
     mechanism : mapping
         ``name``, ``parameters``, ``seed``.
     missing : mapping
@@ -55,13 +58,16 @@ class Manifest:
         features were changed, and which ones is not said. ``synthetic``: the rows were drawn anew from noisy counts,
         with the ``budget`` that the noise spends. ``bucketed``: within the rows that share a value of the column
         ``bucket``, the values of each of the ``slices`` (lists of columns) were moved, each slice by itself.
+    version : int
+        Of the format; earlier ones are read, not made.
+    project_sha256 : str or None
+        Hash of the project file, which versions 1 and 2 had.
     """
 
     input: Mapping[str, Any] | None
     output: Mapping[str, Any]
     mechanism: Mapping[str, Any]
     missing: Mapping[str, Any]
-    project_sha256: str | None = None
     dropped_columns: tuple[str, ...] = ()
     recodings: tuple[Mapping[str, Any], ...] = ()
     suppressed_rows: int = 0
@@ -69,6 +75,8 @@ class Manifest:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     perturbation: Mapping[str, Any] | None = None
+    version: int = MANIFEST_VERSION
+    project_sha256: str | None = None
 
     def promised(self) -> tuple[Guarantee, ...]:
         """Return the guarantees as objects."""
@@ -95,8 +103,7 @@ class Manifest:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with the version of the format first and a digest over everything else last."""
-        body = {f.name: getattr(self, f.name) for f in fields(self)}
-        data = {"sfumato_manifest": MANIFEST_VERSION} | body
+        data = {"sfumato_manifest": self.version} | {name: getattr(self, name) for name in _entry_names(self.version)}
         return data | {"digest": manifest_digest(data)}
 
     def to_json(self) -> str:
@@ -107,9 +114,8 @@ class Manifest:
     def from_json(cls, text: str, *, path: str | None = None) -> Manifest:
         """Read a manifest; whether its digest fits is the audit's question, not the reader's.
 
-        Version 2 is strict: no unknown keys at any depth, and the text is the canonical one. Version 1, of which
-        nothing more is written, may hold other keys, which say nothing. Neither has a key twice or a number that is
-        none.
+        From version 2 on it is strict: no unknown keys at any depth, and the text is the canonical one. Version 1 may
+        hold other keys, which say nothing. None has a key twice or a number that is none.
 
         Raises
         ------
@@ -120,22 +126,28 @@ class Manifest:
         """
         data = _parsed(text, path)
         known = data.get("sfumato_manifest") if isinstance(data, dict) else None
-        if known not in VERSIONS or isinstance(known, bool):
+        if not isinstance(known, int) or isinstance(known, bool) or known not in VERSIONS:
             problem = "is not a sfumato manifest of a version this program knows"
             hint = f"expected sfumato_manifest = {' or '.join(map(str, VERSIONS))}"
             raise ManifestError(problem, path=path, hint=hint)
-        if known == MANIFEST_VERSION:
+        if known in STRICT_VERSIONS:
             for problem in problems_in(data):
-                raise ManifestRefusedError(problem, path=path, hint="see docs/manifest/2.schema.json")
+                raise ManifestRefusedError(problem, path=path, hint=f"see docs/manifest/{known}.schema.json")
             if text != _canonical(data):
                 problem = "is not in its canonical form: order of keys, blanks or spelling differ"
                 raise ManifestRefusedError(problem, path=path)
-        names = {f.name for f in fields(cls)}
+        names = set(_entry_names(known))
         missing = names - data.keys() - {"perturbation"}
         if missing:
             raise ManifestRefusedError(f"lacks {', '.join(sorted(missing))}", path=path)
         kept: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
-        return cls(**kept)
+        return cls(**kept, version=known)
+
+
+def _entry_names(version: int) -> tuple[str, ...]:
+    """Names of the entries of a version's manifests, apart from its number and the digest."""
+    left_out = {"version"} | ({"project_sha256"} if version >= 3 else set())
+    return tuple(f.name for f in fields(Manifest) if f.name not in left_out)
 
 
 def _canonical(data: Mapping[str, Any]) -> str:
@@ -251,7 +263,7 @@ def draft_manifest(
     return Manifest(
         input={
             "name": Path(source.name).name if source else "<memory>",
-            "sha256": source.sha256 if source else None,
+            "commitment": None,
             "format": source.format if source else "memory",
             "rows": original.n_rows + companions.n_incomplete_dropped + (kept.n_dropped if kept else 0),
             "columns": len(_outline(original)),
@@ -288,8 +300,7 @@ def synthetic_manifest(
     """Write down what a differentially private mechanism did: a whitelist, to which the original's rows have no way.
 
     Everything in it is a function of the released rows and of what is public: the parameters and the declared
-    ``columns`` of the original. There is no name, hash, size or seed, and no hash of the project file, which names the
-    data by a hash: whoever knows all rows but one could try values for the last one until it fits.
+    ``columns`` of the original. There is no name, commitment, size or seed of the original.
     """
     after = _outline(released)
     used = {column.name for column in after} | {recoding["column"] for recoding in recodings}
@@ -310,7 +321,14 @@ def synthetic_manifest(
 def _unwritten(released: AnyTable) -> dict[str, Any]:
     """Describe released rows that stand in no file yet."""
     columns = [describe_column(column) for column in _outline(released)]
-    return {"name": None, "sha256": None, "format": "memory", "rows": released.n_rows, "columns": columns}
+    return {
+        "name": None,
+        "sha256": None,
+        "format": "memory",
+        "rows": released.n_rows,
+        "order": SORTED,
+        "columns": columns,
+    }
 
 
 def _is_unchanged(feature: Feature, original: AnyTable) -> bool:

@@ -1,6 +1,6 @@
 """The form of a manifest: which keys it has at every depth, and of which type, as a JSON Schema by version.
 
-``docs/manifest/2.schema.json`` is this table as a file (``python -m sfumato.manifest_schema docs/manifest`` writes it).
+``docs/manifest/3.schema.json`` is this table as a file (``python -m sfumato.manifest_schema docs/manifest`` writes it).
 The audit has an account of its own, :mod:`sfumato.audit.manifest_form`; a test compares the two.
 """
 
@@ -32,8 +32,10 @@ from sfumato.guarantees.forms import (
 )
 from sfumato.schema import Kind, Role
 
-VERSIONS = (1, 2)
+VERSIONS = (1, 2, 3)
 """Versions that are read; the last one is written."""
+STRICT_VERSIONS = (2, 3)
+"""Versions without unknown keys, in one canonical form."""
 
 _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _HASH_OR_NULL = or_null(_HASH)
@@ -242,66 +244,76 @@ _PACKAGES = (
     "opendp",
 )
 
-_INPUT = record(
-    {"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": COUNT, "columns": COUNT},
-    {"one_row_per_person": record({"column": TEXT, "rule": word("first", "last", "random"), "n_dropped": COUNT})},
+COMMITMENT_SCHEME = "hmac-sha256"
+_COMMITMENT = record(
+    {
+        "scheme": exactly(COMMITMENT_SCHEME),
+        "release": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+        "value": _HASH,
+    }
 )
+_ORDER = word("sorted", "as-read")
+_PERSON_ROWS = record({"column": TEXT, "rule": word("first", "last", "random"), "n_dropped": COUNT})
 
-_SCHEMA: Form = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "sfumato manifest, version 2",
-    "description": "Strict: no other keys at any depth, none twice, no NaN. Keys come in the order of this schema, "
-    "those of mappings by name in the order of their characters; the file is indented by two blanks and ends in one "
-    "line feed. The digest is the SHA-256 of the manifest without it, as JSON with sorted keys and no blanks.",
-    **record(
-        {
-            "sfumato_manifest": {"const": VERSIONS[-1]},
-            "input": {"oneOf": [{"type": "null"}, _INPUT]},  # null: nothing is said of it under differential privacy
-            "output": record(
-                {
-                    "name": _TEXT_OR_NULL,
-                    "sha256": _HASH_OR_NULL,
-                    "format": _WORD,
-                    "rows": COUNT,
-                    "columns": list_of(_COLUMN),
-                }
-            ),
-            "mechanism": {},  # see schema(): the level of every guarantee may be a parameter
-            "missing": record(
-                {"tokens": _TEXTS}, {"rows": word("kept", "dropped"), "n_dropped": COUNT, "columns": named(_TEXTS)}
-            ),
-            "project_sha256": _HASH_OR_NULL,
-            "dropped_columns": _TEXTS,
-            "recodings": list_of(_RECODING),
-            "suppressed_rows": COUNT,
-            "guarantees": {},  # see schema(): of every guarantee that is known
-            "evidence": _EVIDENCE,
-            "versions": record({}, dict.fromkeys(_PACKAGES, _VERSION)),
-            "perturbation": _PERTURBATION,
-            "digest": _HASH,
-        }
-    ),
-}
+
+def _entries(version: int) -> Form:
+    """Give the form of everything but what guarantees add; from version 3 on the input is named by no plain hash."""
+    is_keyed = version >= 3
+    identity = {"commitment": {"oneOf": [{"type": "null"}, _COMMITMENT]}} if is_keyed else {"sha256": _HASH_OR_NULL}
+    source = record(
+        {"name": _TEXT_OR_NULL, **identity, "format": _WORD, "rows": COUNT, "columns": COUNT},
+        {"one_row_per_person": _PERSON_ROWS},
+    )
+    output = {"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": COUNT}
+    output |= {"order": _ORDER} if is_keyed else {}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"sfumato manifest, version {version}",
+        "description": "Strict: no other keys at any depth, none twice, no NaN. Keys come in the order of this schema, "
+        "those of mappings by name in the order of their characters; the file is indented by two blanks and ends in "
+        "one line feed. The digest is the SHA-256 of the manifest without it, as JSON with sorted keys and no blanks.",
+        **record(
+            {
+                "sfumato_manifest": {"const": version},
+                "input": {"oneOf": [{"type": "null"}, source]},  # null: nothing is said under differential privacy
+                "output": record({**output, "columns": list_of(_COLUMN)}),
+                "mechanism": {},  # see _schema_with: the level of every guarantee may be a parameter
+                "missing": record(
+                    {"tokens": _TEXTS}, {"rows": word("kept", "dropped"), "n_dropped": COUNT, "columns": named(_TEXTS)}
+                ),
+                **({} if is_keyed else {"project_sha256": _HASH_OR_NULL}),
+                "dropped_columns": _TEXTS,
+                "recodings": list_of(_RECODING),
+                "suppressed_rows": COUNT,
+                "guarantees": {},  # see _schema_with: of every guarantee that is known
+                "evidence": _EVIDENCE,
+                "versions": record({}, dict.fromkeys(_PACKAGES, _VERSION)),
+                "perturbation": _PERTURBATION,
+                "digest": _HASH,
+            }
+        ),
+    }
 
 
 def schema() -> Form:
     """Give the JSON Schema of the version that is written, with the form of every guarantee that is known."""
-    return _schema_with(tuple(GUARANTEES.values()))
+    return _schema_with(VERSIONS[-1], tuple(GUARANTEES.values()))
 
 
-@lru_cache(maxsize=4)
-def _schema_with(guarantees: tuple[type[Guarantee], ...]) -> Form:
+@lru_cache(maxsize=8)
+def _schema_with(version: int, guarantees: tuple[type[Guarantee], ...]) -> Form:
     forms = list_of({"oneOf": [form_of_guarantee(guarantee) for guarantee in guarantees]})
     levels = {name: _NUMBER_OR_NULL for name in (g.level.name for g in guarantees) if name not in _PARAMETERS}
     mechanism = record({"name": _WORD, "parameters": record({}, _PARAMETERS | levels), "seed": _COUNT_OR_NULL})
-    return {**_SCHEMA, "properties": {**_SCHEMA["properties"], "mechanism": mechanism, "guarantees": forms}}
+    entries = _entries(version)
+    return {**entries, "properties": {**entries["properties"], "mechanism": mechanism, "guarantees": forms}}
 
 
 def schema_of_version(version: int) -> Form:
-    """Give the JSON Schema of a version; version 1 had the same keys, and any others too."""
-    if version == VERSIONS[-1]:
-        return schema()
-    lenient = _lenient(schema())
+    """Give the JSON Schema of a version; version 1 had the same keys as version 2, and any others too."""
+    if version in STRICT_VERSIONS:
+        return _schema_with(version, tuple(GUARANTEES.values()))
+    lenient = _lenient(schema_of_version(2))
     lenient["properties"]["sfumato_manifest"] = {"const": version}
     lenient["required"].remove("perturbation")
     about = "Lenient: other keys are allowed at every depth, and say nothing. Written before version 2; read, not made."
@@ -320,10 +332,19 @@ def _lenient(form: Any) -> Any:
     return {key: part for key, part in parts.items() if not (key == "additionalProperties" and part is False)}
 
 
+def _form_for(data: Any) -> Form:
+    """Give the form of the strict version that a manifest says to have, or of the one that is written."""
+    stated = data.get("sfumato_manifest") if isinstance(data, Mapping) else None
+    return schema_of_version(next((version for version in STRICT_VERSIONS if version == stated), VERSIONS[-1]))
+
+
 def problems_in(data: Any, form: Form | None = None, place: str = "") -> Iterator[str]:
-    """Say where data are not of a form; neither keys nor values of the data are shown, for they may be cells."""
+    """Say where data are not of a form; neither keys nor values of the data are shown, for they may be cells.
+
+    Without a form, that of the manifest's own version is meant.
+    """
     where = place or "the manifest"
-    form = schema() if form is None else form
+    form = _form_for(data) if form is None else form
     if "oneOf" in form:
         chosen = _chosen(data, form["oneOf"])
         if chosen is None:
@@ -424,7 +445,7 @@ def _in_words(form: Form) -> str:
 
 def in_order(data: Any, form: Form | None = None) -> Any:
     """Put the keys of data that are of a form in its order, names in the order of their characters."""
-    form = schema() if form is None else form
+    form = _form_for(data) if form is None else form
     if "oneOf" in form:
         chosen = _chosen(data, form["oneOf"])
         return data if chosen is None else in_order(data, chosen)

@@ -69,8 +69,6 @@ def test_a_release_by_the_cluster_has_the_rows_of_one_in_memory(engine, capsys):
 def test_a_project_is_released_and_audited_by_the_cluster(engine, capsys):
     assert run(["init", "stays.parquet"]) == 0
     assert run(["release", *RECODING, "-k", "2", *engine, "-o", "cluster.parquet"]) == 0
-    written = json.loads(Path("cluster.parquet.manifest.json").read_text())
-    assert len(written["project_sha256"]) == 64
 
     audit = ["audit", "cluster.parquet", "--manifest", "cluster.parquet.manifest.json", "--project", "sfumato.toml"]
     capsys.readouterr()

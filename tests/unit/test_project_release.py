@@ -65,7 +65,7 @@ def test_all_ways_give_the_same_bytes(mechanism, project, tmp_path, monkeypatch,
     assert command == python == by_steps
     manifest = json.loads(command["release.csv.manifest.json"])
     assert manifest["mechanism"]["name"] == ("mondrian" if mechanism == "auto" else mechanism)
-    assert manifest["project_sha256"] == load_project(project).sha256
+    assert load_project(project).sha256.encode() not in b"".join(command.values())
     assert published.table_path == folders[1] / "release.csv"
 
 

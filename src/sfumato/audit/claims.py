@@ -13,7 +13,10 @@ from sfumato.errors import InvalidParameterError, ManifestError, ManifestRefused
 from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
 from sfumato.schema import Kind, Role
 
-KNOWN_VERSIONS = (1, 2)
+KNOWN_VERSIONS = (1, 2, 3)
+NO_PLAIN_HASH = 3
+"""Version since which the input is named by a commitment, if at all, and the project file by nothing."""
+SORTED, AS_READ = "sorted", "as-read"
 FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
@@ -103,18 +106,31 @@ class ClaimedPersons:
 
 
 @dataclass(frozen=True)
+class ClaimedCommitment:
+    """A keyed hash of the input: it fits one input and one key, and tells nothing to whoever has no key."""
+
+    scheme: str
+    release: str
+    value: str
+
+
+@dataclass(frozen=True)
 class Claims:
     """A manifest as typed data; ``version`` 1 was written before every key and byte was accounted for."""
 
     version: int
     digest: str
     input_sha256: str | None
+    """Plain hash of the input, which versions 1 and 2 had."""
+    input_commitment: ClaimedCommitment | None
     input_rows: int | None
     input_columns: int | None
     output_name: str | None
     output_format: str
     output_sha256: str | None
     output_rows: int
+    output_order: str | None
+    """Whether released rows are "sorted" or "as-read"; ``None`` before version 3, which did not say."""
     columns: tuple[ClaimedColumn, ...]
     parameters: Mapping[str, Any]
     missing_tokens: tuple[str, ...]
@@ -158,6 +174,8 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     withholds = is_synthetic(manifest) or _promises_noise(manifest)
     source = None if withholds and manifest.get("input") is None else top.entry("input")
     output, missing = top.entry("output"), top.entry("missing")
+    version = top.count("sfumato_manifest")
+    is_keyed = version >= NO_PLAIN_HASH
     says_rows = not withholds or "rows" in missing.data or "n_dropped" in missing.data
     mechanism = top.entry("mechanism")
     mechanism.text("name")
@@ -166,15 +184,17 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     _refuse_repetition([c.name for c in columns], "output.columns")
     _refuse_repetition([r.name for r in recodings], "recodings")
     return Claims(
-        version=top.count("sfumato_manifest"),
+        version=version,
         digest=top.text("digest"),
-        input_sha256=source.optional_text("sha256") if source else None,
+        input_sha256=source.optional_text("sha256") if source and not is_keyed else None,
+        input_commitment=_commitment(source) if source and is_keyed else None,
         input_rows=source.count("rows") if source else None,
         input_columns=source.count("columns") if source else None,
         output_name=output.optional_text("name"),
         output_format=output.text("format"),
         output_sha256=output.optional_text("sha256"),
         output_rows=output.count("rows"),
+        output_order=output.one_of("order", (SORTED, AS_READ)) if is_keyed else None,
         columns=columns,
         parameters=mechanism.entry("parameters").data,
         missing_tokens=missing.texts("tokens"),
@@ -193,6 +213,13 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
     )
+
+
+def _commitment(source: _Entry) -> ClaimedCommitment | None:
+    if source.data.get("commitment") is None:
+        return None
+    entry = source.entry("commitment")
+    return ClaimedCommitment(entry.text("scheme"), entry.text("release"), entry.text("value"))
 
 
 def _persons(source: _Entry) -> ClaimedPersons | None:

@@ -1,4 +1,4 @@
-"""The audit's own account of a manifest's form, version 2: every key at every depth, its type, and its place.
+"""The audit's own account of a manifest's form, from version 2 on: every key at every depth, its type, and its place.
 
 What is not listed here is refused: a reader could take it for something that was checked. A key that ends in ``?`` may
 be left out; a type that ends in ``?`` may be null; a tuple holds alternatives, and a set the words that are allowed.
@@ -18,7 +18,7 @@ from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES
 from sfumato.schema import Kind, Role
 
-STRICT_VERSION = 2
+STRICT_VERSIONS = (2, 3)
 
 
 @dataclass(frozen=True)
@@ -201,25 +201,40 @@ _EVIDENCE = {
 }
 
 _PERSON_ROWS = {"column": "text", "rule": frozenset({"first", "last", "random"}), "n_dropped": "count"}
-_FILE = {"name": "text?", "sha256": "hash?", "format": "word", "rows": "count"}
+_COMMITMENT = {"scheme": frozenset({"hmac-sha256"}), "release": "number of a release", "value": "hash"}
+_ORDER = frozenset({"sorted", "as-read"})
 _COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], "missing?": ["text"]}
 _PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
-_MANIFEST = {
-    "sfumato_manifest": "version",
-    "input": ("null", {**_FILE, "columns": "count", "one_row_per_person?": _PERSON_ROWS}),
-    "output": {**_FILE, "columns": [_COLUMN]},
-    "mechanism": {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
-    "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
-    "project_sha256": "hash?",
-    "dropped_columns": ["text"],
-    "recodings": [_RECODINGS],
-    "suppressed_rows": "count",
-    "guarantees": [_GUARANTEES],
-    "evidence": _EVIDENCE,
-    "versions": _each(_PACKAGES, "release"),
-    "perturbation": _PERTURBATION,
-    "digest": "hash",
-}
+
+
+def _form(version: int) -> dict[str, Any]:
+    """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
+    is_keyed = version >= 3
+    identity = {"commitment": ("null", _COMMITMENT)} if is_keyed else {"sha256": "hash?"}
+    counted = {"format": "word", "rows": "count"}
+    order = {"order": _ORDER} if is_keyed else {}
+    return {
+        "sfumato_manifest": f"version {version}",
+        "input": (
+            "null",
+            {"name": "text?", **identity, **counted, "columns": "count", "one_row_per_person?": _PERSON_ROWS},
+        ),
+        "output": {"name": "text?", "sha256": "hash?", **counted, **order, "columns": [_COLUMN]},
+        "mechanism": {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
+        "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
+        **({} if is_keyed else {"project_sha256": "hash?"}),
+        "dropped_columns": ["text"],
+        "recodings": [_RECODINGS],
+        "suppressed_rows": "count",
+        "guarantees": [_GUARANTEES],
+        "evidence": _EVIDENCE,
+        "versions": _each(_PACKAGES, "release"),
+        "perturbation": _PERTURBATION,
+        "digest": "hash",
+    }
+
+
+_MANIFESTS = {version: _form(version) for version in STRICT_VERSIONS}
 
 
 def _is_whole(found: Any) -> bool:
@@ -243,7 +258,9 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "release": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
     "role": (lambda found: isinstance(found, str) and found in set(Role), "a role"),
     "kind": (lambda found: isinstance(found, str) and found in set(Kind), "a kind"),
-    "version": (lambda found: _is_whole(found) and found == STRICT_VERSION, "the version of this form"),
+    "version 2": (lambda found: _is_whole(found) and found == 2, "the version of this form"),
+    "version 3": (lambda found: _is_whole(found) and found == 3, "the version of this form"),
+    "number of a release": (_fits(r"[0-9a-f]{32}"), "32 digits of a hexadecimal number"),
     "count": (lambda found: _is_whole(found) and 0 <= found < 2**63, "a whole number from 0 below 2 to the 63"),
     "crowd": (lambda found: _is_whole(found) and 2 <= found < 2**63, "a whole number from 2, since 1 promises nothing"),
     "number": (lambda found: _is_finite(found), "a finite number"),
@@ -301,15 +318,22 @@ def _finite(text: str) -> float:
 
 
 def is_strict(manifest: Any) -> bool:
-    """Whether a manifest is of the strict version."""
-    return isinstance(manifest, Mapping) and manifest.get("sfumato_manifest") == STRICT_VERSION
+    """Whether a manifest is of a strict version."""
+    return isinstance(manifest, Mapping) and manifest.get("sfumato_manifest") in STRICT_VERSIONS
 
 
 def check_form(manifest: Mapping[str, Any]) -> None:
-    """Refuse a manifest that has other entries than this version, lacks one or has one of another type."""
-    for place, problem in _problems(manifest, _MANIFEST, ""):
+    """Refuse a manifest that has other entries than its version, lacks one or has one of another type."""
+    version = _version_of(manifest)
+    for place, problem in _problems(manifest, _MANIFESTS[version], ""):
         said = f"{place or 'the manifest'} {problem}"
-        raise ManifestRefusedError(said, hint="the form is in docs/manifest/2.schema.json")
+        raise ManifestRefusedError(said, hint=f"the form is in docs/manifest/{version}.schema.json")
+
+
+def _version_of(manifest: Mapping[str, Any]) -> int:
+    """Strict version by whose form a manifest is judged; the last one for a manifest that names none."""
+    stated = manifest.get("sfumato_manifest")
+    return next((version for version in STRICT_VERSIONS if version == stated), STRICT_VERSIONS[-1])
 
 
 def _problems(found: Any, form: Any, place: str) -> Iterator[tuple[str, str]]:
@@ -383,7 +407,7 @@ def _words(form: Any) -> str:
 
 def _canonical(manifest: Mapping[str, Any]) -> str:
     """Write a manifest as its publisher must have: keys in the order of this form, names by their characters."""
-    return json.dumps(_ordered(manifest, _MANIFEST), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(_ordered(manifest, _MANIFESTS[_version_of(manifest)]), indent=2, ensure_ascii=False) + "\n"
 
 
 def _ordered(found: Any, form: Any) -> Any:

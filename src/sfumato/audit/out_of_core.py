@@ -21,8 +21,8 @@ from sfumato.audit.checks import IN_MEMORY, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.levels.breach import telling_columns
 from sfumato.audit.not_in_memory import RowReader, is_long
-from sfumato.audit.original.cell_rules import CellRule, Codes
 from sfumato.audit.original.bags_on_disk import check_bag_on_disk
+from sfumato.audit.original.cell_rules import CellRule, Codes
 from sfumato.audit.original.fidelity import check_order
 from sfumato.audit.reading.block_counting import counted_rows, least_different_values
 from sfumato.audit.reading.row_order import RowOrder, are_all_numbers, is_sorted, keys_of, ranks_in_order, said_of

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
-from sfumato.audit.claims import BUCKETED, SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
+from sfumato.audit.claims import (
+    BUCKETED,
+    NO_PLAIN_HASH,
+    SYNTHETIC,
+    Claims,
+    Promise,
+    is_number,
+    is_synthetic,
+    read_claims,
+)
 from sfumato.audit.evidence import (
     check_counts,
     check_digest,
@@ -132,9 +141,7 @@ def audit_release(
     if before is not None and beside is not None:
         read = beside.read
         found.extend(
-            check_fidelity(
-                columns, before, claims, check_roles=check_roles, generalized=read, knows_rows=knows_rows
-            )
+            check_fidelity(columns, before, claims, check_roles=check_roles, generalized=read, knows_rows=knows_rows)
         )
     found.extend(_judge_noise(manifest, claims, columns, original))
     found.extend(open_questions(claims, before, check_roles))
@@ -235,7 +242,7 @@ def _check_hashes(claims: Claims, released: str | None, original: str | None) ->
     if released is not None:
         yield check_hash("released", claims.output_sha256, released)
     is_withheld = _is_synthetic(claims)
-    if original is not None and not is_withheld:
+    if original is not None and not is_withheld and claims.version < NO_PLAIN_HASH:
         yield check_hash("original", claims.input_sha256, original)
 
 

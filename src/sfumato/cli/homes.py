@@ -336,8 +336,6 @@ def release_away(
         original, guesses = _opened(rows, order)
         show_guesses(guesses)
         proposal = propose(original, order.mechanism, home.memory, progress=progress)
-        if order.project is not None:
-            proposal = replace(proposal, release=proposal.release.with_manifest(project_sha256=order.project.sha256))
         release = proposal.release
         if target is not None:
             published = publish_large(proposal, target, home.memory, force=force, progress=progress)

@@ -75,9 +75,7 @@ class RowSorter:
         Bytes; what does not fit in a third of them is spilled into a private folder.
     """
 
-    def __init__(
-        self, columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], format: str, memory: int
-    ) -> None:
+    def __init__(self, columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], format: str, memory: int) -> None:
         self._names, self._format, self._memory = list(columns), format, memory
         self._parts: list[_Listed | _Open] = []
         listed: list[tuple[str, NDArray[np.int64], NDArray[np.int32]]] = []

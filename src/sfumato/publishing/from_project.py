@@ -64,12 +64,8 @@ def release_project(
     name, settings = mechanism_of_project(project)
     mechanism = mechanism or build_mechanism(name, settings)
     make = propose_release if is_published else make_release
-    if mechanism_info(name).is_differentially_private:
-        original = read_publicly(project)
-        return make(original, mechanism, progress=progress), original  # a project names the data by a hash
-    original = project.read()
-    release = make(original, mechanism, progress=progress)
-    return release.with_manifest(project_sha256=project.sha256), original
+    original = read_publicly(project) if mechanism_info(name).is_differentially_private else project.read()
+    return make(original, mechanism, progress=progress), original
 
 
 def read_publicly(project: Project) -> AnyTable:

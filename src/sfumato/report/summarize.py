@@ -311,4 +311,5 @@ def _hashes(manifest: Manifest) -> list[dict[str, Any]]:
         ("release", manifest.output.get("sha256")),
         ("project file", manifest.project_sha256),
     )
-    return [{"what": what, "sha256": digest or withheld} for what, digest in stated]
+    is_plain = manifest.version < 3  # later ones have a plain hash of what is published only
+    return [{"what": what, "sha256": digest or withheld} for what, digest in stated if is_plain or what == "release"]

@@ -70,7 +70,6 @@ def test_a_project_is_released_out_of_core(name, capsys):
     assert run(["release", *RECODING, *MEMORY, "-o", "large.parquet"]) == 0
     assert Path("memory.parquet").read_bytes() == Path("large.parquet").read_bytes()
     expected, found = (json.loads(Path(f"{n}.parquet.manifest.json").read_text()) for n in ("memory", "large"))
-    assert found["project_sha256"] == expected["project_sha256"]
     assert found["guarantees"] == expected["guarantees"]
 
     audit = ["audit", "large.parquet", "--manifest", "large.parquet.manifest.json", "--project", "sfumato.toml"]

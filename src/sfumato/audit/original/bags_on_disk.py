@@ -80,9 +80,7 @@ def _are_same(columns: Sequence[_Compared], originals: Blocks, released: Blocks,
     with spilling_connection(memory) as connection:
         try:
             if not any(column.read for column in columns):
-                rows = pa.RecordBatchReader.from_batches(
-                    _schema(keys), _signed(columns, originals, released, failures)
-                )
+                rows = pa.RecordBatchReader.from_batches(_schema(keys), _signed(columns, originals, released, failures))
                 counted = connection.from_arrow(rows).aggregate(f"{listed}, sum(sign) AS more", listed)
                 (n_wrong,) = counted.aggregate("count(*) FILTER (more > 0)").fetchone() or (0,)
                 return int(n_wrong) == 0
@@ -111,7 +109,12 @@ def _can_be_assigned(columns: Sequence[_Compared], before: pa.Table, after: pa.T
         if column.read is not None:
             each = np.arange(column.read.n_places)
             read = Containing(
-                each, column.read.n_places, column.read.cells, column.read.starts, column.read.stops, column.read.n_cells
+                each,
+                column.read.n_places,
+                column.read.cells,
+                column.read.starts,
+                column.read.stops,
+                column.read.n_cells,
             )
             rules.append(FittingRule("", "", read=read))
         else:

@@ -119,7 +119,9 @@ def released_names(claims: Claims, released: Columns) -> Sequence[str]:
 
 def said_of(order: RowOrder) -> Check:
     """Give what was found."""
-    said = "are in their canonical order" if order.is_kept else "are not in their canonical order, which could tell more"
+    said = (
+        "are in their canonical order" if order.is_kept else "are not in their canonical order, which could tell more"
+    )
     return Check(NAME, order.is_kept, f"the released rows {said}")
 
 

@@ -7,7 +7,7 @@ A proposal is found on counts or on a sample. A file is then written in one pass
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 

@@ -196,11 +196,12 @@ def ask_for_no_epsilon(manifest):
 
 
 def name_the_original_by_its_hash(manifest):
-    manifest["input"] = {"name": None, "sha256": "ab" * 32, "format": "csv", "rows": 300, "columns": 9}
+    commitment = {"scheme": "hmac-sha256", "release": "ab" * 16, "value": "ab" * 32}
+    manifest["input"] = {"name": None, "commitment": commitment, "format": "csv", "rows": 300, "columns": 9}
 
 
 def name_the_original(manifest):
-    manifest["input"] = {"name": "in.csv", "sha256": None, "format": "csv", "rows": 300, "columns": 9}
+    manifest["input"] = {"name": "in.csv", "commitment": None, "format": "csv", "rows": 300, "columns": 9}
 
 
 def name_the_project_by_its_hash(manifest):
@@ -388,7 +389,7 @@ def test_a_malformed_perturbation_is_refused(releases, perturbation):
 
 
 def test_a_manifest_from_before_there_was_noise_can_be_read(releases):
-    data = json.loads(releases["flipped"].manifest.to_json()) | {"sfumato_manifest": 1}
+    data = json.loads(releases["flipped"].manifest.to_json()) | {"sfumato_manifest": 1, "project_sha256": None}
     del data["perturbation"]
 
     assert Manifest.from_json(json.dumps(data)).perturbation is None
@@ -539,7 +540,7 @@ def test_adult_is_released_with_noise_at_all_19_features(shared_data):
 def test_a_differentially_private_manifest_of_version_1_is_refused_in_words(stays, releases, with_original):
     """It names the original and the project file by their hashes: its promise does not hold."""
     release = releases["laplace"]
-    old = json.loads(release.manifest.to_json()) | {"sfumato_manifest": 1, "project_sha256": "ab" * 32}
+    old = {"project_sha256": "ab" * 32} | json.loads(release.manifest.to_json()) | {"sfumato_manifest": 1}
     old["input"] = {"name": "in.csv", "sha256": None, "format": "csv", "rows": 300, "columns": 10}
     old["missing"] |= {"rows": "kept", "n_dropped": 0}
     old["perturbation"] |= {"n_cells": 16, "n_cells_kept": 12}
