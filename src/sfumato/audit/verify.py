@@ -149,7 +149,7 @@ def audit_release(
 
 
 def _check_bucket_rule(released: Columns, claims: Claims) -> Iterator[Check]:
-    """Whether buckets are numbered and values placed by a rule that knows no order of rows, since manifests state it."""
+    """Whether buckets are numbered and values placed by a rule that knows no order of rows, since manifest 3."""
     stated = claims.perturbation
     if stated is not None and stated.kind == BUCKETED and claims.output_order is not None:
         yield from check_bucket_numbers(released, stated.bucket or "", stated.slices, claims)

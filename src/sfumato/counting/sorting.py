@@ -163,7 +163,7 @@ class RowSorter:
     def _batches(
         self, blocks: Iterator[Block], by_number: set[str], failures: list[Exception]
     ) -> Iterator[pa.RecordBatch]:
-        """What rows are sorted by, in batches; an error is kept, for the engine hides it."""
+        """Give what rows are sorted by, in batches; an error is kept, for the engine hides it."""
         try:
             for block in blocks:
                 arrays: list[pa.Array] = []

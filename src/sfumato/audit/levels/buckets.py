@@ -181,7 +181,7 @@ def _piece_ranks(released: Columns, names: Sequence[str]) -> Ids:
 
 
 def _numbered_buckets(of_row: Ids, pieces: Sequence[Ids]) -> tuple[Ids, Ids]:
-    """Number of each row's bucket by what it holds, and the place of each row when they are counted through."""
+    """Find the number of each row's bucket by what it holds, and the row's place when they are counted through."""
     sizes = np.bincount(of_row)[1:]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     ascending = [piece[np.lexsort((piece, of_row))] for piece in pieces]

@@ -298,9 +298,8 @@ class Consistency:
         each = np.arange(components.n)
         same = Containing(each, len(each), each, each, each + 1, len(each))
         found = np.zeros(len(self.originals.sizes), dtype=np.int64)
-        for originals, classes, words in self.fitting_bits(
-            ColumnBits(same, components.of_original, components.of_class)
-        ):
+        in_one = ColumnBits(same, components.of_original, components.of_class)
+        for originals, classes, words in self.fitting_bits(in_one):
             found[originals] += weighted_ones(words, self.classes.sizes[classes])
         return found
 

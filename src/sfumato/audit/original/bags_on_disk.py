@@ -1,9 +1,9 @@
-"""Whether released rows are rows of the original, as a bag, where neither fits in memory: equal rows counted by DuckDB."""
+"""Whether released rows are rows of the original, as a bag, where neither fits in memory: DuckDB counts equal rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -82,8 +82,8 @@ def _are_same(columns: Sequence[_Compared], originals: Blocks, released: Blocks,
             if not any(column.read for column in columns):
                 rows = pa.RecordBatchReader.from_batches(_schema(keys), _signed(columns, originals, released, failures))
                 counted = connection.from_arrow(rows).aggregate(f"{listed}, sum(sign) AS more", listed)
-                (n_wrong,) = counted.aggregate("count(*) FILTER (more > 0)").fetchone() or (0,)
-                return int(n_wrong) == 0
+                wrong = counted.aggregate("count(*) FILTER (more > 0) AS n").to_arrow_table()
+                return int(wrong.column("n")[0].as_py()) == 0
             sides = []
             for is_released, blocks in ((False, originals), (True, released)):
                 numbers = _numbers(columns, blocks, is_released, failures)
@@ -103,19 +103,13 @@ def _are_same(columns: Sequence[_Compared], originals: Blocks, released: Blocks,
 
 def _can_be_assigned(columns: Sequence[_Compared], before: pa.Table, after: pa.Table) -> bool:
     """Match distinct rows of both sides, with how many rows each represents."""
-    rules, originals, released = [], [], []
+    rules: list[CellRule] = []
+    originals: list[Codes] = []
+    released: list[Codes] = []
     for i, column in enumerate(columns):
         own, found = before.column(f"c{i}").to_numpy(), after.column(f"c{i}").to_numpy()
         if column.read is not None:
-            each = np.arange(column.read.n_places)
-            read = Containing(
-                each,
-                column.read.n_places,
-                column.read.cells,
-                column.read.starts,
-                column.read.stops,
-                column.read.n_cells,
-            )
+            read = replace(column.read, places=np.arange(column.read.n_places))
             rules.append(FittingRule("", "", read=read))
         else:
             own, found, n_values = together(own, found)

@@ -420,6 +420,7 @@ def check_order(
 
 
 def said_of_cells(problems: Sequence[str], n_columns: int) -> Check:
+    """Give what was found of the cells of so many columns."""
     more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
     said = "; ".join(problems[:5]) + more
     good = f"the cells of {n_columns:,} released columns follow from the original"

@@ -60,7 +60,7 @@ def arrange(ranks: Ranks, bucket_of_row: Ids, place_of_row: Rows, seed: Sequence
 
 
 def canonical_buckets(bucket_of_row: Ids, pieces: Sequence[Ranks]) -> tuple[Ids, Rows]:
-    """Number buckets by what they hold and give every row a place, so that neither depends on the order of rows.
+    """Give buckets numbers by what they hold, and rows places, so that neither depends on the order of rows.
 
     Buckets are numbered from 1 by how many rows they hold, then by the values of the first piece, ascending, then of
     the next. Rows are counted through: bucket by bucket, within it by the first piece. Rows that this leaves equal are
