@@ -36,7 +36,7 @@ from sfumato.audit.evidence import (
     check_suppression,
     taken_on_trust,
 )
-from sfumato.audit.kinds import JUDGED, Around
+from sfumato.audit.kinds import JUDGED, Around, NotToldError
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
 from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
@@ -307,6 +307,9 @@ def _check_promise(
         return
     try:
         found = level_beside(promise.guarantee, released, beside)
+    except NotToldError as exc:
+        yield from _said_of_bound(promise, name, exc)
+        return
     except (SchemaError, InvalidParameterError) as exc:
         yield Check(name, False, f"{kind} cannot be measured: {exc}", promised)
         return
@@ -318,6 +321,19 @@ def _check_promise(
     yield Check(name, passed, f"{kind} {said}", promised, _in_json(found))
     if check_audited_values:
         yield check_audited(promise, found)
+
+
+def _said_of_bound(promise: Promise, name: str, told: NotToldError) -> Iterator[Check | Unchecked]:
+    """Say that a promise holds whichever way rows belong together, or that it cannot be told."""
+    kind = promise.guarantee.kind
+    if promise.guarantee.is_met_by(told.at_least):
+        parameter = next(iter(_parameters(promise)), "level")
+        promised = getattr(promise.guarantee, parameter, None)
+        said = f"holds: promised {parameter} = {promised:g}, found at least {told.at_least:.6g}"
+        yield Check(name, True, f"{kind} {said}, whichever rows a group holds", promised, _in_json(told.at_least))
+        yield Unchecked("figures", f"the level of {kind} that the manifest gives as audited: {told}")
+    else:
+        yield Unchecked("promises", f"{kind} was not measured: {told}")
 
 
 def _merged_words(promise: Promise, columns: Columns) -> str:

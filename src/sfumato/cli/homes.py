@@ -326,7 +326,8 @@ def release_away(
     as_json: bool,
 ) -> None:
     """Make a release of a table that is not in memory, audit it and write it."""
-    from sfumato.cli.summary import show_guesses, show_release, show_verdict
+    from sfumato.cli.release import order_warnings
+    from sfumato.cli.summary import show_guesses, show_release, show_verdict, show_warnings
     from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
 
     order = _order(data, project_path, settings)
@@ -336,6 +337,8 @@ def release_away(
         original, guesses = _opened(rows, order)
         show_guesses(guesses)
         proposal = propose(original, order.mechanism, home.memory, progress=progress)
+        keeps_order = settings["keep_order"] or (order.project is not None and order.project.keep_order)
+        proposal = proposal.with_order_kept() if keeps_order else proposal
         release = proposal.release
         if target is not None:
             published = publish_large(proposal, target, home.memory, force=force, progress=progress)
@@ -348,6 +351,7 @@ def release_away(
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
+    show_warnings(order_warnings(release))
 
 
 def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Order:

@@ -71,6 +71,11 @@ class Order:
 )
 @click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
+@click.option(
+    "--keep-order",
+    is_flag=True,
+    help="Leave rows in the order of DATA. Releases can then be joined by row number: rather not.",
+)
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
 @click.option("--quick", is_flag=True, help="Train no classifiers; prediction is then not measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
@@ -154,6 +159,7 @@ def command(
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
         show_repeating(identifiers_of(original))
         _say_left_out(original)
+    release = release.with_order_kept() if settings["keep_order"] else release
     if target is not None:
         published = publish(release, target, original=original, force=force)
         release = published.release
@@ -175,7 +181,17 @@ def command(
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
-    show_warnings(short.warnings())
+    show_warnings([*short.warnings(), *order_warnings(release)])
+
+
+def order_warnings(release: Release) -> list[str]:
+    """Say what an order of rows that was kept tells."""
+    from sfumato.table.row_order import AS_READ
+
+    if release.manifest.output.get("order") != AS_READ:
+        return []
+    said = "the rows are in the order of the input: whoever has two releases of it can join them by row number"
+    return [f"{said}, and may find people whom neither release shows alone"]
 
 
 def _say_left_out(original: AnyTable) -> None:

@@ -117,6 +117,14 @@ class Release:
         written: Path = reports.write_report(self, path, original=original, **more)
         return written
 
+    def with_order_kept(self) -> Release:
+        """Return the same release with its rows in the order of the original, which the manifest says.
+
+        Two releases of the same table can then be joined by the numbers of their rows: together they may single out
+        people whom neither does alone.
+        """
+        return self.with_manifest(output={**self.manifest.output, "order": AS_READ})
+
     def with_manifest(self, **changes: Any) -> Release:
         """Return the same release with some manifest entries replaced."""
         return replace(self, manifest=replace(self.manifest, **changes))

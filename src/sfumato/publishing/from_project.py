@@ -65,7 +65,8 @@ def release_project(
     mechanism = mechanism or build_mechanism(name, settings)
     make = propose_release if is_published else make_release
     original = read_publicly(project) if mechanism_info(name).is_differentially_private else project.read()
-    return make(original, mechanism, progress=progress), original
+    made = make(original, mechanism, progress=progress)
+    return made.with_order_kept() if project.keep_order else made, original
 
 
 def read_publicly(project: Project) -> AnyTable:

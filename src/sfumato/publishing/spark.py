@@ -417,6 +417,7 @@ def release_frame(
     memory: str = "1GB",
     options: ReadOptions = DEFAULT_OPTIONS,
     force: bool = False,
+    keep_order: bool = False,
     progress: Progress | None = None,
 ) -> Published:
     """Release a Spark DataFrame on the cluster of its session: :func:`sfumato.release_large` for such a frame."""
@@ -426,6 +427,7 @@ def release_frame(
     table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=options)
     described = table.with_schema(with_roles(table.schema, roles).with_confirmed(confirmed))
     proposal = propose(described, mechanism, allowed, progress=progress)
+    proposal = proposal.with_order_kept() if keep_order else proposal
     return publish_large(proposal, target, allowed, force=force, progress=progress)
 
 

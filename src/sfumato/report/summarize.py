@@ -8,6 +8,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import ManifestError
@@ -153,7 +155,11 @@ def summarize(
     'k-anonymity'
     """
     manifest, known = release.manifest, asked or Asked()
-    checked = audit or audit_release(release.table, manifest.to_dict(), original=original, check_roles=True)
+    is_proposal = manifest.output.get("sha256") is None  # whose rows are in the original's order
+    places = np.arange(release.table.n_rows) if is_proposal else None
+    checked = audit or audit_release(
+        release.table, manifest.to_dict(), original=original, check_roles=True, places=places
+    )
     checked.raise_if_failed()
     _check_entries(manifest)
     rebuilt = mechanism or mechanism_of(manifest, known.declared)

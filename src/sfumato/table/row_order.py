@@ -63,15 +63,16 @@ def value_ranks(values: pa.Array, kind: Kind) -> Ranks:
     """
     numbers = numbers_of_texts(values, kind)
     keys = {"value": values} if numbers is None else {"number": numbers, "value": values}
-    order = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys], null_placement="at_start")
-    found = values.take(order)
+    nulls_last = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]).to_numpy()
+    order = np.roll(nulls_last, values.null_count)
+    found = values.take(pa.array(order))
     is_new = np.ones(len(found), dtype=np.bool_)
     if len(found) > 1:
         same = pc.fill_null(pc.equal(found[1:], found[:-1]), False)
         both_missing = pc.and_(found[1:].is_null(), found[:-1].is_null())
         is_new[1:] = ~pc.or_(same, both_missing).to_numpy(zero_copy_only=False)
     ranks = np.empty(len(found), dtype=np.int64)
-    ranks[order.to_numpy()] = np.cumsum(is_new) - 1
+    ranks[order] = np.cumsum(is_new) - 1
     return ranks
 
 

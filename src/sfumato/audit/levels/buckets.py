@@ -26,6 +26,7 @@ from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import Around, Judging, judge
 from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Refinement, group_rows, joint_counts
+from sfumato.audit.reading.row_order import dense_ranks
 from sfumato.audit.reading.values import matching_ids
 from sfumato.guarantees import BucketDiversity, BucketSize
 from sfumato.schema import Role
@@ -175,8 +176,8 @@ def _piece_ranks(released: Columns, names: Sequence[str]) -> Ids:
     for name in names:
         column = released.coded(name)
         texts = pc.cast(pc.cast(column.values, pa.string()), pa.binary())
-        rank = pc.rank(texts, sort_keys="ascending", null_placement="at_start", tiebreaker="dense").to_numpy()
-        refinement.add(rank[column.codes].astype(np.int64), int(rank.max(initial=0)) + 1)
+        rank = dense_ranks(texts)
+        refinement.add(rank[column.codes], int(rank.max(initial=0)) + 1)
     return refinement.classes().ids
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check
-from sfumato.audit.kinds import CROWD, Around, Judging, judge
+from sfumato.audit.kinds import CROWD, Around, Judging, NotToldError, judge
+from sfumato.audit.original.assignment import Pairs, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
 from sfumato.audit.original.release_vs_original import Beside
-from sfumato.audit.reading.columns import group_rows
+from sfumato.audit.reading.columns import Classes, group_rows
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.persons import PersonAnonymity
 from sfumato.schema import Role
@@ -23,9 +24,9 @@ _NO_CELL = -1
 def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
     """Fewest persons of a group of equal released rows; 0 for a table without rows.
 
-    Where every row is released, rows are those of the original in its order, which another check compares. Where some
-    were left out, the rows of a group are all rows of the original that fit its cells, if each fits one group only and
-    none of them is missing. All rows without a person count as those of one.
+    Where every row is released in the order of the original, which another check compares, rows tell whose they are.
+    Else the rows of a group are all rows of the original that fit its cells, if each fits one group only and none of
+    them is missing. All rows without a person count as those of one.
 
     Raises
     ------
@@ -33,20 +34,49 @@ def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
         If a column is in neither table.
     InvalidParameterError
         If it cannot be known whose rows a group holds.
+    NotToldError
+        If sorted rows do not tell it: some original rows fit several groups.
     """
     persons = beside.original.coded(guarantee.person).codes[beside.rows]
     classes = group_rows(beside.released, guarantee.columns)
-    if len(beside.rows) == beside.released.n_rows:
+    if not beside.knows_rows:
+        of_row = None if beside.fitting is None else beside.fitting.group_of_originals(classes.ids)
+        if of_row is None or not _is_whole(of_row, classes.sizes):
+            problem = "rows are sorted, and some original rows fit several groups"
+            raise NotToldError(problem, _fewest_persons(beside.fitting, classes, persons))
+        persons, of_row = persons[of_row >= 0], of_row[of_row >= 0]
+    elif len(beside.rows) == beside.released.n_rows:
         of_row = classes.ids
     else:
         of_row = _groups_that_fit(guarantee, beside, classes.ids)
-        is_whole = np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(classes.sizes)), classes.sizes)
-        if not is_whole:
+        if not _is_whole(of_row, classes.sizes):
             problem = "some rows of a group were left out, and others not"
             raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
         persons, of_row = persons[of_row >= 0], of_row[of_row >= 0]
     pairs = np.unique(np.column_stack([of_row, persons]), axis=0)
     return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
+
+
+def _fewest_persons(fitting: Pairs | None, classes: Classes, persons: NDArray[np.int32]) -> int:
+    """Fewest persons that a group can have: those with the most rows that fit it, until it is full; 0 if unknown."""
+    if fitting is None:
+        return 0
+    try:
+        groups, rows = fitting.rows_of_groups(classes.ids)
+    except TooManyPairsError:
+        return 0
+    pairs, n_rows = np.unique(np.column_stack([groups, persons[rows]]), axis=0, return_counts=True)
+    order = np.lexsort((-n_rows, pairs[:, 0]))
+    of_group, n_rows = pairs[order, 0], n_rows[order]
+    starts = np.searchsorted(of_group, np.arange(len(classes.sizes)))
+    before = np.cumsum(n_rows) - n_rows
+    filled = before - before[np.minimum(starts, len(before) - 1)][of_group]
+    needed = np.bincount(of_group[filled < classes.sizes[of_group]], minlength=len(classes.sizes))
+    return int(needed.min(initial=len(persons)))
+
+
+def _is_whole(of_row: Ids, sizes: Ids) -> bool:
+    return bool(np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(sizes)), sizes))
 
 
 def _groups_that_fit(guarantee: PersonAnonymity, beside: Beside, of_released: Ids) -> Ids:

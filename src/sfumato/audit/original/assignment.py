@@ -23,6 +23,8 @@ from sfumato.audit.reading.columns import Classes, Refinement
 
 Ids = NDArray[np.int64]
 
+Filling = tuple[Ids, Ids, Ids]
+"""Original and released classes, and how many rows of the one become rows of the other."""
 NO_CELL = -1
 _MOST_PAIRS = 1 << 25
 
@@ -143,6 +145,11 @@ class Pairs:
             after.add(cells, read.n_cells)
         originals, classes = before.classes(bags.n_before), after.classes(bags.n_after)
         first, last = a_row_of_each(originals), a_row_of_each(classes)
+        if not bags.overlapping:
+            class_of_number = np.full(bags.n_numbers, NO_CELL, dtype=np.int64)
+            class_of_number[bags.released[last]] = np.arange(len(last))
+            found_in = class_of_number[bags.originals[first]]
+            return cls(originals, classes, np.flatnonzero(found_in >= 0), found_in[found_in >= 0])
         each = np.arange(bags.n_numbers)
         same = Containing(each, len(each), each, each, each + 1, len(each))
         columns = [ColumnBits(same, bags.originals[first], bags.released[last])]
@@ -159,35 +166,74 @@ class Pairs:
         return cls(originals, classes, np.concatenate(tails), np.concatenate(heads))
 
     def can_be_filled(self) -> bool:
-        """Whether the original rows can fill all released ones, each used once.
+        """Whether the original rows can fill all released ones, each used once."""
+        return self.filled() is not None
+
+    def filled(self) -> Filling | None:
+        """Fill all released rows with original ones, each used once; ``None`` where there is no way.
 
         An original that fits one released row only serves it best, and a released row that one original alone fits
         must take it: both are settled first, again and again. A flow decides the rest.
         """
         supply, demand = self.originals.sizes.copy(), self.classes.sizes.copy()
         tail, head = self.before, self.after
+        settled: list[Filling] = []
         while True:
             is_open = (supply[tail] > 0) & (demand[head] > 0)
             tail, head = tail[is_open], head[is_open]
             n_ways, n_sources = np.bincount(tail, minlength=len(supply)), np.bincount(head, minlength=len(demand))
             if ((n_sources == 0) & (demand > 0)).any():
-                return False
+                return None
             if not len(tail):
-                return True
+                return _joined(settled)
             is_forced = n_ways[tail] == 1
             if is_forced.any():
-                given = np.zeros(len(demand), dtype=np.int64)
-                np.add.at(given, head[is_forced], supply[tail[is_forced]])
-                supply[tail[is_forced]] = 0
-                demand = np.maximum(demand - given, 0)
+                by_head = np.argsort(head[is_forced], kind="stable")
+                tails, heads = tail[is_forced][by_head], head[is_forced][by_head]
+                given = _shared_out(supply[tails], heads, demand)
+                settled.append((tails, heads, given))
+                supply[tails] = 0
+                np.subtract.at(demand, heads, given)
                 continue
             is_only = n_sources[head] == 1
             if not is_only.any():
-                return _flows(supply, demand, tail, head)
+                flow = _flow(supply, demand, tail, head)
+                return None if flow is None else _joined([*settled, flow])
+            settled.append((tail[is_only], head[is_only], demand[head[is_only]]))
             np.subtract.at(supply, tail[is_only], demand[head[is_only]])
             if (supply < 0).any():
-                return False
+                return None
             demand[head[is_only]] = 0
+
+    def original_of_released(self) -> Ids | None:
+        """Original row of each released row in one way that fills them all; ``None`` where there is none."""
+        filling = self.filled()
+        if filling is None:
+            return None
+        tails, heads, given = filling
+        before = _taken_in_turn(self.originals.ids, tails, given)
+        after = _taken_in_turn(self.classes.ids, heads, given)
+        found = np.empty(len(self.classes.ids), dtype=np.int64)
+        found[after] = before
+        return found
+
+    def rows_of_groups(self, group_of_released: Ids) -> tuple[Ids, Ids]:
+        """Original rows that fit each group of released rows: pairs of a group and a row, each once.
+
+        Raises
+        ------
+        TooManyPairsError
+            If they are too many.
+        """
+        groups = np.zeros(len(self.classes.sizes), dtype=np.int64)
+        groups[self.classes.ids] = group_of_released
+        n_groups = int(groups.max(initial=0)) + 1
+        pairs = np.unique(self.before * n_groups + groups[self.after])
+        each, group = pairs // n_groups, pairs % n_groups
+        n_rows = np.bincount(self.originals.ids, minlength=len(self.originals.sizes))[each]
+        if int(n_rows.sum()) > _MOST_PAIRS:
+            raise TooManyPairsError
+        return np.repeat(group, n_rows), _rows_of(self.originals.ids, each, n_rows)
 
     def group_of_originals(self, group_of_released: Ids) -> Ids | None:
         """Group of released rows that each original row fits, -1 for none; ``None`` where one fits several groups."""
@@ -202,8 +248,44 @@ class Pairs:
         return highest[self.originals.ids]
 
 
-def _flows(supply: Ids, demand: Ids, tail: Ids, head: Ids) -> bool:
-    """Whether a flow from originals fills all that released rows still want."""
+def _shared_out(offered: Ids, heads: Ids, demand: Ids) -> Ids:
+    """How much of each offer is taken, in turn, until what its head wants is reached; offers are sorted by head."""
+    before = np.cumsum(offered) - offered
+    starts = np.flatnonzero(np.diff(heads, prepend=-1))
+    before -= np.repeat(before[starts], np.diff(np.append(starts, len(heads))))
+    return np.asarray(np.clip(demand[heads] - before, 0, offered), dtype=np.int64)
+
+
+def _joined(parts: Sequence[Filling]) -> Filling:
+    nothing = np.zeros(0, dtype=np.int64)
+    tails, heads, given = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(3))
+    return tails, heads, given
+
+
+def _taken_in_turn(class_of_row: Ids, classes: Ids, amounts: Ids) -> Ids:
+    """Take rows of some classes, so many of each in turn; no row is taken twice."""
+    rows = np.argsort(class_of_row, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(class_of_row))])[:-1]
+    order = np.argsort(classes, kind="stable")
+    taken = np.cumsum(amounts[order]) - amounts[order]
+    starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
+    taken -= np.repeat(taken[starts], np.diff(np.append(starts, len(order))))
+    begin = np.empty(len(order), dtype=np.int64)
+    begin[order] = first[classes[order]] + taken
+    within = np.arange(int(amounts.sum())) - np.repeat(np.cumsum(amounts) - amounts, amounts)
+    return rows[np.repeat(begin, amounts) + within]
+
+
+def _rows_of(class_of_row: Ids, classes: Ids, n_rows: Ids) -> Ids:
+    """Rows of each of some classes, one class after the other."""
+    rows = np.argsort(class_of_row, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(class_of_row))])[:-1]
+    within = np.arange(int(n_rows.sum())) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
+    return rows[np.repeat(first[classes], n_rows) + within]
+
+
+def _flow(supply: Ids, demand: Ids, tail: Ids, head: Ids) -> Filling | None:
+    """Fill all that released rows still want by a flow from originals; ``None`` where there is none."""
     wanted = int(demand.sum())
     if max(int(supply.sum()), wanted) > np.iinfo(np.int32).max:
         raise TooManyPairsError
@@ -213,4 +295,23 @@ def _flows(supply: Ids, demand: Ids, tail: Ids, head: Ids) -> bool:
     ends = np.concatenate([np.arange(n), n + head, np.full(m, sink)])
     capacities = np.concatenate([supply, np.minimum(supply[tail], demand[head]), demand]).astype(np.int32)
     network = sp.csr_array((capacities, (starts, ends)), shape=(sink + 1, sink + 1))
-    return int(maximum_flow(network, source, sink).flow_value) == wanted
+    found = maximum_flow(network, source, sink)
+    if int(found.flow_value) < wanted:
+        return None
+    flow = found.flow[:n, n : n + m].tocoo()
+    is_used = flow.data > 0
+    return flow.row[is_used].astype(np.int64), flow.col[is_used].astype(np.int64), flow.data[is_used].astype(np.int64)
+
+
+def assigned_rows(rules: Sequence[CellRule], originals: Sequence[Codes], released: Sequence[Codes]) -> Ids | None:
+    """Give each released row an original row of its own that agrees with it; ``None`` where there is no way.
+
+    It is one way in which the release may have been made: others are as good. Given are codes of the rules' columns.
+
+    Raises
+    ------
+    TooManyPairsError
+        If original and released rows fit in too many ways.
+    """
+    bags = BothBags.of(rules, originals, released)
+    return None if bags.n_foreign() else Pairs.of(bags).original_of_released()

@@ -39,9 +39,16 @@ def ranks_in_order(values: pa.Array, kind: Kind) -> Ranks:
     """
     rank = np.zeros(len(values), dtype=np.int64)
     for key in keys_of(values, are_numbers=kind is Kind.NUMERIC and are_all_numbers(values)):
-        own = pc.rank(pa.array(key), sort_keys="ascending", null_placement="at_start", tiebreaker="dense").to_numpy()
-        rank = np.unique(rank * (int(own.max(initial=0)) + 1) + own.astype(np.int64), return_inverse=True)[1]
-    return rank.reshape(-1)
+        own = dense_ranks(key)
+        rank = np.unique(rank * (int(own.max(initial=0)) + 1) + own, return_inverse=True)[1].reshape(-1)
+    return rank
+
+
+def dense_ranks(cells: pa.Array) -> Ranks:
+    """Rank of each cell as Arrow orders them, equal ones alike, missing ones 0."""
+    found = np.asarray(pc.rank(cells, sort_keys="ascending", tiebreaker="dense").to_numpy(), dtype=np.int64)
+    found[cells.is_null().to_numpy(zero_copy_only=False)] = 0
+    return found
 
 
 def are_all_numbers(values: pa.Array) -> bool:

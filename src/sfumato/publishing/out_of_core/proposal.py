@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +51,10 @@ class Proposal(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.original!r}, {self.release.manifest.mechanism['name']})"
+
+    def with_order_kept(self) -> Self:
+        """Return the same proposal with its rows in the order of the original, which the manifest says."""
+        return replace(self, release=self.release.with_order_kept())
 
     @property
     def large(self) -> LargeTable:
