@@ -139,7 +139,7 @@ class RowSorter:
         try:
             with duckdb.connect(":memory:", config=config) as connection:
                 connection.execute("SET enable_progress_bar = false")
-                found = connection.from_arrow(reader).order(by).fetch_record_batch(_ROWS_AT_ONCE)
+                found = connection.from_arrow(reader).order(by).to_arrow_reader(_ROWS_AT_ONCE)
                 for batch in found:
                     yield self._block(batch)
         except (duckdb.Error, pa.ArrowException):
