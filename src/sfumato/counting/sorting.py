@@ -123,7 +123,7 @@ class RowSorter:
     def _sorted(self, blocks: Iterator[Block], by_number: set[str]) -> Iterator[Block]:
         import duckdb
 
-        failures: list[Exception] = []
+        failures: list[BaseException] = []
         fields = [field for i, part in enumerate(self._parts) for field in self._fields(i, part, by_number)]
         reader = pa.RecordBatchReader.from_batches(pa.schema(fields), self._batches(blocks, by_number, failures))
         by = ", ".join(f"{field.name} NULLS FIRST" for field in fields)
@@ -161,7 +161,7 @@ class RowSorter:
         return bool(pa.types.is_string(stored_type(part.type, self._format)))
 
     def _batches(
-        self, blocks: Iterator[Block], by_number: set[str], failures: list[Exception]
+        self, blocks: Iterator[Block], by_number: set[str], failures: list[BaseException]
     ) -> Iterator[pa.RecordBatch]:
         """Give what rows are sorted by, in batches; an error is kept, for the engine hides it."""
         try:
@@ -182,7 +182,7 @@ class RowSorter:
                         arrays.append(numbers)
                     arrays.append(cells)
                 yield pa.record_batch(arrays, names=names)
-        except Exception as exc:
+        except BaseException as exc:  # an interruption too
             failures.append(exc)
             raise
 

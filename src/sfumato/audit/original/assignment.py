@@ -273,7 +273,7 @@ def _taken_in_turn(class_of_row: Ids, classes: Ids, amounts: Ids) -> Ids:
     begin = np.empty(len(order), dtype=np.int64)
     begin[order] = first[classes[order]] + taken
     within = np.arange(int(amounts.sum())) - np.repeat(np.cumsum(amounts) - amounts, amounts)
-    return rows[np.repeat(begin, amounts) + within]
+    return np.asarray(rows[np.repeat(begin, amounts) + within], dtype=np.int64)
 
 
 def _rows_of(class_of_row: Ids, classes: Ids, n_rows: Ids) -> Ids:
@@ -281,7 +281,7 @@ def _rows_of(class_of_row: Ids, classes: Ids, n_rows: Ids) -> Ids:
     rows = np.argsort(class_of_row, kind="stable")
     first = np.concatenate([[0], np.cumsum(np.bincount(class_of_row))])[:-1]
     within = np.arange(int(n_rows.sum())) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    return rows[np.repeat(first[classes], n_rows) + within]
+    return np.asarray(rows[np.repeat(first[classes], n_rows) + within], dtype=np.int64)
 
 
 def _flow(supply: Ids, demand: Ids, tail: Ids, head: Ids) -> Filling | None:

@@ -76,7 +76,7 @@ def _are_same(columns: Sequence[_Compared], originals: Blocks, released: Blocks,
 
     keys = [f"c{i}" for i in range(len(columns))]
     listed = ", ".join(keys)
-    failures: list[Exception] = []
+    failures: list[BaseException] = []
     with spilling_connection(memory) as connection:
         try:
             if not any(column.read for column in columns):
@@ -127,14 +127,14 @@ def _schema(keys: Sequence[str]) -> pa.Schema:
 
 
 def _signed(
-    columns: Sequence[_Compared], originals: Blocks, released: Blocks, failures: list[Exception]
+    columns: Sequence[_Compared], originals: Blocks, released: Blocks, failures: list[BaseException]
 ) -> Iterator[pa.RecordBatch]:
     yield from _numbers(columns, originals, False, failures)
     yield from _numbers(columns, released, True, failures)
 
 
 def _numbers(
-    columns: Sequence[_Compared], blocks: Blocks, is_released: bool, failures: list[Exception]
+    columns: Sequence[_Compared], blocks: Blocks, is_released: bool, failures: list[BaseException]
 ) -> Iterator[pa.RecordBatch]:
     """Numbers of the rows in batches, released ones with a sign of 1 and others of -1; an error is kept."""
     names = [*(f"c{i}" for i in range(len(columns))), "sign"]
@@ -146,6 +146,6 @@ def _numbers(
                 arrays.append(pa.array(codes if numbers is None else numbers[codes], pa.int64()))
             sign = np.full(len(block[0]), 1 if is_released else -1, dtype=np.int64)
             yield pa.record_batch([*arrays, pa.array(sign)], names=names)
-    except Exception as exc:
+    except BaseException as exc:  # an interruption too
         failures.append(exc)
         raise
