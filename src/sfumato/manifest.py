@@ -258,7 +258,7 @@ def draft_manifest(
     computed = [f.to_dict() for f in _features(released) if not _is_unchanged(f, original)]
     recoded = (*recodings, *computed)
     used = {column.name for column in after} | {recoding["column"] for recoding in recoded}
-    companions = original if isinstance(original, Table) else original.companions
+    companions = original.coded_part
     source, kept = companions.source, companions.person_rows
     return Manifest(
         input={
@@ -345,13 +345,13 @@ def _features(table: AnyTable) -> tuple[Feature, ...]:
 
 def _input_columns(table: AnyTable) -> tuple[str, ...]:
     """Names of the original columns; a computed feature counts as its column, for its own name may show a value."""
-    companions = table if isinstance(table, Table) else table.companions
+    companions = table.coded_part
     return tuple(dict.fromkeys([f.column for f in _features(table)] + list(companions.schema.names())))
 
 
 def _outline(table: AnyTable) -> list[Column]:
     """List all columns; features are quasi-identifying 0/1 columns."""
-    companions = table if isinstance(table, Table) else table.companions
+    companions = table.coded_part
     return [Column(f.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL) for f in _features(table)] + list(companions.schema)
 
 

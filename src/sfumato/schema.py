@@ -49,6 +49,22 @@ class Kind(StrEnum):
     DATE = "date"
 
 
+def shows_values(role: Role, kind: Kind) -> bool:
+    """Whether a release may show single values of a column: passed through, or listed in sets and labels.
+
+    Numbers and dates become ranges where they are quasi-identifiers, and are what recipients want where they are
+    sensitive. A target is shown because somebody has named it.
+
+    Examples
+    --------
+    >>> shows_values(Role.QUASI_IDENTIFIER, Kind.CATEGORICAL), shows_values(Role.QUASI_IDENTIFIER, Kind.NUMERIC)
+    (True, False)
+    """
+    if role in (*WITHHELD, Role.TARGET):
+        return False
+    return role is Role.OTHER or kind not in (Kind.NUMERIC, Kind.DATE)
+
+
 @dataclass(frozen=True)
 class Column:
     """One column's description.

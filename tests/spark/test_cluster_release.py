@@ -26,8 +26,9 @@ from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing import spark as proposal_module
+from sfumato.publishing.out_of_core.api import release_large
 from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
-from sfumato.publishing.spark import audit_cluster_file, release_frame
+from sfumato.publishing.spark import audit_cluster_file
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.rows.spark.table import open_cluster
@@ -482,7 +483,7 @@ def test_force_does_not_replace_the_files_of_a_frame(spark, tmp_path, is_cached)
         with pytest.raises(OutputError, match="is the input, inside it, or contains it"):
             publish_large(proposal, target, MEMORY, force=True)
         with pytest.raises(OutputError, match="is the input, inside it, or contains it"):
-            release_frame(frame, recoder, target, force=True)
+            release_large(frame, recoder, target, force=True)
     frame.unpersist()
 
     assert sorted_rows(source) == before

@@ -86,6 +86,8 @@ def some_columns():
         n_distinct=st.integers(0, 3),
         n_missing=st.integers(0, 3),
         uniqueness=st.sampled_from([0.0, 0.5, 1.0]),
+        near_key=st.just(""),
+        is_confirmed=st.just(False),
         is_listed=st.just(True),
         is_feature=st.just(False),
         labels=st.just(()),
@@ -320,6 +322,26 @@ def test_an_identifier_that_repeats_is_asked_about(browser):
     for role, is_asked in (("identifier", True), ("person", False)):
         browser.post("/columns/roles", {"only": "4", "role-4": role})
         assert ("'job' repeats: " in browser.get("/columns").shown) is is_asked
+
+
+def test_a_column_that_is_nearly_a_key_is_confirmed_by_a_tick(browser):
+    """It is asked about while it would be released; the decision stands in the project file and can be taken back."""
+    asked = "A release is refused until you decide about a column that is nearly a key: patient_id"
+    assert asked not in browser.get("/columns").shown
+    assert "nearly a key" not in browser.get("/columns/1").shown
+    browser.post("/columns/roles", {"only": "1", "role-1": "other"})
+    assert asked in browser.get("/columns").shown
+    assert "A release is refused until you decide." in browser.get("/columns/1").shown
+
+    status, headers, _ = browser.post("/columns/1/confirmed", {"confirmed": "yes"})
+    assert (status, headers["location"]) == (303, "/columns/1")
+    assert load_project(browser.project).columns[0].confirmed
+    assert asked not in browser.get("/columns").shown
+    assert "You have confirmed that it names nobody" in browser.get("/columns/1").shown
+
+    browser.post("/columns/1/confirmed", {})
+    assert not load_project(browser.project).columns[0].confirmed
+    assert asked in browser.get("/columns").shown
 
 
 def test_the_project_file_is_read_again_only_when_it_changed(browser, monkeypatch):

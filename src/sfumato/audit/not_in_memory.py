@@ -41,7 +41,7 @@ from sfumato.audit.verify import (
 )
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound, Containment, PrivacyGain
-from sfumato.rows.out_of_core import Told
+from sfumato.progress import Progress
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import Table
 from sfumato.table.weighted import CountedTable, OpenColumn, OutlinedTable
@@ -70,7 +70,7 @@ class RowReader(ABC, Generic[AnyRows]):
     """Whether rows are compared in their order, which otherwise is an exception."""
 
     @property
-    def told(self) -> Told | None:
+    def progress(self) -> Progress | None:
         """What hears how many rows were read."""
         return None
 
@@ -305,18 +305,22 @@ def _judged_beside(
     checks += [check for gain in gains for check in check_gain_promise(gain, around)]
     levels = []
     for promise, level in zip(claims.promises, found.levels, strict=True):
-        own = list(_check_level(promise, original, beside, reader.told)) if promise.guarantee.kind in COMPARED else []
+        own = (
+            list(_check_level(promise, original, beside, reader.progress)) if promise.guarantee.kind in COMPARED else []
+        )
         checks += own
         levels.append(own[0].found if own else level)
     return _with_anew(found, checks, levels)
 
 
-def _check_level(promise: Promise, original: OutlinedTable, beside: Beside, told: Told | None) -> Iterator[Check]:
+def _check_level(
+    promise: Promise, original: OutlinedTable, beside: Beside, progress: Progress | None
+) -> Iterator[Check]:
     guarantee = promise.guarantee
     name = f"{guarantee.kind}: level"
     try:
         if isinstance(guarantee, BreachBound):
-            promised, found = guarantee.max_breach_increase, measure_large(guarantee, original, told)
+            promised, found = guarantee.max_breach_increase, measure_large(guarantee, original, progress)
         elif isinstance(guarantee, PrivacyGain):
             promised, found = guarantee.min_privacy_gain, entropy.measure(guarantee, beside)
         else:

@@ -27,7 +27,8 @@ from sfumato.audit.original.fidelity import check_order
 from sfumato.audit.reading.block_counting import counted_rows, least_different_values
 from sfumato.audit.reading.row_order import RowOrder, are_all_numbers, is_sorted, keys_of, ranks_in_order, said_of
 from sfumato.audit.reading.values import is_text, meanings_beside
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.progress import Progress
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import Kind
 from sfumato.table.weighted import CountedTable, OpenColumn
 
@@ -43,26 +44,26 @@ class BlockReader(RowReader[LargeTable]):
     ----------
     memory : int
         Bytes that may be kept at a time.
-    told : callable or None
+    progress : callable or None
         Hears how many rows were read.
     """
 
     memory: int
-    told: Told | None = None
+    progress: Progress | None = None
     where = "out of core"
     keeps_order = True
 
     def counted(self, table: LargeTable, names: Sequence[str]) -> CountedTable:
         """Count distinct rows by DuckDB, which spills what does not fit."""
-        return counted_rows(table, names, self.memory, self.told)
+        return counted_rows(table, names, self.memory, self.progress)
 
     def least_different_values(self, table: LargeTable, over: Sequence[str], name: str) -> int:
         """Have DuckDB count, so that combinations never leave it."""
-        return least_different_values(table, over, name, self.memory, self.told)
+        return least_different_values(table, over, name, self.memory, self.progress)
 
     def telling(self, original: LargeTable, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values in one pass, of long columns by DuckDB."""
-        return telling_columns(original, names, sensitive, self.memory, self.told)
+        return telling_columns(original, names, sensitive, self.memory, self.progress)
 
     def long_cells(self, table: LargeTable, name: str) -> Iterator[pa.Array]:
         """Distinct cells of each block."""
@@ -87,7 +88,7 @@ class BlockReader(RowReader[LargeTable]):
             return
         names, columns = [rule.name for rule in known], [rule.column for rule in known]
         originals = _codes(original, known, columns, released, names, None)
-        found = _codes(released, known, names, original, columns, self.told)
+        found = _codes(released, known, names, original, columns, self.progress)
         if is_sorted(claims):
             yield check_bag_on_disk(known, originals, found, self.memory)
         else:
@@ -147,14 +148,14 @@ def _codes(
     names: Sequence[str],
     other: LargeTable,
     other_names: Sequence[str],
-    told: Told | None,
+    progress: Progress | None,
 ) -> Iterator[list[Codes]]:
     """Codes of the rules' columns, block by block; of values that are not listed the numbers of their meanings."""
     if any(rule.problem for rule in rules):
         return
     by_meaning = {name for name, rule in zip(names, rules, strict=True) if isinstance(rule, _SameMeaning)}
     beside = {name: other.outline[second].values.type for name, second in zip(names, other_names, strict=True)}
-    for block in table.blocks(list(dict.fromkeys(names)), as_cells=by_meaning, told=told):
+    for block in table.blocks(list(dict.fromkeys(names)), as_cells=by_meaning, progress=progress):
         read = {n: meaning_numbers(c, beside[n]) if n in by_meaning else np.asarray(c) for n, c in block.items()}
         yield [read[name] for name in names]
 

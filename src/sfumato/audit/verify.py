@@ -55,8 +55,6 @@ from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Role, Schema
-from sfumato.table.binary import BinaryTable
-from sfumato.table.coding import Table
 from sfumato.table.weighted import OpenColumn
 
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
@@ -139,9 +137,16 @@ def audit_release(
     found.extend(check_listed_labels(described, claims))
     found.extend(beside.check_stated_penalty() if beside is not None else ())
     if before is not None and beside is not None:
-        read = beside.read
         found.extend(
-            check_fidelity(columns, before, claims, check_roles=check_roles, generalized=read, knows_rows=knows_rows)
+            check_fidelity(
+                columns,
+                before,
+                claims,
+                check_roles=check_roles,
+                generalized=beside.read,
+                offered=beside.offered,
+                knows_rows=knows_rows,
+            )
         )
     found.extend(_judge_noise(manifest, claims, columns, original))
     found.extend(open_questions(claims, before, check_roles))
@@ -259,11 +264,11 @@ def _check_further(around: Around) -> Iterator[Check | Unchecked]:
 
 def _described(released: AnyTable, claims: Claims) -> AnyTable:
     """Give the released columns the roles, kinds and domains of the manifest; a feature needs none."""
-    coded = released if isinstance(released, Table) else released.companions
+    coded = released.coded_part
     stated = {c.name: c for c in claims.columns}
     columns = [_redescribed(column, stated) for column in coded.schema]
     table = replace(coded, schema=Schema({c.name: c for c in columns}, coded.schema.missing))
-    return replace(released, companions=table) if isinstance(released, BinaryTable) else table
+    return released.with_coded_part(table)
 
 
 def _redescribed(column: Column, stated: Mapping[str, Any]) -> Column:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sfumato.collaborate.config import PartyConfig
     from sfumato.collaborate.plan import Plan
     from sfumato.collaborate.session.party import Selection
-    from sfumato.collaborate.session.transcript import Round, Transcript
+    from sfumato.collaborate.session.transcript import Round, SessionWatch, Transcript
     from sfumato.collaborate.shared_schema import SharedSchema
     from sfumato.collaborate.simulate.simulation import SimulationResult
     from sfumato.schema import Role
@@ -335,7 +335,7 @@ def schema(
     _ask(yes)
     with _recorded(transcript, force) as record:
         _say_waiting(own)
-        agreed = agree_on_schema(own, table, cuts=cuts, named=named, transcript=record, progress=_say_round)
+        agreed = agree_on_schema(own, table, cuts=cuts, named=named, transcript=record)
         write_shared_schema(agreed, target, force=force)
     _, digest = read_shared_schema_and_digest(target)
     click.echo(f"wrote {target}: {agreed!r}", err=True)
@@ -418,7 +418,6 @@ def party(
                 memory=limit,
                 output=target,
                 transcript=record,
-                progress=_say_round,
                 force=force,
             )
     if as_json:
@@ -483,7 +482,7 @@ def simulate(data: str, bins: tuple[str, ...], output_dir: str | None, **setting
         schema=SharedSchema.of_table(table, cuts),
         output_dir=Path(output_dir) if output_dir else None,
         force=force,
-        progress=_say_round,
+        watch=_rounds_said(),
     )
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
@@ -491,15 +490,15 @@ def simulate(data: str, bins: tuple[str, ...], output_dir: str | None, **setting
 
 
 @contextmanager
-def _recorded(path: str | None, force: bool) -> Iterator[Transcript | None]:
+def _recorded(path: str | None, force: bool) -> Iterator[Transcript]:
     """Give the session's transcript; one that cannot be written in the end is warned of, whatever the end is."""
     from sfumato.collaborate.session.transcript import Transcript
 
-    record = Transcript(Path(path), force=force) if path else None
+    record = Transcript(Path(path) if path else None, force=force, watch=_rounds_said())
     try:
         yield record
     finally:
-        if record is not None and record.problem is not None:
+        if record.problem is not None:
             click.echo(f"warning: there is no transcript: {record.problem}", err=True)
 
 
@@ -545,9 +544,15 @@ def _say_waiting(own: PartyConfig) -> None:
     click.echo(f"session '{own.session}': waiting for {others} (at most {own.start_timeout:g} s)", err=True)
 
 
-def _say_round(done: Round) -> None:
+def _rounds_said() -> SessionWatch:
+    """Say every round of a session when it is over."""
+    from sfumato.collaborate.session.transcript import SessionWatch
 
-    click.echo(round_line(done.number, done.stage, done.bytes_sent, done.seconds), err=True)
+    class SaidRounds(SessionWatch):
+        def round_over(self, done: Round) -> None:
+            click.echo(round_line(done.number, done.stage, done.bytes_sent, done.seconds), err=True)
+
+    return SaidRounds()
 
 
 # What people read of a session: rounds, the scores of the features (Table I) and gains (Table II).

@@ -163,7 +163,7 @@ class _Blocks(Rows):
     def open(self, path: str | Path, schema: Schema | None, options: ReadOptions) -> OutlinedTable:
         from sfumato.rows.out_of_core import open_large
 
-        return open_large(path, memory=self.memory.n_bytes, schema=schema, options=options, told=self._told)
+        return open_large(path, memory=self.memory.n_bytes, schema=schema, options=options, progress=self.progress)
 
     def audited(
         self, path: str, manifest_path: Path, original: OutlinedTable | None, declared: Declared
@@ -181,10 +181,7 @@ class _Blocks(Rows):
         from sfumato.audit.out_of_core import BlockReader
         from sfumato.publishing.out_of_core.proposal import as_large
 
-        return profile_rows(BlockReader(self.memory.n_bytes, self._told), as_large(table))
-
-    def _told(self, n_read: int) -> None:
-        self.progress(n_read, 0, f"{n_read:,} rows read")
+        return profile_rows(BlockReader(self.memory.n_bytes, self.progress), as_large(table))
 
 
 # Tables on a Spark cluster.

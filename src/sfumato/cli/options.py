@@ -192,10 +192,9 @@ def apply_roles(
 def with_given_roles(table: AnyTable, roles: dict[str, Role]) -> AnyTable:
     """Give the named columns their roles and all others the role other, which no check speaks of."""
     from sfumato.schema import Role
-    from sfumato.table.binary import BinaryTable
     from sfumato.table.roles import redescribed
 
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     for name in roles:
         plain.schema[name]
     if not roles:

@@ -151,9 +151,7 @@ def _released_roles(manifest: Manifest) -> dict[str, Role]:
 
 def _shared(roles: Mapping[str, Role], table: AnyTable) -> dict[str, Role]:
     """Take the roles of columns that a table has; features of a sparse table need none."""
-    from sfumato.table.binary import BinaryTable
-
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     return {name: role for name, role in roles.items() if name in plain.schema}
 
 

@@ -22,7 +22,7 @@ from sfumato.collaborate.session.handshake import (
 )
 from sfumato.collaborate.session.joining import joined
 from sfumato.collaborate.session.session import Session
-from sfumato.collaborate.session.transcript import RoundProgress, Transcript
+from sfumato.collaborate.session.transcript import Transcript
 from sfumato.collaborate.shared_schema import MOST_VALUES, SharedSchema, own_values
 from sfumato.collaborate.transport.channel import PRIME, SumOfParties, Words
 from sfumato.collaborate.transport.messages import size_limit_of_counts
@@ -268,7 +268,6 @@ def agree_on_schema(
     cuts: Mapping[str, Sequence[float]] | None = None,
     named: Collection[str] = (),
     transcript: Transcript | None = None,
-    progress: RoundProgress | None = None,
 ) -> SharedSchema:
     """Build the shared schema with all other parties, who call this at the same time.
 
@@ -297,7 +296,7 @@ def agree_on_schema(
     given = {name: [float(cut) for cut in points] for name, points in (cuts or {}).items()}
     check_columns(table, given, named)
     limit = size_limit_of_counts(largest_table_bytes() // 8)
-    with joined(config, transcript=transcript, progress=progress, size_limit=limit) as session:
+    with joined(config, transcript=transcript, size_limit=limit) as session:
         parameters: dict[str, Plain] = {"target": target, "cuts": {name: [*points] for name, points in given.items()}}
         parameters["missing"] = [*sorted(set(table.schema.missing))]
         greet(session, Terms(config.session, config.roster.fingerprints, "", "shared schema", parameters))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.cells import TooManyCellsError, no_pairs, refuse_open, too_many_cells
-from sfumato.rows.out_of_core import Block, LargeTable, Told
+from sfumato.progress import Progress
+from sfumato.rows.out_of_core import Block, LargeTable
 from sfumato.table.weighted import CountedTable
 
 _FEWEST_PENDING = 1 << 20
@@ -31,41 +32,26 @@ def count_blocks(
     *,
     beside: Sequence[str] = (),
     most_cells: int,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> CountedTable:
-    """Count the distinct rows of some columns in one pass over a file.
-
-    Parameters
-    ----------
-    names : sequence of str
-        At least one column, none of which is open.
-    beside : sequence of str
-        Columns that are counted with each of the others by itself: their values two by two.
-    most_cells : int
-        Number of distinct rows that fit in memory.
-
-    Raises
-    ------
-    SchemaError
-        If a column has too many distinct values.
-    TooManyCellsError
-        If there are more distinct rows than fit.
-    """
+    """Count the distinct rows in one pass over a file: what :func:`sfumato.counting.rows.count_rows` does with one."""
     columns, every = tuple(names), tuple(dict.fromkeys([*names, *beside]))
     refuse_open(large.outline, every)
     pairs = _no_pairs_yet(large, columns, beside)
     found = _Cells(large, columns, most_cells, [{}])
-    for block in _pairs_counted(large.blocks(every, told=told), pairs):
+    for block in _pairs_counted(large.blocks(every, progress=progress), pairs):
         found.take(block)
     return replace(found.finished(large, every), pairs=pairs)
 
 
-def count_pairs(large: LargeTable, names: Sequence[str], beside: Sequence[str], told: Told | None = None) -> Pairs:
+def count_pairs(
+    large: LargeTable, names: Sequence[str], beside: Sequence[str], progress: Progress | None = None
+) -> Pairs:
     """Count in one pass the values of some columns two by two with those of others; nothing is read without others."""
     refuse_open(large.outline, [*names, *beside])
     pairs = _no_pairs_yet(large, names, beside)
     if pairs:
-        for _ in _pairs_counted(large.blocks(list(dict.fromkeys([*names, *beside])), told=told), pairs):
+        for _ in _pairs_counted(large.blocks(list(dict.fromkeys([*names, *beside])), progress=progress), pairs):
             pass
     return pairs
 
@@ -77,7 +63,7 @@ def count_merged(
     *,
     pairs: Pairs,
     most_cells: int,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> tuple[CountedTable, int]:
     """Count the distinct rows of some columns in one pass, with values merged as little as fits in memory.
 
@@ -110,7 +96,7 @@ def count_merged(
     """
     refuse_open(large.outline, names)
     found = _Cells(large, names, most_cells, steps)
-    for block in large.blocks(tuple(names), told=told):
+    for block in large.blocks(tuple(names), progress=progress):
         found.take(block)
     described = dict.fromkeys([*names, *(second for _, second in pairs)])
     return replace(found.finished(large, tuple(described)), pairs=pairs), found.step

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.blocks import count_blocks
-from sfumato.rows.out_of_core import Block, LargeTable, Told
+from sfumato.progress import Progress
+from sfumato.rows.out_of_core import Block, LargeTable
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import CountedTable, OutlinedTable, Rows
 
@@ -22,7 +23,7 @@ def count_rows(
     *,
     beside: Sequence[str] = (),
     most_cells: int,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> CountedTable:
     """Count the distinct rows of some columns.
 
@@ -35,8 +36,8 @@ def count_rows(
         Columns that are counted with each of the others by itself: their values two by two.
     most_cells : int
         Number of distinct rows that fit in memory.
-    told : callable or None
-        Called with the number of rows that were read so far; a cluster tells no more than that it begins.
+    progress : callable or None
+        Called as ``progress(done, total, what)`` while rows are read; a cluster says no more than that it begins.
 
     Raises
     ------
@@ -46,11 +47,11 @@ def count_rows(
         If there are more distinct rows than fit.
     """
     if isinstance(rows, LargeTable):
-        return count_blocks(rows, names, beside=beside, most_cells=most_cells, told=told)
+        return count_blocks(rows, names, beside=beside, most_cells=most_cells, progress=progress)
     from sfumato.counting.spark import count_on_cluster  # Spark is there only where somebody has a cluster
 
-    if told is not None:
-        told(0)
+    if progress is not None:
+        progress(0, rows.n_rows, "0 rows read")
     return count_on_cluster(rows, names, beside=beside, most_cells=most_cells)  # type: ignore[arg-type] # the only other home
 
 
@@ -61,7 +62,7 @@ def taken_with_pairs(
     pairs: Mapping[str, NDArray[np.int64]],
     second: str,
     *,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, CodedColumn]:
     """Take some rows by their places, and add to ``pairs`` how often values of columns occur with those of another.
 
@@ -77,14 +78,14 @@ def taken_with_pairs(
     if not isinstance(rows, LargeTable):
         from sfumato.counting.spark import add_pairs_on_cluster
 
-        if told is not None:
-            told(0)
+        if progress is not None:
+            progress(0, rows.n_rows, "0 rows read")
         add_pairs_on_cluster(rows, pairs, second)  # type: ignore[arg-type] # the only other home
-        return rows.taken(names, places, told=told)
+        return rows.taken(names, places, progress=progress)
 
     def add(block: Block) -> None:
         for name, counts in pairs.items():
             keys = np.asarray(block[name], dtype=np.int64) * counts.shape[1] + block[second]
             counts += np.bincount(keys, minlength=counts.size).reshape(counts.shape)
 
-    return rows.taken(names, places, told=told, seen=add)
+    return rows.taken(names, places, progress=progress, seen=add)

@@ -81,7 +81,7 @@ def table_fingerprint(table: AnyTable) -> str:
 
     Hierarchy files count by their contents. A table that is read again from the same file has the same fingerprint.
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     digest = hashlib.sha256()
     for column in plain.schema:
         digest.update(_line("column", _described(column)))

@@ -160,7 +160,7 @@ def usual_guarantees(table: AnyTable, *, with_l: bool = True) -> tuple[AskedGuar
     >>> [str(guarantee) for guarantee in usual_guarantees(admissions(n_rows=20))]
     ['k >= 5', 'l >= 2']
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     has_any = bool(plain.schema.names(Role.SENSITIVE))
     return (AskedGuarantee("k", USUAL_K), *([AskedGuarantee("l", USUAL_L)] if with_l and has_any else []))
 
@@ -224,7 +224,7 @@ def _protecting_all(
     SchemaError
         If there is no other.
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     n_sensitive = len(plain.schema.names(Role.SENSITIVE))
     if not info.protects_one or n_sensitive < 2:
         return settings
@@ -335,7 +335,7 @@ def n_levels(table: AnyTable) -> int:
 
     What training takes on a wide table grows with them: 25,000 columns of 0 and 1 are quick, 2,500 quantities are not.
     """
-    coded = table.companions if isinstance(table, BinaryTable) else table
+    coded = table.coded_part
     n_of_features = 2 * len(table.features) if isinstance(table, BinaryTable) else 0
     return n_of_features + sum(min(coded[name].n_distinct, _BINS) for name in learned_from(coded.schema))
 

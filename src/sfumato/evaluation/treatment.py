@@ -45,7 +45,7 @@ def class_column(table: AnyTable) -> CodedColumn:
     SchemaError
         If there is no target, or it is a quantity: numeric, with more than 20 values.
     """
-    beside = table if isinstance(table, Table) else table.companions
+    beside = table.coded_part
     name = beside.schema.target
     if name is None:
         problem = "the table has no target to predict"

@@ -86,7 +86,7 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
             If l is asked for where only features are selected.
         """
         self.check_parameters()
-        plain = table.companions if isinstance(table, BinaryTable) else table
+        plain = table.coded_part
         sensitive = plain.schema.names(Role.SENSITIVE) if self.l > 1 else ()
         if self.attacker_knows == "ones" or isinstance(table, BinaryTable):
             return self._selection(table, sensitive)
@@ -132,7 +132,7 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
         """Name the sensitive columns that have fewer than l different values in the whole table."""
         from sfumato.mechanisms.buckets.buckets import sensitive_codes
 
-        plain = table.companions if isinstance(table, BinaryTable) else table
+        plain = table.coded_part
         every = plain.schema.names(Role.SENSITIVE)
         names = [f"'{name}'" for name in every if len(np.unique(sensitive_codes(plain, name))) < self.l]
         return f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} fewer than {self.l:g} different values"
@@ -164,7 +164,7 @@ def _has_classes(table: Table) -> bool:
 
 def _settings_to_compare(table: AnyTable) -> tuple[dict[str, Any], ...]:
     """Give what is asked for by default; at other k it is a point of the mechanism that it chooses."""
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     return ({"k": 5, **({"l": 2} if plain.schema.names(Role.SENSITIVE) else {})},)
 
 

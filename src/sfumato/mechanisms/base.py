@@ -367,7 +367,7 @@ class Compared:
 
     def __call__(self, table: AnyTable) -> Sequence[Mapping[str, Any]]:
         """Give the settings for a table, or say by a ``SchemaError`` why there are none."""
-        plain = table.companions if isinstance(table, BinaryTable) else table
+        plain = table.coded_part
         names, sensitive = plain.schema.names(Role.QUASI_IDENTIFIER), plain.schema.names(Role.SENSITIVE)
         problem = ""
         if self.package is not None and find_spec(self.package) is None:

@@ -138,7 +138,7 @@ def update_project(
     project = load_project(path)
     data_path = project.data_path if data is None else Path(data)
     table = read_table(data_path, options=replace(project.options, mixed_as_text=True))
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     listed, given = {column.name: column for column in project.columns}, dict(roles or {})
     known = {name: column.role for name, column in listed.items() if name in plain.schema}
     if Role.TARGET in given.values():

@@ -220,6 +220,8 @@ class ProjectChanges:
         By column.
     hierarchies : mapping of str to (str or None)
         By column the hierarchy file, relative to the project file; None takes it away.
+    confirmed : mapping of str to bool
+        By column whether it may be released although it is nearly a key.
     mechanism : str or None
         Name of the mechanism.
     parameters : mapping or None
@@ -245,6 +247,7 @@ class ProjectChanges:
     roles: Mapping[str, Role] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     hierarchies: Mapping[str, str | None] = field(default_factory=dict)
+    confirmed: Mapping[str, bool] = field(default_factory=dict)
     mechanism: str | None = None
     parameters: Mapping[str, Any] | None = None
     output: str | None = None
@@ -314,12 +317,16 @@ def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> 
     default_role = content.get("data", {}).get("default_role")
     roles = _with_former_target(listed, changes)
     assignments = []
-    for name in dict.fromkeys([*roles, *changes.kinds, *changes.hierarchies]):
+    for name in dict.fromkeys([*roles, *changes.kinds, *changes.hierarchies, *changes.confirmed]):
         entry = dict(listed.get(name, {"role": default_role} if default_role else {}))
         given = {"role": roles.get(name), "kind": changes.kinds.get(name), "hierarchy": changes.hierarchies.get(name)}
         entry |= {key: str(value) for key, value in given.items() if value is not None}
         if name in changes.hierarchies and changes.hierarchies[name] is None:
             entry.pop("hierarchy", None)
+        if changes.confirmed.get(name):
+            entry["confirmed"] = True
+        elif name in changes.confirmed:
+            entry.pop("confirmed", None)
         if name not in listed and not {"role", "kind"} <= entry.keys():
             problem = "is not listed in the project file yet: give both its role and its kind"
             raise SchemaError(problem, column=name)

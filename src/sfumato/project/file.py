@@ -18,9 +18,9 @@ from typing import Any, Protocol, TypeVar, cast, get_args
 
 from sfumato.errors import DataChangedError, InputError, SchemaError
 from sfumato.manifest import AnyTable
-from sfumato.rows.out_of_core import LargeTable, Told, open_large
+from sfumato.progress import Progress
+from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
-from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
 from sfumato.table.io.read import ReadOptions, check_covers, read_table
 from sfumato.table.persons import PersonRule
@@ -104,10 +104,12 @@ class Project:
         """Read the data as described, refusing a file that is not the one described."""
         return self.opened_by(lambda schema: read_table(self.data_path, schema=schema, options=self.options))
 
-    def open(self, memory: int, *, told: Told | None = None) -> LargeTable:
+    def open(self, memory: int, *, progress: Progress | None = None) -> LargeTable:
         """Open data that are larger than memory, as :meth:`read` reads them."""
         return self.opened_by(
-            lambda schema: open_large(self.data_path, memory=memory, schema=schema, options=self.options, told=told)
+            lambda schema: open_large(
+                self.data_path, memory=memory, schema=schema, options=self.options, progress=progress
+            )
         )
 
     def opened_by(self, opened: Callable[[Schema | None], Opened]) -> Opened:
@@ -161,7 +163,7 @@ class Project:
 
     def _fill_in(self, listed: Schema, seen: AnyTable) -> Schema:
         """Add the columns that are not listed, with the default role and the kind found in the data."""
-        described = seen.companions.schema if isinstance(seen, BinaryTable) else seen.schema
+        described = seen.coded_part.schema
         role = self.default_role or Role.QUASI_IDENTIFIER
         unlisted = [Column(c.name, role, c.kind) for c in described if c.name not in listed]
         return Schema.of([*listed, *unlisted], listed.missing)

@@ -127,8 +127,8 @@ def _given_roles(target: str | None, roles: Mapping[str, Role | str] | None) -> 
 def _described(data: Any, given: dict[str, Role]) -> tuple[AnyTable, tuple[ColumnGuess, ...]]:
     """Read what is no table yet, with guessed roles; change the given roles of what is one."""
     if isinstance(data, Table | BinaryTable):
-        plain = data.companions if isinstance(data, BinaryTable) else data
+        plain = data.coded_part
         described = plain.with_schema(given) if given else plain
-        return (replace(data, companions=described) if isinstance(data, BinaryTable) else described), ()
+        return data.with_coded_part(described), ()
     table, guesses = with_guessed_roles(read_table(data, options=ReadOptions(mixed_as_text=True)), given)
     return table, tuple(guesses)

@@ -96,7 +96,7 @@ def check_counts_persons(table: AnyTable, mechanism: Mechanism) -> None:
     SchemaError
         For differential privacy, which is about one row: whether a person has several is not looked at.
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     if is_differentially_private(mechanism):
         if plain.schema.person is not None:
             problem = f"tells persons apart, and {name_of(mechanism)} bounds what one row can change"

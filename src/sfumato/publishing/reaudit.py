@@ -18,8 +18,9 @@ from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import InputError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
+from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_text
-from sfumato.rows.out_of_core import LargeTable, Told, open_large
+from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.io.formats import WRITABLE
@@ -112,11 +113,12 @@ def beside_original(released: AnyTable, original: AnyTable, manifest: Manifest) 
     return None if own is None else released.take(np.argsort(own))
 
 
-def open_released(path: str | Path, manifest: Manifest, memory: int, *, told: Told | None = None) -> LargeTable:
+def open_released(path: str | Path, manifest: Manifest, memory: int, *, progress: Progress | None = None) -> LargeTable:
     """Open a released file that is larger than memory, the way its manifest describes it."""
     refuse_more_than_parts(path)
     return released_by(
-        manifest, lambda schema, options: open_large(path, memory=memory, schema=schema, options=options, told=told)
+        manifest,
+        lambda schema, options: open_large(path, memory=memory, schema=schema, options=options, progress=progress),
     )
 
 
@@ -129,9 +131,11 @@ def released_by(manifest: Manifest, opened: Callable[[Schema | None, ReadOptions
         return opened(None, options)  # the audit says in which way it differs
 
 
-def open_original(path: str | Path, options: ReadOptions, memory: int, *, told: Told | None = None) -> LargeTable:
+def open_original(
+    path: str | Path, options: ReadOptions, memory: int, *, progress: Progress | None = None
+) -> LargeTable:
     """Open the table that a release came from; what means missing there the reader says, never the manifest."""
-    return open_large(path, memory=memory, options=original_options(options), told=told)
+    return open_large(path, memory=memory, options=original_options(options), progress=progress)
 
 
 def _released_options(manifest: Manifest) -> ReadOptions:

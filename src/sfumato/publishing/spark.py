@@ -28,9 +28,7 @@ from sfumato.errors import ClusterError, InputError, InvalidParameterError, Outp
 from sfumato.manifest import Manifest
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.out_of_core.api import with_roles
 from sfumato.publishing.out_of_core.proposal import CellProposal, FeatureProposal, Proposal, names_but_identifiers
-from sfumato.publishing.out_of_core.release import ON_A_CLUSTER, check_able, propose, publish_large
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
 from sfumato.publishing.publish import Published, is_left_alone
 from sfumato.publishing.reaudit import read_manifest, released_by
@@ -38,11 +36,11 @@ from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.spark.errors import explained, watching
 from sfumato.rows.spark.frames import Frame, Session, exact_settings, type_name, url_of
 from sfumato.rows.spark.table import ClusterTable, open_cluster
-from sfumato.schema import Kind, Role, Schema
+from sfumato.schema import Kind, Schema
 from sfumato.table.coding import CodedColumn
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.parquet import part_files
-from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions
+from sfumato.table.io.read import ReadOptions
 from sfumato.table.row_order import AS_READ
 from sfumato.table.weighted import OutlinedTable
 
@@ -406,29 +404,12 @@ def staged_on_cluster(
         yield appear
 
 
-def release_frame(
-    frame: Any,
-    mechanism: object,
-    path: str | Path,
-    *,
-    schema: Schema | None = None,
-    roles: Mapping[str, Role | str] | None = None,
-    confirmed: Sequence[str] = (),
-    memory: str = "1GB",
-    options: ReadOptions = DEFAULT_OPTIONS,
-    force: bool = False,
-    keep_order: bool = False,
-    progress: Progress | None = None,
-) -> Published:
-    """Release a Spark DataFrame on the cluster of its session: :func:`sfumato.release_large` for such a frame."""
-    allowed, target = Memory.of(memory), Path(path)
-    check_able(mechanism, ON_A_CLUSTER)
+def open_frame(
+    frame: Frame, target: Path, memory: Memory, schema: Schema | None, options: ReadOptions, *, force: bool
+) -> ClusterTable:
+    """Open a Spark DataFrame on the cluster of its session, if its release may be written where it is to be."""
     check_folder_targets(target, manifest_path_for(target), files_of(frame), force=force)
-    table = open_cluster(frame.sparkSession, frame, memory=allowed.n_bytes, schema=schema, options=options)
-    described = table.with_schema(with_roles(table.schema, roles).with_confirmed(confirmed))
-    proposal = propose(described, mechanism, allowed, progress=progress)
-    proposal = proposal.with_order_kept() if keep_order else proposal
-    return publish_large(proposal, target, allowed, force=force, progress=progress)
+    return open_cluster(frame.sparkSession, frame, memory=memory.n_bytes, schema=schema, options=options)
 
 
 def audit_cluster_file(

@@ -17,7 +17,6 @@ from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Release
 from sfumato.report.guarantee_texts import share_in_words
 from sfumato.schema import Role
-from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 
 MOST_NAMED = 20
@@ -85,7 +84,7 @@ def _uncovered(release: Release) -> Iterator[str]:
     done = release.manifest.perturbation or {}
     covered = {done.get("bucket"), *(name for names in done.get("slices", ()) for name in names)}
     covered |= {entry.get("sensitive") for entry in release.manifest.guarantees}
-    beside = release.table.companions if isinstance(release.table, BinaryTable) else release.table
+    beside = release.table.coded_part
     names = [name for name in beside.schema.names(Role.SENSITIVE, Role.OTHER) if name not in covered]
     shares = {name: _unique_share(beside, name) for name in names}
     for name in sorted(names, key=lambda one: -shares[one])[:MOST_NAMED]:

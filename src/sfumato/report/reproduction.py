@@ -14,7 +14,6 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
-from sfumato.table.coding import Table
 from sfumato.table.row_order import AS_READ
 
 LONGEST_COMMAND = 4_000
@@ -183,7 +182,7 @@ def _as_list(default: Any) -> list[Any]:
 
 
 def _roles(original: AnyTable) -> list[str]:
-    schema: Schema = original.schema if isinstance(original, Table) else original.companions.schema
+    schema: Schema = original.coded_part.schema
     flags: list[str] = []
     for role, flag in _FLAG_OF_ROLE.items():
         names = schema.names(role)

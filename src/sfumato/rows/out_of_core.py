@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
+from sfumato.progress import Progress
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.cells import (
     CellRules,
@@ -167,8 +168,6 @@ _SHARE_OF_VALUES = 16
 _HINT_FOR_FRAMES = "it must give the same rows in the same order every time: sort the query, or write it to a file"
 
 Block = Mapping[str, NDArray[np.int32] | pa.Array]
-Told = Callable[[int], None]
-"""Called with the number of rows that were read so far."""
 Found = dict[str, tuple[pa.Array, Any, Kind]]
 """Of each column the values as they are stored, the column that they make, and its kind."""
 
@@ -209,7 +208,7 @@ class LargeTable(OutlinedTable):
         return self.source.name
 
     def blocks(
-        self, names: Sequence[str], *, as_cells: Collection[str] = (), told: Told | None = None
+        self, names: Sequence[str], *, as_cells: Collection[str] = (), progress: Progress | None = None
     ) -> Iterator[Block]:
         """Rows of some columns, block by block: codes, or cells of open columns and of those in ``as_cells``."""
         places = {name: i for i, name in enumerate(self.schema.names())}
@@ -221,8 +220,7 @@ class LargeTable(OutlinedTable):
             block = {name: self._read(name, cells, name in as_cells) for name, cells in zip(names, raw, strict=True)}
             yield block
             n_read += len(raw[0]) if raw else 0
-            if told is not None:
-                told(n_read)
+            _say_read(progress, n_read)
 
     def _read(self, name: str, raw: pa.Array, as_cells: bool) -> NDArray[np.int32] | pa.Array:
         codes, values = coded_block(raw, name, self.source.name)
@@ -242,13 +240,13 @@ class LargeTable(OutlinedTable):
         names: Sequence[str],
         rows: Rows,
         *,
-        told: Told | None = None,
+        progress: Progress | None = None,
         seen: Callable[[Block], None] | None = None,
     ) -> dict[str, CodedColumn]:
         """Take some columns of some rows, given by their places, ascending; ``seen`` is given all blocks."""
         parts: dict[str, list[NDArray[np.int32] | pa.Array]] = {name: [] for name in names}
         n_read = 0
-        for block in self.blocks(names, told=told):
+        for block in self.blocks(names, progress=progress):
             if seen is not None:
                 seen(block)
             n_rows = len(block[names[0]])
@@ -273,7 +271,7 @@ def open_large(
     memory: int,
     schema: Schema | None = None,
     options: ReadOptions = DEFAULT_OPTIONS,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> LargeTable:
     """Pass over a file or frame once, and find out what its columns hold.
 
@@ -295,47 +293,49 @@ def open_large(
         If the file is of another format, or incomplete rows are to be left out.
     """
     if isinstance(source, str | os.PathLike):
-        return _open_file(source, memory, schema, options, told)
-    return _open_frame(native_frame(source), memory, schema, options, told)
+        return _open_file(source, memory, schema, options, progress)
+    return _open_frame(native_frame(source), memory, schema, options, progress)
 
 
 def _open_file(
-    path: str | os.PathLike[str], memory: int, schema: Schema | None, options: ReadOptions, told: Told | None
+    path: str | os.PathLike[str], memory: int, schema: Schema | None, options: ReadOptions, progress: Progress | None
 ) -> LargeTable:
     name = _checked_format(path, options)
     if name == "parquet" and is_folder(path):
         folder = StoredParquet.of(path)
         parts = FolderBlocks.of(folder)
-        found = _distinct(parts, _coder(str(path), schema, options), memory, told)
+        found = _distinct(parts, _coder(str(path), schema, options), memory, progress)
         folder.ensure_unchanged()
         source = Source(str(path), folder.sha256, name)
         return _described(found, source, parts, folder.ensure_unchanged, schema, options)
     with open_stored(path, most_held=0, in_blocks=True) as stored:
         blocks = _raw_blocks(stored, Path(path), name, options)
-        found = _distinct(blocks, _coder(stored.name, schema, options), memory, told)
+        found = _distinct(blocks, _coder(stored.name, schema, options), memory, progress)
         stored.ensure_unchanged()
     source = Source(stored.name, stored.sha256, name)
     return _described(found, source, blocks, stored.ensure_unchanged, schema, options)
 
 
-def _open_frame(frame: Any, memory: int, schema: Schema | None, options: ReadOptions, told: Told | None) -> LargeTable:
+def _open_frame(
+    frame: Any, memory: int, schema: Schema | None, options: ReadOptions, progress: Progress | None
+) -> LargeTable:
     """Open a frame, whose hash is that of the table written as CSV, as when it is read at once."""
     _refuse_dropping(options)
     coder = _coder(source_name(frame), schema, options)
     blocks = FrameBlocks.of(frame, coder)
-    found = _distinct(blocks, coder, memory, told)
+    found = _distinct(blocks, coder, memory, progress)
 
     def refuse_if_changed() -> None:
         if _content_hash(opened) != sha256:
             raise _changed(opened.source.name, _HINT_FOR_FRAMES)
 
     opened = _described(found, Source(blocks.place, ""), blocks, refuse_if_changed, schema, options)
-    sha256 = _content_hash(opened, told)
+    sha256 = _content_hash(opened, progress)
     source = replace(opened.source, sha256=sha256)
     return replace(opened, source=source, outline=replace(opened.outline, source=source))
 
 
-def _content_hash(large: LargeTable, told: Told | None = None) -> str:
+def _content_hash(large: LargeTable, progress: Progress | None = None) -> str:
     """SHA-256 of a table written as CSV, by a pass over its rows, which must be those that were counted."""
     digest = ContentDigest()
     columns = large.outline.columns
@@ -343,7 +343,7 @@ def _content_hash(large: LargeTable, told: Told | None = None) -> str:
     n_rows = 0
     values = {name: column.values for name, column in columns.items()}
     with BlockWriter(digest, "csv", large.schema, values) as writer:  # type: ignore[arg-type]
-        for block in large.blocks(tuple(columns), told=told):
+        for block in large.blocks(tuple(columns), progress=progress):
             writer.write(block)
             n_rows += len(block[next(iter(columns))])
             for name, codes in block.items():
@@ -359,7 +359,12 @@ def _coder(place: str, schema: Schema | None, options: ReadOptions) -> ColumnCod
     return ColumnCoder(CellRules(schema, options.missing, options.mixed_as_text), place)
 
 
-def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, told: Told | None) -> Found:
+def _say_read(progress: Progress | None, n_read: int) -> None:
+    if progress is not None:
+        progress(n_read, 0, f"{n_read:,} rows read")
+
+
+def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, progress: Progress | None) -> Found:
     most, most_bytes = memory // _BYTES_A_VALUE, memory // _SHARE_OF_VALUES
     place = str(coder.place)
     names = check_names(blocks.names, place=place)
@@ -369,8 +374,7 @@ def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, told: Told | N
         for name, cells in zip(names, raw, strict=True):
             found[name].take(*coded_block(cells, name, place))
         n_read += len(raw[0])
-        if told is not None:
-            told(n_read)
+        _say_read(progress, n_read)
     return {name: values.finished(name, coder) for name, values in found.items()}
 
 

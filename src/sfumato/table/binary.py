@@ -80,6 +80,15 @@ class BinaryTable:
         return self.companions.n_rows
 
     @property
+    def coded_part(self) -> Table:
+        """The columns that are held as codes, which are all but the features; a :class:`Table` is that itself."""
+        return self.companions
+
+    def with_coded_part(self, coded: Table) -> BinaryTable:
+        """Give the columns beside the features another description, or others."""
+        return replace(self, companions=coded)
+
+    @property
     def row_counts(self) -> NDArray[np.int64] | None:
         """Rows that each row of the matrix represents; ``None``: each for itself."""
         return self.companions.row_counts if isinstance(self.companions, CountedTable) else None

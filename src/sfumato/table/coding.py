@@ -265,6 +265,15 @@ class Table:
         kept = list(names)
         return replace(self, schema=self.schema.keep(kept), columns={name: self[name] for name in kept})
 
+    @property
+    def coded_part(self) -> Table:
+        """The columns that are held as codes: here all. Of a binary table, all but its features."""
+        return self
+
+    def with_coded_part(self, coded: Table) -> Table:
+        """Give another table in place of :attr:`coded_part`, which is all of this one."""
+        return coded
+
     def take(self, rows: NDArray[np.intp] | RowMask) -> Table:
         """Restrict to these rows."""
         columns = {c.name: self[c.name].take(rows, c.kind) for c in self.schema}

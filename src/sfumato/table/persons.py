@@ -35,7 +35,7 @@ def person_codes(table: Table | BinaryTable) -> PersonCodes | None:
     >>> person_codes(Table.from_arrow(visits, described)).tolist()
     [0, 1, 0]
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     name = plain.schema.person
     if name is None or int(plain[name].counts.max(initial=0)) <= 1:
         return None
@@ -72,16 +72,14 @@ def one_row_per_person(table: AnyTable, rule: PersonRule, column: str | None = N
     """
     if rule not in get_args(PersonRule):
         raise InvalidParameterError("one_row_per_person", f"got {rule!r}", allowed=" or ".join(get_args(PersonRule)))
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     name = column or plain.schema.person
     if name is None:
         problem = "one row of each person is to be kept, and no column has the role person"
         raise SchemaError(problem, hint="name the column that tells persons apart", remedy=("person",))
     rows = np.sort(_one_each(plain[name].codes, rule))
     kept, stated = table.take(rows), PersonRows(name, rule, plain.n_rows - len(rows))
-    if isinstance(kept, BinaryTable):
-        return replace(kept, companions=replace(kept.companions, person_rows=stated))
-    return replace(kept, person_rows=stated)
+    return kept.with_coded_part(replace(kept.coded_part, person_rows=stated))
 
 
 def _one_each(persons: PersonCodes, rule: PersonRule) -> NDArray[np.intp]:
@@ -96,7 +94,7 @@ def _one_each(persons: PersonCodes, rule: PersonRule) -> NDArray[np.intp]:
 
 def identifiers_of(table: AnyTable) -> list[IdentifierCounts]:
     """Count the identifiers of a table, see :func:`sfumato.table.repeating.counted_identifiers`."""
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     facts = (
         (c.name, c.role, plain[c.name].n_distinct - plain[c.name].values.null_count, plain[c.name].n_missing)
         for c in plain.schema

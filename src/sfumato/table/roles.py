@@ -124,7 +124,7 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
         If ``overrides`` gives two columns the role target, or a binary feature another role than quasi-identifier.
     """
     known = dict(overrides or {})
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     features = _describe_features(table, known) if isinstance(table, BinaryTable) else []
     taken = {guess.column.name for guess in features}
     for name in known:
@@ -155,7 +155,7 @@ def with_guessed_roles(
     Features of a binary table have no guess. With ``quasi_identifiers_as_given`` a list of quasi-identifiers is
     complete: no other column is guessed to be one.
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     guesses = [g for g in describe_columns(table, overrides=roles) if g.column.name in plain.schema]
     if quasi_identifiers_as_given and Role.QUASI_IDENTIFIER in roles.values():
         guesses = [_not_quasi(g) if g.column.name not in roles else g for g in guesses]
@@ -164,14 +164,14 @@ def with_guessed_roles(
 
 def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
     """Describe the columns of a table again; of a binary table those apart from its features."""
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     described = plain.with_schema(Schema.of(columns, plain.schema.missing))
-    return replace(table, companions=described) if isinstance(table, BinaryTable) else described
+    return table.with_coded_part(described)
 
 
 def with_confirmed(table: AnyTable, names: Iterable[str]) -> AnyTable:
     """Say of some columns that somebody has decided to release them although they are nearly keys."""
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     return redescribed(table, plain.schema.with_confirmed(names)) if names else table
 
 

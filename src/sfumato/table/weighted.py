@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
+from sfumato.progress import Progress
 from sfumato.schema import Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, RowMask, Source, Table
 
@@ -185,10 +186,8 @@ class OutlinedTable(ABC):
         return isinstance(self.outline[name], OpenColumn)
 
     @abstractmethod
-    def taken(
-        self, names: Sequence[str], rows: Rows, *, told: Callable[[int], None] | None = None
-    ) -> dict[str, CodedColumn]:
-        """Take some columns of some rows, given by their places, ascending; ``told`` hears how many rows were read."""
+    def taken(self, names: Sequence[str], rows: Rows, *, progress: Progress | None = None) -> dict[str, CodedColumn]:
+        """Take some columns of some rows, given by their places, ascending; ``progress`` hears how many were read."""
 
     def coded(self, name: str, parts: Sequence[NDArray[np.int32] | pa.Array | pa.ChunkedArray]) -> CodedColumn:
         """Put parts of a column together: codes, or cells where its values are not listed."""

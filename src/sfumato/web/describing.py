@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sfumato.schema import WITHHELD, Role
+from sfumato.schema import WITHHELD, Kind, Role, shows_values
 from sfumato.table.repeating import IdentifierCounts, counted_identifiers, repeating_identifiers
 from sfumato.web.inputs import DATA, PROJECT_FILE, changed_since, stamp_of
 from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
@@ -34,6 +34,10 @@ class ColumnNow:
         Feature of a sparse 0/1 table: always a quasi-identifier.
     uniqueness : float
         Share of rows with a value that no other row has.
+    near_key : str
+        Why the column is nearly a key, so that it is released only when confirmed; empty where it is none.
+    is_confirmed : bool
+        Whether the project file says that it may be released all the same.
     labels, counts : sequence
         Bars of the histogram. The labels are cell values.
     """
@@ -48,10 +52,17 @@ class ColumnNow:
     n_distinct: int
     n_missing: int
     uniqueness: float
+    near_key: str
+    is_confirmed: bool
     is_listed: bool
     is_feature: bool
     labels: Sequence[str]
     counts: Sequence[int]
+
+    @property
+    def is_near_key_released(self) -> bool:
+        """Whether the column is nearly a key and has a role with which it would be released."""
+        return bool(self.near_key) and shows_values(Role(self.role), Kind(self.kind))
 
     @property
     def most_in_one_bar(self) -> int:
@@ -90,6 +101,11 @@ class Described:
     def released_identifiers(self) -> Sequence[ColumnNow]:
         """Columns that look like identifiers and have another role, so that mechanisms may release them."""
         return [c for c in self.columns if c.guessed_role in WITHHELD and c.role not in WITHHELD]
+
+    @cached_property
+    def unconfirmed_near_keys(self) -> Sequence[ColumnNow]:
+        """Columns that are nearly keys, would be released, and nobody has confirmed: a release is refused."""
+        return [c for c in self.columns if c.is_near_key_released and not c.is_confirmed]
 
     @cached_property
     def repeating(self) -> Sequence[IdentifierCounts]:
@@ -185,6 +201,8 @@ def _column(facts: Mapping[str, Any], listed: Mapping[str, Any], default_role: s
         n_distinct=facts["n_distinct"],
         n_missing=facts["n_missing"],
         uniqueness=facts["uniqueness"],
+        near_key=facts["near_key"],
+        is_confirmed=bool(listed.get("confirmed")),
         is_listed=bool(listed),
         is_feature=facts["is_feature"],
         labels=facts["histogram"]["labels"],

@@ -19,8 +19,7 @@ FIELDS = {
 }
 """Fields of the step Open by the parameters that errors name, see :class:`sfumato.errors.SfumatoError`."""
 HINTS = {
-    "confirmed": "give it the role identifier on the step Columns; if it names nobody, add confirmed = true to its "
-    "line in the project file",
+    "confirmed": "open the column on the step Columns: give it the role identifier, or confirm that it names nobody",
     "describe": "describe it in the project file, or open the data on the step Open with a new project file",
     "force": "move it elsewhere, or name another output",
     "init": "open the data file on the step Open, with a project file that does not exist yet",

@@ -152,20 +152,20 @@ def oracle_ordered_distance(rows: list[list[Any]], sensitive: list[Any]) -> floa
 
 
 def columns_of(table: Table | BinaryTable) -> list[dict[str, str]]:
-    companions = table if isinstance(table, Table) else table.companions
+    companions = table.coded_part
     features = table.feature_names if isinstance(table, BinaryTable) else ()
     listed = [{"name": n, "role": "quasi-identifier", "kind": "categorical"} for n in features]
     return listed + [{"name": c.name, "role": str(c.role), "kind": str(c.kind)} for c in companions.schema]
 
 
 def sources_of(table: Table | BinaryTable) -> list[str]:
-    companions = table if isinstance(table, Table) else table.companions
+    companions = table.coded_part
     features = table.features if isinstance(table, BinaryTable) else ()
     return list(dict.fromkeys([*(f.column for f in features), *companions.schema.names()]))
 
 
 def _described(table: Table | BinaryTable) -> Table:
-    return table if isinstance(table, Table) else table.companions
+    return table.coded_part
 
 
 def manifest_of(

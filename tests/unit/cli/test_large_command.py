@@ -9,6 +9,8 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
+from sfumato.mechanisms.base import Needs
+from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.rows import out_of_core as distinct
 from sfumato.table.io.write import write_table
 
@@ -111,6 +113,26 @@ def test_what_cannot_be_done_is_refused(name, arguments, code, words, capsys):
     assert words in shown
     assert "Traceback" not in shown
     assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("away", "where"),
+    [(MEMORY, "out of core"), (["--engine", "spark://127.0.0.1:1"], "on a cluster")],
+    ids=["memory", "engine"],
+)
+@pytest.mark.parametrize(
+    "mechanism", [name for name, info in registered_mechanisms().items() if info.needs is Needs.ALL_ROWS]
+)
+def test_what_needs_all_rows_is_refused_before_anything_is_read(tmp_path, capsys, mechanism, away, where):
+    """The file is none that could be read, and no cluster is there: neither is found out."""
+    (tmp_path / "stays.parquet").write_bytes(b"no table")
+    output = str(tmp_path / "out.parquet")
+    assert run(["release", str(tmp_path / "stays.parquet"), "-m", mechanism, *away, "-o", output]) == 2
+
+    shown = capsys.readouterr().err
+    assert f"{where} the mechanism must be one of" in shown
+    assert f"but {mechanism} needs the whole table in memory" in shown
+    assert os.listdir(tmp_path) == ["stays.parquet"]
 
 
 def test_a_column_with_too_many_values_needs_a_role(name, capsys):

@@ -7,12 +7,23 @@ import numpy as np
 from sfumato.collaborate.secure_sum import SecureSum
 from sfumato.collaborate.session.handshake import Terms, greet
 from sfumato.collaborate.session.session import Session
+from sfumato.collaborate.session.transcript import SessionWatch
 from sfumato.collaborate.transport.messages import decode
 from sfumato.errors import CollaborationError
 from unit.collaborate.memory_channel import LocalNetwork, deliver_as_sent
 
 THREE = ("a", "b", "c")
 HANG = 20.0
+
+
+class HeardRounds(SessionWatch):
+    """Calls a function with every round that is over."""
+
+    def __init__(self, hear):
+        self._hear = hear
+
+    def round_over(self, done):
+        self._hear(done)
 
 
 def terms_for(names, **changes):

@@ -33,6 +33,7 @@ from sfumato.errors import CollaborationError, InvalidParameterError, OutputErro
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.read import ReadOptions
 from unit.collaborate.groups import PYTHON_PATH, small_table
+from unit.collaborate.sessions import HeardRounds
 from waiting import until
 
 TABLE_I = {  # utility and privacy of [PUFS], "?" a value; the paper's .6213 for age does not follow from the data
@@ -68,13 +69,16 @@ def temporary(tmp_path):
 
 class Listener(SessionWatch):
     def __init__(self):
-        self.peers, self.entries, self.ends = [], [], {}
+        self.peers, self.entries, self.rounds, self.ends = [], [], [], {}
 
     def connected(self, peer):
         self.peers.append(peer)
 
     def noted(self, entry):
         self.entries.append(entry)
+
+    def round_over(self, done):
+        self.rounds.append(done)
 
     def ended(self, party, *, went_well):
         self.ends[party] = went_well
@@ -84,14 +88,13 @@ class Kept:
     """A simulation of four parties whose releases and transcripts are kept, and what was heard of it."""
 
     def __init__(self, folder):
-        self.folder, self.rounds, self.heard = folder, [], Listener()
+        self.folder, self.heard = folder, Listener()
         self.found = simulate(
             small_table(),
             Plan(0.1),
             parties=4,
             seed=4,
             output_dir=folder,
-            progress=self.rounds.append,
             watch=self.heard,
         )
 
@@ -139,7 +142,7 @@ def test_the_same_seed_gives_the_same_tables_and_every_mode_the_same_choice(kept
 
 @pytest.mark.slow
 def test_releases_and_transcripts_of_all_parties_are_kept_on_demand(kept):
-    table, folder, found, rounds = small_table(), kept.folder, kept.found, kept.rounds
+    table, folder, found, rounds = small_table(), kept.folder, kept.found, kept.heard.rounds
 
     names = [f"party-{i}" for i in range(1, 5)]
     ends = (".csv", ".csv.manifest.json", ".transcript.jsonl", ".original.parquet")
@@ -206,7 +209,7 @@ def test_parts_that_cannot_be_kept_are_a_warning_beside_the_releases(tmp_path, t
     def write_meanwhile(done):
         (tmp_path / "party-2.original.parquet").write_text("mine")
 
-    found = simulate(small_table(), Plan(0.1), output_dir=tmp_path, progress=write_meanwhile)
+    found = simulate(small_table(), Plan(0.1), output_dir=tmp_path, watch=HeardRounds(write_meanwhile))
 
     assert len(found.warnings) == 1
     assert "party-2.original.parquet" in found.warnings[0]
@@ -247,14 +250,15 @@ def test_files_that_exist_are_not_replaced_without_force(tmp_path, temporary, na
 def test_a_party_that_is_killed_is_named(temporary, monkeypatch):
     run = PartyProcesses.run
 
-    def kill_one_first(processes, progress):
+    def kill_one_first(processes):
         def kill(done):
             if done.number == 1:
                 pid = processes._process.pid
                 children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
                 os.kill(max(map(int, children)), signal.SIGKILL)
 
-        run(processes, kill)
+        processes._watch = HeardRounds(kill)
+        run(processes)
 
     monkeypatch.setattr(PartyProcesses, "run", kill_one_first)
 
@@ -380,7 +384,7 @@ def test_parties_import_nothing_from_the_working_folder(temporary, tmp_path_fact
     with private_folder() as folder:
         simulated_parties.write_orders(folder, [])
         with PartyProcesses(folder) as processes:
-            processes.run(None)
+            processes.run()
 
     assert [file.name for file in work.iterdir()] == ["shutil.py"]
 
@@ -392,6 +396,7 @@ from pathlib import Path
 from sfumato.collaborate.plan import Plan
 from sfumato.collaborate.simulate.simulation import simulate
 from unit.collaborate.groups import small_table
+from unit.collaborate.sessions import HeardRounds
 from waiting import until
 
 def children(pid):
@@ -403,7 +408,7 @@ def hold(done):
             os.kill(party, signal.SIGSTOP)
     print(done.stage, flush=True)
 
-simulate(small_table(), Plan(0.1, mode="selection-only", max_rows=10_000), progress=hold)
+simulate(small_table(), Plan(0.1, mode="selection-only", max_rows=10_000), watch=HeardRounds(hold))
 """
 
 

@@ -384,11 +384,11 @@ def test_a_file_that_is_swapped_after_it_was_counted_is_refused(files):
     manifest, entries = read_manifest(manifest_path)
     original = open_original(source, ReadOptions(), PLENTY)
     released = open_released(output, manifest, PLENTY)
-    content, n_told = output.read_bytes(), []
+    content, said = output.read_bytes(), []
 
-    def swap(n_rows):
-        n_told.append(n_rows)
-        output.write_bytes(content + b"\n" if len(n_told) > 3 else content)
+    def swap(*step):
+        said.append(step)
+        output.write_bytes(content + b"\n" if len(said) > 3 else content)
 
     with pytest.raises(InputError):
         audit_rows(BlockReader(PLENTY, swap), released, entries, original=original)

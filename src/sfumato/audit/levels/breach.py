@@ -18,7 +18,8 @@ from sfumato.audit.reading.block_counting import spilling_connection
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.progress import Progress
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import OutlinedTable
@@ -307,7 +308,7 @@ def check_large_breach(
             yield from check_breach_promise(promise.guarantee, around, telling)
 
 
-def measure_large(guarantee: BreachBound, original: OutlinedTable, told: Told | None = None) -> float:
+def measure_large(guarantee: BreachBound, original: OutlinedTable, progress: Progress | None = None) -> float:
     """Lower end of the interval around the privacy breach increase in percent, on the audit's own sample of rows.
 
     Raises
@@ -319,11 +320,11 @@ def measure_large(guarantee: BreachBound, original: OutlinedTable, told: Told | 
     """
     names = list(dict.fromkeys([*guarantee.baseline, guarantee.sensitive]))
     drawn = sampled_rows(original.n_rows, len(names))
-    return estimate(guarantee, original.taken(names, drawn, told=told), np.arange(len(drawn)))
+    return estimate(guarantee, original.taken(names, drawn, progress=progress), np.arange(len(drawn)))
 
 
 def telling_columns(
-    original: LargeTable, names: Sequence[str], sensitive: str, memory: int, told: Told | None = None
+    original: LargeTable, names: Sequence[str], sensitive: str, memory: int, progress: Progress | None = None
 ) -> list[str]:
     """Columns that equal or determine another one in all rows: counted in one pass, long ones by DuckDB.
 
@@ -337,7 +338,7 @@ def telling_columns(
     few = _with_few_pairs(original, names, sensitive, memory)
     n_wanted = original.outline[sensitive].n_distinct
     counts = {name: np.zeros(original.outline[name].n_distinct * n_wanted, dtype=np.int64) for name in few}
-    for block in original.blocks([*few, sensitive], told=told) if few else ():
+    for block in original.blocks([*few, sensitive], progress=progress) if few else ():
         for name, counted in counts.items():
             counted += np.bincount(np.asarray(block[name]) * np.int64(n_wanted) + block[sensitive], None, len(counted))
     found = {name for name, counted in counts.items() if counts_tell(sp.csr_array(counted.reshape(-1, n_wanted)))}

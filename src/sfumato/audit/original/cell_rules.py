@@ -75,9 +75,7 @@ def cell_rules(
         if name not in released:
             yield _impossible(name, "is not in the release")
         elif name in claims.recodings:
-            is_built = claims.version > 1 and "hierarchies" in claims.parameters  # else intervals were agreed on
-            is_built = is_built and name not in (claims.parameters["hierarchies"] or ())
-            yield _recoded(released, original, claims.recodings[name], is_built, generalized)
+            yield _recoded(released, original, claims, claims.recodings[name], generalized)
         elif name not in original:
             yield _impossible(name, "is neither a column of the original nor a stated recoding")
         elif original.feature(name):
@@ -99,8 +97,8 @@ def codes_of(columns: Columns, name: str) -> Codes:
 def _recoded(
     released: Columns,
     original: Columns,
+    claims: Claims,
     recoding: ClaimedRecoding,
-    is_built: bool,
     generalized: GeneralizedColumns,
 ) -> CellRule:
     name = recoding.name
@@ -111,8 +109,10 @@ def _recoded(
         return _as_ones(name, feature.name, released, _ZERO_ONE)
     if recoding.column not in original:
         return _impossible(name, "was computed from a column that the original lacks")
-    if recoding.rule in (GENERALIZED, HIERARCHY):
-        return _fitting(released, original, recoding, is_built, generalized)
+    if recoding.rule == GENERALIZED:
+        return _fitting(recoding, generalized.read(name, recoding.column, recoding.kind, recoding.domain))
+    if recoding.rule == HIERARCHY:
+        return _fitting(recoding, _by_labels(released, original, claims, recoding))
     if recoding.rule not in KNOWN_RULES:
         return _impossible(name, "was recoded by a rule that this audit does not know")
     result = evaluate(recoding, original.coded(recoding.column).values)
@@ -121,22 +121,22 @@ def _recoded(
     return _as_ones(name, recoding.column, released, result)
 
 
-def _fitting(
-    released: Columns,
-    original: Columns,
-    recoding: ClaimedRecoding,
-    is_built: bool,
-    generalized: GeneralizedColumns,
-) -> CellRule:
+def _by_labels(released: Columns, original: Columns, claims: Claims, recoding: ClaimedRecoding) -> Containing:
+    """Read cells that are labels of a hierarchy."""
+    is_built = claims.version > 1 and "hierarchies" in claims.parameters  # else intervals were agreed on
+    return contained_in_labels(
+        released.coded(recoding.name).values,
+        original.coded(recoding.column).values,
+        recoding.kind,
+        recoding.labels,
+        recoding.domain,
+        n_levels=recoding.n_levels,
+        is_built=is_built and recoding.name not in (claims.parameters["hierarchies"] or ()),
+    )
+
+
+def _fitting(recoding: ClaimedRecoding, read: Containing) -> CellRule:
     """Compare cells that stand for several values with the original's."""
-    kind, labels, domain = recoding.kind, recoding.labels, recoding.domain
-    if recoding.rule == GENERALIZED:
-        read = generalized.read(recoding.name, recoding.column, kind, domain)
-    else:
-        before, after = original.coded(recoding.column), released.coded(recoding.name)
-        read = contained_in_labels(
-            after.values, before.values, kind, labels, domain, n_levels=recoding.n_levels, is_built=is_built
-        )
     if read.n_unreadable or read.n_foreign or read.n_repeated or read.n_misspelled:
         return _impossible(recoding.name, "has cells that cannot be read as ranges or sets of the original's values")
     return FittingRule(recoding.name, recoding.column, read=read)

@@ -107,6 +107,7 @@ def check_fidelity(
     *,
     check_roles: Declared = False,
     generalized: GeneralizedColumns | None = None,
+    offered: OfferedRows | None = None,
     knows_rows: bool = True,
 ) -> Iterator[Check | Unchecked]:
     """Compare a release with the original that it claims to come from.
@@ -114,13 +115,14 @@ def check_fidelity(
     Every released column must be an original column unchanged or a recoding by a stated rule; incomplete rows are left
     out when the manifest says so, and as many further rows as it says are suppressed. Of flipped features as many cells
     must differ as the manifest says; synthetic rows must have the original's classes. Slices must hold the original's
-    values bucket by bucket, and columns of no slice row by row. What ``generalized`` has read is not read again.
+    values bucket by bucket, and columns of no slice row by row. What ``generalized`` has read is not read again, nor
+    are ``offered`` rows looked for where they are given.
 
     Rows are compared in the original's order, in which ``knows_rows`` says that they are. Sorted rows are compared as a
     bag: every released row must have an original row of its own.
     """
     yield from check_description(original, claims, check_roles)
-    offered = offered_rows(original, claims)
+    offered = offered or offered_rows(original, claims)
     rows = check_rows(released, original, claims, offered)
     yield rows
     if not rows.passed:

@@ -16,7 +16,7 @@ from sfumato.audit.kinds import CROWD, Judging, judge
 from sfumato.audit.levels.consistency import Consistency, consistency
 from sfumato.audit.original.assignment import BothBags, Pairs, TooManyPairsError
 from sfumato.audit.original.cell_rules import cell_rules, codes_of
-from sfumato.audit.original.offered_rows import offered_rows
+from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.read_once import GeneralizedColumns
@@ -122,9 +122,14 @@ class Beside:
         self._measured: dict[frozenset[str], Consistency] = {}
 
     @cached_property
+    def offered(self) -> OfferedRows:
+        """Rows of the original that may be released, and how many were left out beforehand."""
+        return offered_rows(self.original, self.claims)
+
+    @property
     def rows(self) -> NDArray[np.intp]:
         """Rows of the original that may be released: all but those left out beforehand."""
-        return offered_rows(self.original, self.claims).rows
+        return self.offered.rows
 
     @property
     def n_rows(self) -> int:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sfumato.audit.reading.values import ranks
 from sfumato.errors import InputError, SchemaError
 from sfumato.private_folders import PrivateFolder
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.progress import Progress
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.weighted import CountedTable
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 _SHARE_OF_MEMORY = 3
 
 
-def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Told | None = None) -> CountedTable:
+def counted_rows(
+    table: LargeTable, names: Sequence[str], memory: int, progress: Progress | None = None
+) -> CountedTable:
     """Count the distinct rows of some columns; the other columns are described each by itself.
 
     What does not fit in a third of the memory is spilled into a private folder that is removed.
@@ -36,7 +39,7 @@ def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Tol
     """
     if not names:
         return CountedTable.of(table.outline, (), (), np.array([table.n_rows], dtype=np.int64))
-    with _rows_in_database(table, names, memory, told) as (rows, keys):
+    with _rows_in_database(table, names, memory, progress) as (rows, keys):
         listed = ", ".join(keys)
         counted = rows.aggregate(f"{listed}, count(*) AS n", listed).to_arrow_table()
     codes = [counted.column(key).to_numpy() for key in keys]
@@ -44,7 +47,7 @@ def counted_rows(table: LargeTable, names: Sequence[str], memory: int, told: Tol
 
 
 def least_different_values(
-    table: LargeTable, over: Sequence[str], name: str, memory: int, told: Told | None = None
+    table: LargeTable, over: Sequence[str], name: str, memory: int, progress: Progress | None = None
 ) -> int:
     """Smallest number of different values of a column in a class of rows; combinations never leave the database.
 
@@ -57,7 +60,7 @@ def least_different_values(
     """
     described = table.schema[name]
     same = {name: ranks(table.outline[name].values, described.kind, described.domain)}
-    with _rows_in_database(table, [*over, name], memory, told, same) as (rows, keys):
+    with _rows_in_database(table, [*over, name], memory, progress, same) as (rows, keys):
         in_classes = rows.unique(", ".join(keys)).aggregate("count(*) AS n", ", ".join(keys[:-1]))
         least = in_classes.aggregate("min(n) AS n").to_arrow_table().column("n")[0].as_py()
     return int(least or 0)
@@ -68,7 +71,7 @@ def _rows_in_database(
     table: LargeTable,
     names: Sequence[str],
     memory: int,
-    told: Told | None,
+    progress: Progress | None,
     same: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> Iterator[tuple[duckdb.DuckDBPyRelation, list[str]]]:
     """Give the codes of some columns, which are read when they are asked for; ``same`` has a number for each code."""
@@ -83,7 +86,7 @@ def _rows_in_database(
     keys = [f"c{i}" for i in range(len(names))]
     failures: list[Exception] = []
     reader = pa.RecordBatchReader.from_batches(
-        pa.schema([(key, pa.int32()) for key in keys]), _batches(table, names, keys, same or {}, failures, told)
+        pa.schema([(key, pa.int32()) for key in keys]), _batches(table, names, keys, same or {}, failures, progress)
     )
     try:
         with spilling_connection(memory) as connection:
@@ -124,11 +127,11 @@ def _batches(
     keys: Sequence[str],
     same: Mapping[str, NDArray[np.int64]],
     failures: list[Exception],
-    told: Told | None,
+    progress: Progress | None,
 ) -> Iterator[pa.RecordBatch]:
     """Codes in batches; an error is kept, for the engine hides it."""
     try:
-        for block in table.blocks(names, told=told):
+        for block in table.blocks(names, progress=progress):
             codes = [same[n][np.asarray(block[n])] if n in same else block[n] for n in names]
             yield pa.record_batch([pa.array(own, pa.int32()) for own in codes], names=list(keys))
     except Exception as exc:

@@ -36,7 +36,7 @@ class Columns:
     """
 
     def __init__(self, table: AnyTable) -> None:
-        self._coded = table if isinstance(table, Table) else table.companions
+        self._coded = table.coded_part
         self.n_rows = table.n_rows
         features = table.features if isinstance(table, BinaryTable) else ()
         self._position = {feature.name: i for i, feature in enumerate(features)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sfumato.collaborate.config import PartyConfig
 from sfumato.collaborate.session.session import Session
-from sfumato.collaborate.session.transcript import RoundProgress, Transcript
+from sfumato.collaborate.session.transcript import Transcript
 from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.collaborate.transport.messages import OVERHEAD_BYTES, SIZE_LIMIT, CertificateSignatures
 from sfumato.collaborate.transport.tls import TlsChannel
@@ -23,7 +23,6 @@ def joined(
     config: PartyConfig,
     *,
     transcript: Transcript | None = None,
-    progress: RoundProgress | None = None,
     size_limit: int = SIZE_LIMIT,
 ) -> Iterator[Session]:
     """Connect with all parties and open the session; every failure inside ends it for all of them.
@@ -67,7 +66,6 @@ def joined(
             channel,
             timeout=config.timeout,
             transcript=record,
-            progress=progress,
             signatures=signatures,
         ) as session:
             yield session

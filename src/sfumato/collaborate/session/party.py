@@ -27,7 +27,7 @@ from sfumato.collaborate.session.agreement import agree, check_threshold, shown_
 from sfumato.collaborate.session.handshake import Plain, Terms, check_all_have_the_same, greet
 from sfumato.collaborate.session.joining import check_outputs, joined
 from sfumato.collaborate.session.session import Session
-from sfumato.collaborate.session.transcript import RoundProgress, Transcript
+from sfumato.collaborate.session.transcript import Transcript
 from sfumato.collaborate.shared_schema import Counts, SharedColumn, SharedSchema
 from sfumato.collaborate.transport.channel import Words
 from sfumato.collaborate.transport.messages import SIZE_LIMIT, size_limit_of_counts
@@ -318,7 +318,6 @@ def take_part(
     memory: Memory | None = None,
     output: Path | None = None,
     transcript: Transcript | None = None,
-    progress: RoundProgress | None = None,
     force: bool = False,
 ) -> PartyResult:
     """Take part in a session from the first connection to this party's own release.
@@ -371,7 +370,7 @@ def take_part(
     record = transcript or Transcript()
     _check_paths(config, rows, target, record.path)
     choose = _chooser(schema, own_counts, plan, config.timeout)
-    with joined(config, transcript=record, progress=progress, size_limit=_size_limit(schema, plan)) as session:
+    with joined(config, transcript=record, size_limit=_size_limit(schema, plan)) as session:
         terms = _terms(config, schema, plan, rows)
         binding = greet(session, terms)
         who = SessionRecord(f"{config.session}/{binding.hex()[:16]}", terms.mode, terms.fingerprints, terms.parameters)

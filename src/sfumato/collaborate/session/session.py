@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import NoReturn, Self
 
-from sfumato.collaborate.session.transcript import Round, RoundProgress, Transcript, public_digest
+from sfumato.collaborate.session.transcript import Transcript, public_digest
 from sfumato.collaborate.transport.channel import (
     CONNECT_STAGE,
     Channel,
@@ -214,8 +214,6 @@ class Session:
         Seconds that the messages of one round may take.
     transcript : Transcript or None
         Record of the session; a new one in memory if left out.
-    progress : callable or None
-        Called with a :class:`~sfumato.collaborate.session.transcript.Round` after each round.
     size_limit : int
         Largest message in bytes that is read.
     signatures : Signatures or None
@@ -236,7 +234,6 @@ class Session:
         *,
         timeout: float = 60.0,
         transcript: Transcript | None = None,
-        progress: RoundProgress | None = None,
         size_limit: int = SIZE_LIMIT,
         signatures: Signatures | None = None,
     ) -> None:
@@ -250,7 +247,6 @@ class Session:
         self.binding = UNBOUND
         self._channel = channel
         self._timeout = timeout
-        self._progress = progress
         self._size_limit = size_limit
         self._round = 0
         self._stage = "start"
@@ -291,7 +287,7 @@ class Session:
 
     @contextlib.contextmanager
     def round(self, stage: str, *, largest: int | None = None) -> Iterator[None]:
-        """Begin a round, which failures inside belong to; progress is told when it is over.
+        """Begin a round, which failures inside belong to; the transcript's watch hears when it is over.
 
         The channel reads no message of more than ``largest`` bytes until the next round.
 
@@ -303,9 +299,7 @@ class Session:
         self._expect_at_most(largest)
         self._has_sent_all = self._has_taken_any = False
         yield
-        if self._progress:
-            record = self.transcript
-            self._progress(Round(self._round, stage, record.bytes_sent, record.bytes_received, record.seconds))
+        self.transcript.tell_round(self._round, stage)
 
     def _expect_at_most(self, largest: int | None) -> None:
         if isinstance(self._channel, MeteredChannel):

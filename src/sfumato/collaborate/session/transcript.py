@@ -6,7 +6,6 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -31,16 +30,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Progress of a session: a round is over."""
+    """A round of a session that is over."""
 
     number: int
     stage: str
     bytes_sent: int
     bytes_received: int
     seconds: float
-
-
-RoundProgress = Callable[[Round], None]
 
 
 class SessionWatch:
@@ -54,6 +50,9 @@ class SessionWatch:
 
     def noted(self, entry: Entry) -> None:
         """Hear of a message, as the transcript notes it."""
+
+    def round_over(self, done: Round) -> None:
+        """Hear that a round is over; how many there will be nobody knows."""
 
     def ended(self, party: str, *, went_well: bool) -> None:
         """Hear that a party has ended; only a simulation, which runs all of them, tells this."""
@@ -76,7 +75,8 @@ class Transcript:
     force : bool
         Replace a file that exists.
     watch : SessionWatch or None
-        Told of peers that are connected and of every entry at once, while the file appears at the end only.
+        Hears of peers that are connected, of every entry and of every round at once, while the file appears at the
+        end only.
 
     Examples
     --------
@@ -138,6 +138,10 @@ class Transcript:
     def tell_connected(self, peer: str) -> None:
         """Tell the watch that a peer is connected; the record begins with the first message."""
         self._watch.connected(peer)
+
+    def tell_round(self, number: int, stage: str) -> None:
+        """Tell the watch that a round is over."""
+        self._watch.round_over(Round(number, stage, self.bytes_sent, self.bytes_received, self.seconds))
 
     def open(self) -> None:
         """Take up the file, still without a name, so that one that cannot be written is found before the session.

@@ -66,7 +66,6 @@ class PartyOrder:
             Plan.from_dict(self.plan),
             output=Path(self.output) if self.output else None,
             transcript=Transcript(path, force=self.force, watch=_Teller() if self.says_progress else None),
-            progress=_tell_round if self.says_progress else None,
             force=self.force,
         )
         return outcome.to_dict()
@@ -134,9 +133,8 @@ class _Teller(SessionWatch):
     def noted(self, entry: Entry) -> None:
         _tell(entry=asdict(entry))
 
-
-def _tell_round(done: Round) -> None:
-    _tell(round=asdict(done))
+    def round_over(self, done: Round) -> None:
+        _tell(round=asdict(done))
 
 
 def _tell(**event: object) -> None:

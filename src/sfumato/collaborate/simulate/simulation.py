@@ -28,7 +28,7 @@ from sfumato.collaborate.roster import Peer
 from sfumato.collaborate.scores import gains_of_removal
 from sfumato.collaborate.session.joining import check_outputs
 from sfumato.collaborate.session.session import MIN_PARTIES
-from sfumato.collaborate.session.transcript import Entry, Round, RoundProgress, SessionWatch
+from sfumato.collaborate.session.transcript import Entry, Round, SessionWatch
 from sfumato.collaborate.shared_schema import SharedSchema, write_shared_schema
 from sfumato.collaborate.simulate import start as simulated_start
 from sfumato.collaborate.simulate.parties import PartyOrder, write_orders
@@ -97,7 +97,7 @@ class PartyProcesses:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
 
-    def run(self, progress: RoundProgress | None) -> None:
+    def run(self) -> None:
         """Let the parties begin, and wait until all have ended."""
         process = self._process
         if process.stdin is None or process.stdout is None:
@@ -106,13 +106,13 @@ class PartyProcesses:
             process.stdin.write(b"\n")
             process.stdin.flush()
         for line in process.stdout:
-            self._hear(json.loads(line), progress)
+            self._hear(json.loads(line))
         process.wait()
 
-    def _hear(self, told: dict[str, Any], progress: RoundProgress | None) -> None:
-        match told:
-            case {"round": done} if progress is not None:
-                progress(Round(**done))
+    def _hear(self, event: dict[str, Any]) -> None:
+        match event:
+            case {"round": done}:
+                self._watch.round_over(Round(**done))
             case {"entry": entry}:
                 self._watch.noted(Entry(**entry))
             case {"connected": peer}:
@@ -247,7 +247,6 @@ def simulate(
     schema: SharedSchema | None = None,
     output_dir: Path | None = None,
     force: bool = False,
-    progress: RoundProgress | None = None,
     watch: SessionWatch | None = None,
 ) -> SimulationResult:
     """Split a table among parties and let each of them run a session as a process of its own.
@@ -264,8 +263,6 @@ def simulate(
     output_dir : Path or None
         Folder for the releases and transcripts of all parties and, so that the releases can be audited again, for
         their parts of the table (``party-1.original.parquet``); made if it is not there. Without it nothing is kept.
-    progress : callable or None
-        Called after every round of the first party.
     watch : SessionWatch or None
         Told what the first party hears of its session, and which parties have ended.
 
@@ -289,7 +286,7 @@ def simulate(
     with private_folder() as folder, PartyProcesses(folder, watch) as processes:
         orders = _prepared(folder, table, shared, plan, parts, output_dir, force)
         with pending_copies({} if plan.dry_run else _kept_parts(orders, output_dir), force=force) as keep:
-            processes.run(progress)
+            processes.run()
             found = _answers(orders)
             problems = keep()
     first = next(iter(found.values()))

@@ -128,7 +128,7 @@ def public_features(
 
 
 def _beside(table: AnyTable) -> Table:
-    return table.companions if isinstance(table, BinaryTable) else table
+    return table.coded_part
 
 
 @dataclass(frozen=True)

@@ -206,13 +206,8 @@ class LocalRecoder(HierarchyRecoder):
         self, problem: LatticeProblem, limit: TimeLimit, progress: Progress | None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Search the levels of each round."""
-
-        def on_round(n_released: int, n_rows: int) -> None:
-            if progress:
-                progress(n_released, n_rows, "rows released")
-
         self.search_: LocalResult = recode_in_rounds(
-            problem, float(self.min_released_fraction), int(self.max_values_checked), on_round=on_round
+            problem, float(self.min_released_fraction), int(self.max_values_checked), progress=progress
         )
         return np.array(self.search_.levels), self.search_.rounds
 

@@ -34,7 +34,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
@@ -56,6 +56,7 @@ from sfumato.mechanisms.lattice.losses import (
     targets_of,
 )
 from sfumato.mechanisms.lattice.node_checks import DECIMALS, SLACK, Judge
+from sfumato.progress import Progress
 
 Numbers = NDArray[np.float64]
 
@@ -106,7 +107,7 @@ def recode_in_rounds(
     min_released_fraction: float = 0.01,
     max_values_checked: int = 4 * 10**9,
     *,
-    on_round: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> LocalResult:
     """Release all cells of a problem in rounds, each at the node that costs least on the rows it releases.
 
@@ -119,7 +120,7 @@ def recode_in_rounds(
     max_values_checked : int
         Values to look at over all nodes: for each one the distinct rows left and :data:`COST_OF_A_LOOK` more, times the
         columns. Each round may use a tenth of what is left, so that the last ones take the first node that they find.
-    on_round : callable of two int or None
+    progress : callable or None
         Called after each round with the rows released so far and all rows.
 
     Raises
@@ -142,7 +143,7 @@ def recode_in_rounds(
         raise InvalidParameterError("min_released_fraction", got, allowed="above 0 and at most 1")
     if any(int(maps[-1].max()) > 0 for maps in problem.level_maps):
         raise InvalidParameterError("level_maps", "some do not end in one label", allowed="hierarchies with one top")
-    return _Rounds(problem, min_released_fraction, max_values_checked).run(on_round)
+    return _Rounds(problem, min_released_fraction, max_values_checked).run(progress)
 
 
 class _Score(Protocol):
@@ -288,7 +289,7 @@ class _Rounds:
         self._n_checked = 0
         self._proven = True
 
-    def run(self, on_round: Callable[[int, int], None] | None) -> LocalResult:
+    def run(self, progress: Progress | None) -> LocalResult:
         """Release all rows."""
         problem = self._problem
         of_cell = np.full(len(problem.counts), -1, dtype=np.intp)
@@ -305,8 +306,8 @@ class _Rounds:
             of_cell[left[released]] = len(levels)
             left = left[~released]
             levels.append(best)
-            if on_round is not None:
-                on_round(problem.n_rows - int(problem.counts[left].sum()), problem.n_rows)
+            if progress is not None:
+                progress(problem.n_rows - int(problem.counts[left].sum()), problem.n_rows, "rows released")
         in_hierarchies = tuple(problem.in_hierarchies(node) for node in levels)
         return LocalResult(in_hierarchies, of_cell, self._n_checked, self._proven and problem.is_from_finest)
 

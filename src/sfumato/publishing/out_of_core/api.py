@@ -11,17 +11,18 @@ from sfumato.audit.checks import AuditReport
 from sfumato.errors import InvalidParameterError
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.out_of_core.release import audit_large_file, check_able, propose, publish_large
+from sfumato.publishing.out_of_core.release import ON_A_CLUSTER, audit_large_file, check_able, propose, publish_large
 from sfumato.publishing.publish import Published, check_targets
 from sfumato.publishing.reaudit import open_original
 from sfumato.rows.memory_limit import Memory
-from sfumato.rows.out_of_core import LargeTable, Told, open_large
+from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Source
 from sfumato.table.io.formats import check_format, writable_format_of
 from sfumato.table.io.frames import library_of, native_frame
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions
 from sfumato.table.io.write import BLOCK_FORMATS
+from sfumato.table.weighted import OutlinedTable
 
 
 def release_large(
@@ -94,28 +95,19 @@ def release_large(
     >>> done.audit.passed, done.release.manifest.guarantees[0]["audited"]
     (True, 2)
     """
-    if library_of(native_frame(source)) == "pyspark":
-        from sfumato.publishing.spark import release_frame  # Spark is there only where somebody has a cluster
-
-        return release_frame(
-            native_frame(source),
-            mechanism,
-            path,
-            schema=schema,
-            roles=roles,
-            confirmed=confirmed,
-            memory=memory,
-            options=options,
-            force=force,
-            keep_order=keep_order,
-            progress=progress,
-        )
     allowed, target = Memory.of(memory), Path(path)
-    check_able(mechanism)
-    check_format(writable_format_of(target), BLOCK_FORMATS)
-    named = Source(os.fspath(source), "") if isinstance(source, str | os.PathLike) else None
-    check_targets(target, manifest_path_for(target), named, force=force)
-    original = _opened(source, schema, allowed, options, progress)
+    original: OutlinedTable
+    if library_of(native_frame(source)) == "pyspark":
+        from sfumato.publishing.spark import open_frame  # Spark is there only where somebody has a cluster
+
+        check_able(mechanism, ON_A_CLUSTER)
+        original = open_frame(native_frame(source), target, allowed, schema, options, force=force)
+    else:
+        check_able(mechanism)
+        check_format(writable_format_of(target), BLOCK_FORMATS)
+        named = Source(os.fspath(source), "") if isinstance(source, str | os.PathLike) else None
+        check_targets(target, manifest_path_for(target), named, force=force)
+        original = _opened(source, schema, allowed, options, progress)
     described = original.with_schema(with_roles(original.schema, roles).with_confirmed(confirmed))
     proposal = propose(described, mechanism, allowed, progress=progress)
     proposal = proposal.with_order_kept() if keep_order else proposal
@@ -152,7 +144,7 @@ def audit_large(
     stated = Path(manifest_path) if manifest_path is not None else manifest_path_for(Path(path))
     opened = None
     if original is not None and schema is None and not isinstance(original, LargeTable):
-        opened = open_original(original, options, allowed.n_bytes, told=_told(progress))
+        opened = open_original(original, options, allowed.n_bytes, progress=progress)
     elif original is not None:
         opened = _opened(original, schema, allowed, options, progress)
     return audit_large_file(
@@ -170,7 +162,7 @@ def _opened(
 ) -> LargeTable:
     if isinstance(source, LargeTable):
         return source if schema is None else source.with_schema(schema.keep(source.schema.names()))
-    return open_large(source, memory=memory.n_bytes, schema=schema, options=options, told=_told(progress))
+    return open_large(source, memory=memory.n_bytes, schema=schema, options=options, progress=progress)
 
 
 def with_roles(schema: Schema, roles: Mapping[str, Role | str] | None) -> Schema:
@@ -187,14 +179,3 @@ def with_roles(schema: Schema, roles: Mapping[str, Role | str] | None) -> Schema
         allowed = f"roles among {', '.join(Role)}"
         raise InvalidParameterError("roles", "got a role of another name", allowed=allowed) from None
     return schema.with_roles(known)
-
-
-def _told(progress: Progress | None) -> Told | None:
-    """Tell progress while the number of rows is not known yet."""
-    if progress is None:
-        return None
-
-    def told(n_read: int) -> None:
-        progress(n_read, 0, f"{n_read:,} rows read")
-
-    return told

@@ -13,7 +13,7 @@ from sfumato.counting.blocks import Merging, count_merged, count_pairs, merged_r
 from sfumato.counting.cells import TooManyCellsError
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import Release
-from sfumato.progress import Progress
+from sfumato.progress import Progress, in_rows
 from sfumato.publishing.out_of_core.proposal import (
     CellMechanism,
     CellProposal,
@@ -21,7 +21,6 @@ from sfumato.publishing.out_of_core.proposal import (
     completed,
     finder_of,
     propose_cells,
-    telling,
 )
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
@@ -96,13 +95,13 @@ def _propose_merged(
 ) -> CellProposal:
     plan, n_rows = CountingPlan.of(original, mechanism, memory), original.n_rows
     beside = mechanism.counted_beside(original.schema)
-    pairs = count_pairs(original, plan.together, beside, telling(progress, n_rows, "rows counted two by two"))
+    pairs = count_pairs(original, plan.together, beside, in_rows(progress, n_rows, "rows counted two by two"))
     outline = CountedTable.of(original.outline, (), (), np.array([n_rows], dtype=np.int64))
     steps = mechanism.level_steps(replace(outline, pairs=pairs))
-    told = telling(progress, n_rows, "rows counted at coarser levels")
+    counting = in_rows(progress, n_rows, "rows counted at coarser levels")
     try:
         cells, step = count_merged(
-            original, plan.together, steps.mergings, pairs=pairs, most_cells=plan.most_cells, told=told
+            original, plan.together, steps.mergings, pairs=pairs, most_cells=plan.most_cells, progress=counting
         )
     except TooManyCellsError:
         raise _cannot_be_merged(original, plan, steps.names) from None
@@ -131,8 +130,8 @@ class _ReleasedValues:
             return [self.original.outline[name].counts for name in self.names]
         counted, finder = self.cells.together, finder_of(self.cells)
         found = [np.zeros(self.original.outline[name].n_distinct, dtype=np.int64) for name in self.names]
-        told = telling(self.progress, self.original.n_rows, "rows looked up")
-        for block in self.original.blocks(counted, told=told):
+        looking_up = in_rows(self.progress, self.original.n_rows, "rows looked up")
+        for block in self.original.blocks(counted, progress=looking_up):
             codes = {name: np.asarray(block[name]) for name in counted}
             kept = is_released[finder.find([self._merged(name, codes[name]) for name in counted])]
             for name, counts in zip(self.names, found, strict=True):

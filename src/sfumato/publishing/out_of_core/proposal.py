@@ -23,9 +23,9 @@ from sfumato.counting.sorting import Block, RowSorter
 from sfumato.errors import InputError, SchemaError
 from sfumato.manifest import describe_column, with_audited
 from sfumato.mechanisms.base import Release
-from sfumato.progress import Progress
+from sfumato.progress import Progress, in_rows
 from sfumato.rows.memory_limit import Memory, give_back
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import WITHHELD, Kind, Schema
 from sfumato.table.binarize import Binarization
 from sfumato.table.binary import BinaryTable, Feature
@@ -78,16 +78,16 @@ class Proposal(ABC):
         """Values that the codes of the blocks represent, of every column that is written."""
 
     @abstractmethod
-    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Released rows, block by block: codes, or cells of columns that are open in the original."""
 
-    def write(self, file: BinaryIO, output_format: str, memory: Memory, told: Told | None = None) -> None:
+    def write(self, file: BinaryIO, output_format: str, memory: Memory, progress: Progress | None = None) -> None:
         """Write the released rows in one pass over the original, in their canonical order unless that is kept."""
         columns = self.columns()
-        blocks = self.blocks(told)
+        blocks = self.blocks(progress)
         if self.release.manifest.output.get("order") != AS_READ:
             kinds = {entry["name"]: Kind(entry["kind"]) for entry in self.release.manifest.output["columns"]}
-            blocks = RowSorter(columns, kinds, output_format, memory.n_bytes).sorted(lambda: self.blocks(told))
+            blocks = RowSorter(columns, kinds, output_format, memory.n_bytes).sorted(lambda: self.blocks(progress))
         with BlockWriter(file, output_format, self.schema, columns) as writer:
             for block in blocks:
                 writer.write(block)
@@ -130,17 +130,6 @@ def with_all_columns(release: Release, schema: Schema) -> Release:
         missing={**manifest.missing, **({"columns": own} if own else {})},
         dropped_columns=tuple(name for name in schema.names() if name not in kept),
     )
-
-
-def telling(progress: Progress | None, n_rows: int, what: str) -> Told | None:
-    """Tell progress in rows."""
-    if progress is None:
-        return None
-
-    def told(n_read: int) -> None:
-        progress(n_read, n_rows, f"{n_read:,} of {n_rows:,} {what}")
-
-    return told
 
 
 # Places of rows among many distinct rows.
@@ -262,7 +251,7 @@ class CellProposal(Proposal):
         released, outline = self.released.columns, self.original.outline
         return {n: (released[n] if n in released else outline[n]).values for n in names_but_identifiers(outline.schema)}
 
-    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Released rows, block by block, in the order of the file."""
         counted, released = self.cells.together, self.released
         finder = finder_of(self.cells)
@@ -270,7 +259,7 @@ class CellProposal(Proposal):
         names = names_but_identifiers(self.original.schema)
         recoded = {name: released[name].codes for name in names if name in released.columns}
         as_they_are = [name for name in names if name not in recoded]
-        for block in as_large(self.rows).blocks([*counted, *as_they_are], told=told):
+        for block in as_large(self.rows).blocks([*counted, *as_they_are], progress=progress):
             cells = finder.find([np.asarray(block[name]) for name in counted])
             kept = self.is_released[cells]
             places = place_of_cell[cells[kept]]
@@ -297,7 +286,7 @@ def propose_cells(
         plan.together,
         beside=mechanism.counted_beside(original.schema),
         most_cells=plan.most_cells,
-        told=telling(progress, original.n_rows, "rows counted"),
+        progress=in_rows(progress, original.n_rows, "rows counted"),
     )
     cells = plan.with_occurring(original, cells, progress)
     release, is_released = release_of_cells(mechanism, cells, original.schema, progress)
@@ -335,7 +324,7 @@ class CountingPlan:
         """Find which values occur in each distinct row, where some columns need only occur."""
         if not self.occurring:
             return cells
-        return _with_occurring(as_large(rows), cells, self.occurring, telling(progress, rows.n_rows, "rows looked up"))
+        return _with_occurring(as_large(rows), cells, self.occurring, in_rows(progress, rows.n_rows, "rows looked up"))
 
 
 def columns_to_count(mechanism: CellMechanism, schema: Schema) -> tuple[str, ...]:
@@ -348,12 +337,14 @@ def _has_few(original: OutlinedTable, name: str) -> bool:
     return not original.is_open(name) and original.outline[name].n_distinct <= _MOST_FLAGS
 
 
-def _with_occurring(original: LargeTable, cells: CountedTable, names: Sequence[str], told: Told | None) -> CountedTable:
+def _with_occurring(
+    original: LargeTable, cells: CountedTable, names: Sequence[str], progress: Progress | None
+) -> CountedTable:
     """Find in another pass which values of some columns occur in each distinct row."""
     columns = {**cells.columns, **{name: original.outline[name] for name in names}}
     counted, finder = cells.together, finder_of(cells)
     occurring = {n: np.zeros((len(cells.row_counts), columns[n].n_distinct), dtype=np.bool_) for n in names}
-    for block in original.blocks([*counted, *names], told=told):
+    for block in original.blocks([*counted, *names], progress=progress):
         places = finder.find([np.asarray(block[name]) for name in counted])
         for name, occurs in occurring.items():
             occurs[places, np.asarray(block[name])] = True
@@ -431,11 +422,11 @@ class FeatureProposal(Proposal):
         features = {feature.name for feature, _ in self.chosen}
         return [name for name in self.released.columns if name not in features]
 
-    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """All rows, block by block, in the order of the file."""
         beside = self.beside
         used = list(dict.fromkeys(feature.column for feature, _ in self.chosen))
-        for block in as_large(self.places).blocks([*used, *beside], told=told):
+        for block in as_large(self.places).blocks([*used, *beside], progress=progress):
             features = {f.name: np.asarray(block[f.column] == place, dtype=np.int32) for f, place in self.chosen}
             yield features | {name: block[name] for name in beside}
 
@@ -474,16 +465,16 @@ def _counted_patterns(
     """
     most, n_rows = memory.most_cells(len(names)), places.n_rows
     try:
-        return count_rows(places, names, most_cells=most, told=telling(progress, n_rows, "rows counted")), None
+        return count_rows(places, names, most_cells=most, progress=in_rows(progress, n_rows, "rows counted")), None
     except TooManyCellsError:
         if not isinstance(places, LargeTable):
             raise  # merged values are counted block by block
         give_back()
     left_out = _rarest_first(places.outline, binarization)
     steps = [_merged_places(binarization, features) for features in left_out]
-    told = telling(progress, n_rows, "rows counted with fewer features")
+    counting = in_rows(progress, n_rows, "rows counted with fewer features")
     try:
-        counted, step = count_merged(places, names, steps, pairs={}, most_cells=most, told=told)
+        counted, step = count_merged(places, names, steps, pairs={}, most_cells=most, progress=counting)
     except TooManyCellsError:
         problem = f"has too many distinct values to be counted with even one feature: more than {most:,} do not fit"
         hint = "round or group its values in the file first, name another target, or give more memory"

@@ -16,10 +16,10 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Needs, name_of, needs_of
 from sfumato.mechanisms.registry import registered_mechanisms
-from sfumato.progress import Progress
+from sfumato.progress import Progress, in_rows
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.from_base import propose_counted
-from sfumato.publishing.out_of_core.proposal import Proposal, propose_features, telling
+from sfumato.publishing.out_of_core.proposal import Proposal, propose_features
 from sfumato.publishing.out_of_core.sampled import propose_fitted, propose_sampled
 from sfumato.publishing.publish import Published, check_targets, staged_files
 from sfumato.publishing.reaudit import open_released, read_manifest
@@ -116,17 +116,17 @@ def staged_large(
     check_output_format(path)
 
     def write(file: BinaryIO, output_format: str) -> None:
-        proposal.write(file, output_format, memory, telling(progress, original.n_rows, "rows written"))
+        proposal.write(file, output_format, memory, in_rows(progress, original.n_rows, "rows written"))
 
     outlines: list[Table] = []
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
         give_back()
-        told = telling(progress, int(manifest.output["rows"]), "rows audited")
-        released = open_released(written, manifest, memory.n_bytes, told=told)
+        auditing = in_rows(progress, int(manifest.output["rows"]), "rows audited")
+        released = open_released(written, manifest, memory.n_bytes, progress=auditing)
         outlines.append(released.outline)
         return audit_rows(
-            BlockReader(memory.n_bytes, told),
+            BlockReader(memory.n_bytes, auditing),
             released,
             manifest.to_dict(),
             original=original,
@@ -175,10 +175,10 @@ def audit_large_file(
 ) -> AuditReport:
     """Audit a release that is on disk, as ``publishing.reaudit.audit_published``, with no table in memory."""
     manifest, entries = read_manifest(Path(manifest_path))
-    told = telling(progress, _stated_rows(manifest), "rows audited")
-    released = open_released(path, manifest, memory.n_bytes, told=told)
+    auditing = in_rows(progress, _stated_rows(manifest), "rows audited")
+    released = open_released(path, manifest, memory.n_bytes, progress=auditing)
     return audit_rows(
-        BlockReader(memory.n_bytes, told),
+        BlockReader(memory.n_bytes, auditing),
         released,
         entries,
         original=original,

@@ -19,18 +19,17 @@ from sfumato.guarantees import Guarantee
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.manifest import with_audited
 from sfumato.mechanisms.base import Release
-from sfumato.progress import Progress
+from sfumato.progress import Progress, in_rows
 from sfumato.publishing.out_of_core.proposal import (
     CellMechanism,
     Proposal,
     names_but_identifiers,
     propose_cells,
-    telling,
     with_all_columns,
     with_measured_levels,
 )
 from sfumato.rows.memory_limit import LEAST_BYTES, Memory, give_back
-from sfumato.rows.out_of_core import LargeTable, Told
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.weighted import OutlinedTable
@@ -77,9 +76,9 @@ class Whole:
     def anonymity_level(self, names: Sequence[str]) -> int | None:
         """Rows of the rarest combination; ``None`` where the combinations are too many to be counted."""
         most = self.memory.most_cells(len(names))
-        told = telling(self.progress, self.original.n_rows, "rows counted")
+        counting = in_rows(self.progress, self.original.n_rows, "rows counted")
         try:
-            return int(count_rows(self.original, names, most_cells=most, told=told).row_counts.min())
+            return int(count_rows(self.original, names, most_cells=most, progress=counting).row_counts.min())
         except (TooManyCellsError, SchemaError):
             return None
 
@@ -101,10 +100,10 @@ class ColumnProposal(Proposal):
         """Values that the codes of the blocks represent."""
         return {name: column.values for name, column in self.released.columns.items()}
 
-    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """All rows, block by block."""
         codes = self.recoded()
-        for block in self.large.blocks(self.schema.names(), told=told):
+        for block in self.large.blocks(self.schema.names(), progress=progress):
             yield {name: codes[name][cells] if name in codes else cells for name, cells in block.items()}
 
 
@@ -126,7 +125,7 @@ def propose_sampled(
     _refuse_open(original, (*original.schema.names(Role.TARGET), second))
     n_sampled = _sample_size(len(names_but_identifiers(original.schema)))
     counted = {} if original.n_rows <= n_sampled else _no_pairs(original, names, second)
-    sample = _sampled(original, n_sampled, second, counted, telling(progress, original.n_rows, "rows counted"))
+    sample = _sampled(original, n_sampled, second, counted, in_rows(progress, original.n_rows, "rows counted"))
     give_back()
     release = mechanism.release_sample(sample, Whole(original, counted, memory, progress), progress=progress)
     give_back()
@@ -167,12 +166,12 @@ def _no_pairs(original: OutlinedTable, names: Sequence[str], second: str) -> dic
 
 
 def _sampled(
-    original: OutlinedTable, n_sampled: int, second: str, pairs: Mapping[str, Counts], told: Told | None
+    original: OutlinedTable, n_sampled: int, second: str, pairs: Mapping[str, Counts], progress: Progress | None
 ) -> Table:
     """Draw rows without replacement, each set of rows as likely as any other, and count pairs of values in all rows."""
     schema = original.schema.keep(names_but_identifiers(original.schema))
     drawn = _drawn_rows(original.n_rows, n_sampled)
-    columns = taken_with_pairs(original, schema.names(), drawn, pairs, second, told=told)
+    columns = taken_with_pairs(original, schema.names(), drawn, pairs, second, progress=progress)
     return Table(schema, columns, len(drawn), original.outline.source)
 
 
@@ -191,7 +190,7 @@ SEED = 20_261_116
 
 Codes = NDArray[np.int32]
 Pass = Callable[[str], Iterable[Mapping[str, Any]]]
-"""Starts a pass over all rows in blocks of codes; takes what is to be told of its rows."""
+"""Starts a pass over all rows in blocks of codes; takes what is done with its rows, for the progress."""
 
 
 class Groups(Protocol):
@@ -233,11 +232,11 @@ class FittedProposal(Proposal):
         names = names_but_identifiers(outline.schema)
         return {n: (self.released[n] if n in self._recoded else outline[n]).values for n in names}
 
-    def blocks(self, told: Told | None = None) -> Iterator[Block]:
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Released rows, block by block, in the order of the file."""
         names = names_but_identifiers(self.original.schema)
         cells = {name: self.released[name].codes for name in self._recoded}
-        for block in self.large.blocks(names, told=told):
+        for block in self.large.blocks(names, progress=progress):
             groups = self._groups.groups_of(block)
             yield {name: cells[name][groups] if name in cells else block[name] for name in names}
 
@@ -266,11 +265,11 @@ def propose_fitted(
             raise  # a rule by which each row finds its group is not known to a cluster
         give_back()
     n_sampled = sample_size(for_rows, len(names))
-    sample = drawn_rows(original, names, n_sampled, telling(progress, original.n_rows, "rows drawn from"))
+    sample = drawn_rows(original, names, n_sampled, in_rows(progress, original.n_rows, "rows drawn from"))
 
     def blocks(what: str) -> Iterator[Block]:
         give_back()
-        return original.blocks(names, told=telling(progress, original.n_rows, what))
+        return original.blocks(names, progress=in_rows(progress, original.n_rows, what))
 
     whole = original.outline.keep(names)
     release, groups = mechanism.release_by_sample(whole, sample, blocks, SEED, progress=progress)
@@ -285,7 +284,9 @@ def sample_size(memory: Memory, n_columns: int) -> int:
     return min(FITTED_SAMPLE_ROWS, memory.most_cells(n_columns))
 
 
-def drawn_rows(original: LargeTable, names: Sequence[str], n_drawn: int, told: Told | None = None) -> dict[str, Codes]:
+def drawn_rows(
+    original: LargeTable, names: Sequence[str], n_drawn: int, progress: Progress | None = None
+) -> dict[str, Codes]:
     """Draw rows without replacement in one pass, each set of so many rows as likely as any other.
 
     Every row gets a random number, the same ones whatever the blocks, and those with the smallest are taken, in the
@@ -294,7 +295,7 @@ def drawn_rows(original: LargeTable, names: Sequence[str], n_drawn: int, told: T
     random = np.random.default_rng(SEED)
     kept: list[Codes] = [np.zeros(0, dtype=np.int32) for _ in names]
     lots = np.zeros(0)
-    for block in original.blocks(names, told=told):
+    for block in original.blocks(names, progress=progress):
         new = random.random(len(block[names[0]]))
         is_low = np.flatnonzero(new <= (lots.max() if len(lots) == n_drawn else 1.0))
         lots = np.concatenate([lots, new[is_low]])

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
+from sfumato.progress import Progress
 from sfumato.rows.spark.errors import watching
 from sfumato.rows.spark.frames import (
     Frame,
@@ -103,7 +104,7 @@ class ClusterTable(RowsOnCluster):
             cells.append(sf.col(f"c{i}"))
         return looked_up(self.session, frame, lookups).select(*cells, *also)
 
-    def taken(self, names: Sequence[str], rows: Rows, *, told: Any = None) -> dict[str, CodedColumn]:
+    def taken(self, names: Sequence[str], rows: Rows, *, progress: Progress | None = None) -> dict[str, CodedColumn]:
         """Take some rows, given by their places in the files, ascending; only these come to the driver.
 
         Raises

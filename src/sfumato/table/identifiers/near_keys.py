@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sfumato.errors import SchemaError, on_one_line
-from sfumato.schema import WITHHELD, Column, Kind, Role
+from sfumato.schema import Column, Kind, shows_values
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.identifiers.cells import Cells
@@ -55,12 +55,15 @@ def uniqueness(coded: CodedColumn, kind: Kind) -> str:
 
 
 def near_key(coded: CodedColumn, kind: Kind) -> str:
-    """Say why a column of text is nearly a key; an empty text where it is none.
+    """Say why a column is nearly a key; an empty text where it is none.
 
-    Numbers and dates are none: they are recoded into ranges, which list no value.
+    Whether that matters depends on the role, see :func:`sfumato.schema.shows_values`. Numbers with decimals are none:
+    they are measured. Of whole numbers and dates only those are that nearly every row has one of its own.
     """
-    if kind in (Kind.NUMERIC, Kind.DATE) or coded.n_rows - coded.n_missing < _FEWEST_ROWS:
+    if coded.n_rows - coded.n_missing < _FEWEST_ROWS:
         return ""
+    if kind in (Kind.NUMERIC, Kind.DATE):
+        return "" if isinstance(coded, OpenColumn) else uniqueness(coded, kind)
     if isinstance(coded, OpenColumn):
         return "a text with too many distinct values to list"
     n_distinct = coded.n_distinct - coded.values.null_count
@@ -77,7 +80,7 @@ def check_near_keys(table: Table | BinaryTable) -> None:
     SchemaError
         Names them, with what was seen of the first.
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     found = {c.name: why for c in plain.schema if (why := _undecided(c, plain.columns))}
     if not found:
         return
@@ -93,7 +96,7 @@ def check_near_keys(table: Table | BinaryTable) -> None:
 
 
 def _undecided(column: Column, columns: Mapping[str, CodedColumn]) -> str:
-    """Say why a column has to be confirmed; the target need not be: it is a near key only if somebody has named it."""
-    if column.role in (*WITHHELD, Role.TARGET) or column.confirmed:
+    """Say why a column has to be confirmed."""
+    if column.confirmed or not shows_values(column.role, column.kind):
         return ""
     return near_key(columns[column.name], column.kind)

@@ -8,9 +8,10 @@ insurance number (which has a form and no check digit) and the card number of th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import cycle
 
 from sfumato.schema import Kind
 from sfumato.table.identifiers.cells import Cells, Finding
@@ -32,8 +33,7 @@ class _Number:
 def _kvnr(number: str) -> bool:
     """German health insurance: the letter as two digits, every second digit doubled, digits summed."""
     digits = f"{ord(number[0]) - 64:02d}{number[1:9]}"
-    products = [int(c) * (1 + i % 2) for i, c in enumerate(digits)]
-    return sum(p // 10 + p % 10 for p in products) % 10 == int(number[9])
+    return sum(p // 10 + p % 10 for p in _weighted(digits, cycle((1, 2)))) % 10 == int(number[9])
 
 
 def _afiliacion(number: str) -> bool:
@@ -44,8 +44,12 @@ def _afiliacion(number: str) -> bool:
 
 def _niss(number: str) -> bool:
     """Portuguese social security: weights are the first ten primes, from the largest."""
-    weights = (29, 23, 19, 17, 13, 11, 7, 5, 3, 2)
-    return 9 - sum(int(c) * w for c, w in zip(number, weights, strict=False)) % 10 == int(number[10])
+    return 9 - sum(_weighted(number, (29, 23, 19, 17, 13, 11, 7, 5, 3, 2))) % 10 == int(number[10])
+
+
+def _weighted(number: str, weights: Iterable[int]) -> list[int]:
+    """Digits times their weights, as far as these go."""
+    return [int(digit) * weight for digit, weight in zip(number, weights, strict=False)]
 
 
 @cache

@@ -52,7 +52,8 @@ def _is_old_stata(head: bytes) -> bool:
 
 
 _SAS_MARK = bytes.fromhex("000000000000000000000000c2ea8160b31411cfbd92080009c7318c181f1011")
-_OBJECT = re.compile(rb'[\s\xef\xbb\xbf]*(?:\[\s*)?\{\s*"')
+# A key and its colon: a column may be called "{" and hold quoted texts.
+_OBJECT = re.compile(rb'[\s\xef\xbb\xbf]*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:', re.DOTALL)
 _LIST = re.compile(rb"[\s\xef\xbb\xbf]*\[\s*\[")
 
 _FOREIGN = (

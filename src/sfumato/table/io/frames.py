@@ -131,9 +131,7 @@ def with_content_hash(table: Table | BinaryTable, name: str) -> Table | BinaryTa
     digest = ContentDigest()
     write_table(table, digest, "csv")  # type: ignore[arg-type]
     source = Source(name, digest.hexdigest())
-    if isinstance(table, BinaryTable):
-        return replace(table, companions=replace(table.companions, source=source))
-    return replace(table, source=source)
+    return table.with_coded_part(replace(table.coded_part, source=source))
 
 
 class ContentDigest:

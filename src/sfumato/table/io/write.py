@@ -159,7 +159,7 @@ class _DelimitedRows:
 def _write_delimited(table: Table | BinaryTable, file: BinaryIO, delimiter: str) -> None:
     """Quote each distinct value once, then join the rows in bulk."""
     features = table.feature_names if isinstance(table, BinaryTable) else ()
-    columns = table.companions if isinstance(table, BinaryTable) else table
+    columns = table.coded_part
     names = [*features, *columns.columns]
     rows_of_text = _DelimitedRows(file, delimiter, names)
     texts = {n: rows_of_text.texts(columns[n].values, missing_text(columns.schema, n)) for n in columns.columns}

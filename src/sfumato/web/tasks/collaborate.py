@@ -89,9 +89,7 @@ def take_part(
         others = ", ".join(peer.name for peer in own.roster.peers)
         tell.progress(0, 0, f"session '{own.session}': waiting for {others} (at most {own.start_timeout:g} s)")
         record = Transcript(_path(transcript) if transcript else None, force=force, watch=recorder)
-        found = run_session(
-            own, rows, shared, chosen, output=target, transcript=record, progress=recorder.round_over, force=force
-        )
+        found = run_session(own, rows, shared, chosen, output=target, transcript=record, force=force)
     return {**found.to_dict(), "me": own.me}
 
 
@@ -143,7 +141,6 @@ def simulate(
             schema=SharedSchema.of_table(table, points),
             output_dir=_path(output_dir) if output_dir else None,
             force=force,
-            progress=recorder.round_over,
             watch=recorder,
         )
     return {**result.to_dict(), "me": names[0]}

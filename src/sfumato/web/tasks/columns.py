@@ -34,7 +34,12 @@ def _roles(project: Project) -> dict[str, Any]:
 
 def _described(project: Project, column: Column) -> dict[str, Any]:
     file = hierarchy_files(project).get(column.name, column.hierarchy)
-    return {"role": str(column.role), "kind": str(column.kind), "hierarchy": _from_project(project, file)}
+    return {
+        "role": str(column.role),
+        "kind": str(column.kind),
+        "hierarchy": _from_project(project, file),
+        "confirmed": column.confirmed,
+    }
 
 
 def hierarchy_files(project: Project) -> Mapping[str, str]:
@@ -80,6 +85,16 @@ def set_kind(folder: Path, tell: Tell, *, project: str, name: str, kind: str) ->
     others = [other for other in loaded.columns if other.name != name]
     replace(loaded, columns=(*others, replace(column, kind=wanted))).read()
     edit_project(loaded.path, ProjectChanges(roles={name: column.role}, kinds={name: wanted}))
+    return {}
+
+
+def confirm(folder: Path, tell: Tell, *, project: str, name: str, kind: str, confirmed: bool) -> dict[str, Any]:
+    """Write down that a column which is nearly a key names nobody and may be released, or take that back."""
+    loaded = load_project(project)
+    column = column_of(loaded, name)
+    is_listed = any(name == listed.name for listed in loaded.columns)
+    kinds = {} if is_listed else {name: _one_of(Kind, "kind", kind)}
+    edit_project(loaded.path, ProjectChanges(roles={name: column.role}, kinds=kinds, confirmed={name: confirmed}))
     return {}
 
 

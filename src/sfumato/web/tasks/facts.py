@@ -19,6 +19,7 @@ from sfumato.schema import Kind
 from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.identifiers.near_keys import near_key
 from sfumato.table.roles import ColumnGuess
 
 Counts = NDArray[np.int64]
@@ -35,7 +36,7 @@ def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> 
 
     ``number`` counts from 1 in the list that is returned: the columns in the order of the guesses, but the features of
     a sparse 0/1 table after its other columns. ``uniqueness`` is the share of rows with a value that no other row has;
-    a missing cell is no value.
+    a missing cell is no value. ``near_key`` says why a column is nearly a key; it is empty where it is none.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> 
         are left out.
     """
     ones = dict(zip(table.feature_names, _ones(table), strict=True)) if isinstance(table, BinaryTable) else {}
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     ordered = sorted(guesses, key=lambda guess: guess.column.name in ones)
     return [
         {"number": number, **_guessed(guess)}
@@ -77,6 +78,7 @@ def _feature_facts(n_ones: int, n_rows: int) -> dict[str, Any]:
     counts = [n_rows - n_ones, n_ones]
     return {
         "is_feature": True,
+        "near_key": "",
         "uniqueness": counts.count(1) / n_rows if n_rows else 0.0,
         "histogram": {"labels": ["0", "1"], "counts": counts},
     }
@@ -87,6 +89,7 @@ def _column_facts(column: CodedColumn, kind: Kind) -> dict[str, Any]:
     n_rows = len(column.codes)
     return {
         "is_feature": False,
+        "near_key": near_key(column, kind),
         "uniqueness": int(np.count_nonzero(counts == 1)) / n_rows if n_rows else 0.0,
         "histogram": histogram(column, kind),
     }

@@ -50,7 +50,7 @@ def choices_for(table: AnyTable) -> dict[str, Any]:
     """Everything that the form offers for a table."""
     mechanisms = [_described(info, table) for info in registered_mechanisms().values()]
     name, why = _recommended(table)
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     return {
         "targets": _possible_targets(table),
         "has_sensitive": bool(plain.schema.names(Role.SENSITIVE)),
@@ -114,7 +114,7 @@ def _field(parameter: Parameter, levels: Mapping[str, str]) -> dict[str, Any]:
 
 def _possible_targets(table: AnyTable) -> list[dict[str, Any]] | None:
     """List the columns that can be the target; ``None`` where they are too many for a list."""
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     found = [
         {"name": column.name, "n_distinct": plain[column.name].n_distinct}
         for column in plain.schema
@@ -125,7 +125,7 @@ def _possible_targets(table: AnyTable) -> list[dict[str, Any]] | None:
 
 def _recommended(table: AnyTable) -> tuple[str, str]:
     """Recommend the default, for a table that no comparison was made of, and say what it comes to here."""
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     if isinstance(table, BinaryTable):
         return DEFAULT_MECHANISM, "Keeps those 0/1 columns that separate the classes best."
     if plain.schema.target is None:

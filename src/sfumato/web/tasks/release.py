@@ -37,7 +37,6 @@ from sfumato.report.pictures import Picture, drawn
 from sfumato.report.render import report_html
 from sfumato.report.reproduction import CLOCKED, Asked, may_depend_on_clock, project_commands
 from sfumato.report.summarize import summarize
-from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import as_text
 from sfumato.table.coding import Source
 from sfumato.web.column_store import STORE_NAME, Record, write_columns
@@ -328,7 +327,7 @@ def _published(project: Project, target: Path, tell: Tell) -> tuple[Published, A
     _begin(tell, f"releasing by {project.mechanism or DEFAULT_MECHANISM}")
     made, original = release_project(project, is_published=True, progress=tell.progress)
     tell.log(f"Made {made.table.n_rows:,} rows of {original.n_rows:,}.")
-    plain = original.companions if isinstance(original, BinaryTable) else original
+    plain = original.coded_part
     if plain.schema.target is None:
         tell.log(_NO_TARGET)
     _begin(tell, "writing and auditing the files")

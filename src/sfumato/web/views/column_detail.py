@@ -137,6 +137,22 @@ async def change_column(request: Request) -> Response:
     return redirect(f"/columns/{column.number}")
 
 
+async def confirm_column(request: Request) -> Response:
+    """Say that a column which is nearly a key may be released, or take that back."""
+    column = (await _found(request))[1]
+    page = page_of(request)
+    if column.is_feature:
+        raise HTTPException(404)
+    async with request.form() as form:
+        is_confirmed = form.get("confirmed") == "yes"
+    call: dict[str, Any] = {"name": column.name, "kind": column.kind, "confirmed": is_confirmed}
+    try:
+        await page.jobs.call("columns.confirm", project=str(page.state.project), **call)
+    except TaskError as exc:
+        return await _answer(request, *await _found(request), problem=exc, field="confirmed")
+    return redirect(f"/columns/{column.number}")
+
+
 async def change_hierarchy(request: Request) -> Response:
     """Preview, build, check, use or remove a hierarchy; the answer is the part of the page that shows it."""
     now, column = await _found(request)
@@ -244,5 +260,6 @@ async def _answer(request: Request, now: Described, column: ColumnNow, **context
 ROUTES = [
     Route("/columns/{number:int}", show_column),
     Route("/columns/{number:int}", change_column, methods=["POST"]),
+    Route("/columns/{number:int}/confirmed", confirm_column, methods=["POST"]),
     Route("/columns/{number:int}/hierarchy", change_hierarchy, methods=["POST"]),
 ]

@@ -183,8 +183,8 @@ def test_a_large_dry_run_writes_nothing_but_measures_the_gain(group):
 
 
 def test_nobody_publishes_when_the_audit_of_a_large_release_fails(group):
-    def wrong_rows(self, told=None):
-        for block in self.original.blocks(self.schema.names(), told=told):
+    def wrong_rows(self, progress=None):
+        for block in self.original.blocks(self.schema.names(), progress=progress):
             yield {name: np.zeros_like(np.asarray(cells)) for name, cells in block.items()}
 
     with patch.object(ProjectionProposal, "blocks", wrong_rows):

@@ -22,6 +22,7 @@ from sfumato.manifest import in_three_digits
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.reaudit import audit_published
 from unit.collaborate.groups import NAMES, Group, small_table
+from unit.collaborate.sessions import HeardRounds
 
 THETA = 0.1
 
@@ -42,11 +43,12 @@ def part(group, name):
     return in_shared_roles(sfumato.read_table(group.data(name)), group.schema)
 
 
-def together(group, plans, *, replaces_transcripts=True, **options):
+def together(group, plans, *, replaces_transcripts=True, hear=None, **options):
     """Run all parties in threads; gives each one's result, or the exception it ended with."""
 
     def one(name):
-        record = Transcript(group.transcript(name), force=replaces_transcripts)
+        watch = HeardRounds(hear) if hear else None
+        record = Transcript(group.transcript(name), force=replaces_transcripts, watch=watch)
         try:
             return take_part(
                 load_party_config(group.config(name)),
@@ -221,7 +223,7 @@ def test_a_transcript_that_cannot_be_written_is_a_warning_beside_the_release(gro
     def write_meanwhile(done):
         group.transcript("ann").write_text("mine")
 
-    found = together(group, all_with(Plan(THETA)), progress=write_meanwhile, replaces_transcripts=False)
+    found = together(group, all_with(Plan(THETA)), hear=write_meanwhile, replaces_transcripts=False)
 
     assert group.releases() == set(NAMES)
     assert "ann.jsonl" in found["ann"].warnings[0]
@@ -234,7 +236,7 @@ def test_a_transcript_that_cannot_be_written_is_a_warning_beside_the_release(gro
 def test_rounds_of_the_selection_are_told_and_counted(group):
     rounds = []
 
-    together(group, all_with(Plan(THETA, mode="selection-only", max_rows=90)), progress=rounds.append)
+    together(group, all_with(Plan(THETA, mode="selection-only", max_rows=90)), hear=rounds.append)
 
     stages = {done.stage: done.number for done in rounds}
     assert stages["selection"] == stages["hello/echo"] + 1 == stages["ready to publish"] - 1

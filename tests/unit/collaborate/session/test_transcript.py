@@ -7,12 +7,12 @@ from sfumato.collaborate.session.session import Session
 from sfumato.collaborate.session.transcript import SessionWatch, Transcript, public_digest
 from sfumato.errors import CollaborationError, OutputError
 from unit.collaborate.memory_channel import LocalNetwork
-from unit.collaborate.sessions import THREE, add_up, run, terms_for
+from unit.collaborate.sessions import THREE, HeardRounds, add_up, run, terms_for
 
 VECTORS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
 
 
-def recorded(tmp_path, *, mode="seeds", interfere=None, work=None, progress=None):
+def recorded(tmp_path, *, mode="seeds", interfere=None, work=None, rounds=None):
     """Outcomes, the lines of every party's file, and every body that was sent."""
     sent = []
 
@@ -23,9 +23,9 @@ def recorded(tmp_path, *, mode="seeds", interfere=None, work=None, progress=None
     network = LocalNetwork(THREE, interfere=watch)
 
     def take_part(me, channel):
-        transcript = Transcript(tmp_path / f"{me}.jsonl")
-        report = progress.append if progress is not None and me == "a" else None
-        with Session(me, THREE, channel, timeout=2.0, transcript=transcript, progress=report) as session:
+        watch = HeardRounds(rounds.append) if rounds is not None and me == "a" else None
+        transcript = Transcript(tmp_path / f"{me}.jsonl", watch=watch)
+        with Session(me, THREE, channel, timeout=2.0, transcript=transcript) as session:
             greet(session, terms_for(THREE))
             return (work or add_up(VECTORS, mode=mode))(session)
 
@@ -126,9 +126,9 @@ def test_only_the_first_end_counts(tmp_path):
     assert json.loads(path.read_text().splitlines()[-1])["outcome"] == "aborted"
 
 
-def test_progress_is_told_after_every_round(tmp_path):
+def test_the_watch_hears_of_every_round(tmp_path):
     rounds = []
-    recorded(tmp_path, progress=rounds)
+    recorded(tmp_path, rounds=rounds)
 
     assert [entry.number for entry in rounds] == [1, 2, 3, 4, 5, 6]
     assert [entry.stage for entry in rounds] == [

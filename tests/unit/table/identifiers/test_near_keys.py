@@ -19,6 +19,7 @@ from sfumato.table.weighted import OpenColumn
 
 N = 120
 TICKETS = [f"T-{7 * i:03d}" for i in range(N)]
+DAYS = [f"2023-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(N)]
 
 
 def frame(**columns: Any) -> pa.Table:
@@ -46,10 +47,19 @@ def test_what_is_not_released_or_was_named_as_the_target_has_not(role: Role) -> 
 
 def test_numbers_and_dates_have_not_for_they_become_ranges() -> None:
     measured = [f"{i * 0.137:.3f}" for i in range(N)]
-    days = [f"2023-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(N)]
 
     check_near_keys(table_of(measured, Role.QUASI_IDENTIFIER, Kind.NUMERIC))
-    check_near_keys(table_of(days, Role.QUASI_IDENTIFIER, Kind.DATE))
+    check_near_keys(table_of(DAYS, Role.QUASI_IDENTIFIER, Kind.DATE))
+
+
+@pytest.mark.parametrize(("cells", "kind"), [(list(range(N)), Kind.NUMERIC), (DAYS, Kind.DATE)])
+def test_numbers_and_days_of_their_own_in_every_row_are_not_passed_through(cells: list[Any], kind: Kind) -> None:
+    """As ranges, or as what recipients want to learn, they are released; unchanged and under no guarantee they are not."""
+    with pytest.raises(SchemaError, match="is nearly a key and would be released with the role other"):
+        check_near_keys(table_of(cells, Role.OTHER, kind))
+
+    check_near_keys(table_of(cells, Role.SENSITIVE, kind))
+    check_near_keys(table_of(cells[:10] * 12, Role.OTHER, kind))
 
 
 def test_values_that_many_rows_share_have_not() -> None:

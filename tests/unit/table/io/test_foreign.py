@@ -109,7 +109,7 @@ def test_a_file_that_is_not_there_is_not_there(tmp_path: Path, suffix: str) -> N
 
 def test_a_text_that_looks_like_json_can_be_declared(tmp_path: Path) -> None:
     path = tmp_path / "odd.csv"
-    path.write_text('{"a,b\n1,2\n')
+    path.write_text('{"a":1,b\n1,2\n')
 
     assert refused(path).problem == "is JSON, which this version cannot read"
     assert read_table(path, options=ReadOptions(format="csv")).n_rows == 1

@@ -116,6 +116,13 @@ def test_names_and_cells_that_look_like_other_delimiters(tmp_path: Path) -> None
         assert_same_columns(read_again(tmp_path, table, "csv"), table)
 
 
+@pytest.mark.parametrize("cell", [None, "a b", 'say "hi"', "a\tb", "a,b"])
+def test_a_column_whose_name_begins_like_json(tmp_path: Path, cell: str | None) -> None:
+    for format_name in ("csv", "tsv"):
+        table = plain({"{": pa.array([cell], pa.string())})
+        assert_same_columns(read_again(tmp_path, table, format_name), table)
+
+
 class TestDelimited:
     def test_quotes_only_what_needs_them(self) -> None:
         table = plain({"a b": ["x;y", 'say "hi"', None], "c,d": ["1,5", "two\nlines", "=1+1"]})
