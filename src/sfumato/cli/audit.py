@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--manifest", "manifest_path", help="Manifest of the release. Without it, print a risk profile.")
 @click.option("--original", help="Original table; also checks that nothing else changed.")
 @click.option("--project", help="Project file of the original; also checks its roles.")
+@click.option("--key", metavar="FILE", help="Key of the release, by which its commitment to the original is checked.")
 @click.option("--accept", metavar="NAMES", help="Exceptions to accept, such as original,roles. They stay listed.")
 @click.option(
     "--population",
@@ -51,6 +52,7 @@ def command(
     manifest_path: str | None,
     original: str | None,
     project: str | None,
+    key: str | None,
     accept: str | None,
     population: int | None,
     as_json: bool,
@@ -72,6 +74,9 @@ def command(
     is an exception. To check that the cells of an ordered column were joined in its own order, give --project, which
     declares that order. --missing or --project says what means "missing" in the original, never the manifest.
 
+    A release of a project commits to its original by a key. --project finds that key; others get it from the publisher
+    ('sfumato audit-key') and give it with --key. Without it the commitment is an exception.
+
     With --memory no table is held in memory; with --engine the rows stay on a Spark cluster, which counts them.
 
     \b
@@ -79,6 +84,7 @@ def command(
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv
       sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
       sfumato audit release.csv --manifest release.csv.manifest.json --accept original,roles
+      sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv --key release.key
       sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
       sfumato audit survey.csv --quasi-identifiers age,sex,postcode --population 83000000
       sfumato audit release.parquet --manifest release.parquet.manifest.json --original large.parquet --memory 1GB
@@ -95,8 +101,9 @@ def command(
     if manifest_path is None:
         if accept is not None:
             raise InvalidParameterError("--accept", "got some", allowed="given with --manifest only")
-        if original or project:
-            raise InvalidParameterError("--original and --project", "got one", allowed="given with --manifest only")
+        if original or project or key:
+            named = "--original, --project and --key"
+            raise InvalidParameterError(named, "got one", allowed="given with --manifest only")
         if home is not None and population is not None:
             raise InvalidParameterError("--population", "got one", allowed="given without --memory and --engine")
         if home is not None:
@@ -113,9 +120,9 @@ def command(
     where = Path(manifest_path)
     try:
         if home is not None:
-            report = verify_away(table, where, original, project, options, roles, home)
+            report = verify_away(table, where, original, project, options, roles, home, key)
         else:
-            report = _verified(table, where, original, project, options, roles)
+            report = _verified(table, where, original, project, options, roles, key)
     except ManifestRefusedError as exc:
         report = AuditReport((Check("manifest", False, str(exc).removesuffix(".")),))
     end_audit(report.accepting(accepted), as_json)
@@ -177,12 +184,14 @@ def _verified(
     project: str | None,
     options: ReadOptions,
     roles: dict[str, Role],
+    key: str | None,
 ) -> AuditReport:
     from sfumato.cli.summary import show_repeating
-    from sfumato.publishing.reaudit import audit_published
+    from sfumato.publishing.reaudit import audit_published, key_of_release
     from sfumato.table.persons import identifiers_of
 
     described = _described_original(manifest_path, original, project, options, roles)
     if described is not None:
         show_repeating(identifiers_of(described))
-    return audit_published(path, manifest_path, original=described, check_roles=True if project else roles.keys())
+    secret, declared = key_of_release(manifest_path, project=project, file=key), True if project else roles.keys()
+    return audit_published(path, manifest_path, original=described, key=secret, check_roles=declared)

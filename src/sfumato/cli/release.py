@@ -250,6 +250,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
+    from sfumato.cli.summary import showing_new_key
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.publishing.from_project import release_project
     from sfumato.table.coding import Source
@@ -258,7 +259,8 @@ def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     mechanism = build_mechanism(str(project.mechanism), project.parameters)
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
-        return release_project(project, mechanism=mechanism, is_published=is_published, progress=progress)
+        with showing_new_key(project.path.parent):
+            return release_project(project, mechanism=mechanism, is_published=is_published, progress=progress)
 
     source = Source(str(project.data_path), "")
     return Order(str(project.mechanism), mechanism, project.output, source, make)

@@ -158,7 +158,13 @@ def summarize(
     is_proposal = manifest.output.get("sha256") is None  # whose rows are in the original's order
     places = np.arange(release.table.n_rows) if is_proposal else None
     checked = audit or audit_release(
-        release.table, manifest.to_dict(), original=original, check_roles=True, places=places
+        release.table,
+        manifest.to_dict(),
+        original=original,
+        original_sha256=original.source.sha256 if original is not None and original.source else None,
+        key=release.audit_key,
+        check_roles=True,
+        places=places,
     )
     checked.raise_if_failed()
     _check_entries(manifest)

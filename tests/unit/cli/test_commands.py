@@ -40,12 +40,13 @@ def test_every_command_has_help(capsys, name):
 def test_init_then_release_then_audit(folder, capsys):
     assert run(["init", "admissions.csv"]) == 0
     assert run(["release", "--quick"]) == 0
-    assert sorted(os.listdir(folder)) == ["admissions.csv", "release.csv", "release.csv.manifest.json", "sfumato.toml"]
+    made = [".gitignore", "release.csv", "release.csv.manifest.json", "sfumato.key", "sfumato.toml"]
+    assert sorted(os.listdir(folder)) == sorted(["admissions.csv", *made])
     capsys.readouterr()
 
     arguments = ["audit", "release.csv", "--manifest", "release.csv.manifest.json", "--original", "admissions.csv"]
     assert run(arguments) == 8
-    assert run([*arguments, "--accept", "roles"]) == 0
+    assert run([*arguments, "--accept", "roles,commitment"]) == 0
     assert run(["audit", "release.csv", "--manifest", "release.csv.manifest.json", "--project", "sfumato.toml"]) == 0
     assert "FAIL" not in capsys.readouterr().out
     assert audit_published(folder / "release.csv", folder / "release.csv.manifest.json").passed

@@ -34,6 +34,8 @@ from sfumato.schema import Role
 Ids = NDArray[np.int64]
 Slices = Sequence[Sequence[str]]
 MOST_SEED = 2**63
+UNSTATED_SEED = 0
+"""Seed of the order within buckets where the manifest states none: that order hides nothing, and so may be public."""
 
 
 def measure_size(guarantee: BucketSize, released: AnyTable) -> float:
@@ -155,7 +157,8 @@ def check_bucket_numbers(released: Columns, bucket: str, slices: Slices, claims:
     said = "are in canonical order" if is_numbered else "are not in canonical order, which could tell more"
     yield Check("bucket numbers", is_numbered, f"the numbers of buckets {said}")
     if is_numbered:
-        follows = _stand_by_rule(of_row, place, pieces, claims.seed)
+        seed = UNSTATED_SEED if claims.seed is None else claims.seed
+        follows = _stand_by_rule(of_row, place, pieces, seed)
         said = "follow the public rule, which does not know the rows that they came from"
         said = said if follows else "do not follow the public rule"
         yield Check("order within buckets", follows, f"the places of values within buckets {said}")

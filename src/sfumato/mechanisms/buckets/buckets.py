@@ -37,6 +37,8 @@ Slices = Sequence[tuple[str, ...]]
 
 BUCKETED = "bucketed"
 MOST_SEED = 2**63
+NO_SEED = 0
+"""Public seed of the order within buckets where a manifest states none."""
 _SHORT = 2**16
 
 
@@ -123,7 +125,7 @@ def bucketed_release(
     slices: Slices,
     *,
     bucket: str,
-    seed: int,
+    seed: int | None,
     mechanism: str,
     parameters: Mapping[str, Any],
     guarantees: Sequence[BucketSize | BucketDiversity],
@@ -131,7 +133,8 @@ def bucketed_release(
 ) -> Release:
     """Arrange every slice again within the buckets, name the bucket of each row, and describe the result.
 
-    Columns of no slice keep their rows; identifiers are left out. Buckets are numbered by what they hold.
+    Columns of no slice keep their rows; identifiers are left out. Buckets are numbered by what they hold. ``seed`` is
+    public; ``None`` takes a fixed one, and the manifest states none.
     """
     columns = dict(table.columns)
     moved = {name for names in slices for name in names}
@@ -139,7 +142,7 @@ def bucketed_release(
     pieces = [piece_ranks(table, names) for names in (rest, *slices)]
     number, place = canonical_buckets(bucket_of_row, pieces)
     for i, names in enumerate(slices):
-        source = arrange(pieces[i + 1], number, place, (seed, i))
+        source = arrange(pieces[i + 1], number, place, (NO_SEED if seed is None else seed, i))
         columns |= {name: replace(table[name], codes=table[name].codes[source]) for name in names}
     kept = replace(table, columns=columns).keep(c.name for c in table.schema if c.role not in WITHHELD)
     described = Column(bucket, Role.OTHER, Kind.CATEGORICAL, missing=())
@@ -204,6 +207,6 @@ def sensitive_codes(table: Table, name: str) -> Ids:
 
 
 def check_seed(seed: object) -> None:
-    """Refuse a seed that the manifest cannot hold; there must be one, for the audit repeats the arrangement."""
+    """Refuse a seed that a manifest could not hold."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < MOST_SEED:
         raise InvalidParameterError("random_state", f"got {seed!r}", allowed="a whole number from 0")
