@@ -20,6 +20,7 @@ from sfumato.manifest_schema import STRICT_VERSIONS, VERSIONS, in_order, problem
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from sfumato.table.row_order import SORTED
 from sfumato.table.weighted import CountedTable
 
 MANIFEST_VERSION = VERSIONS[-1]
@@ -346,7 +347,7 @@ def _unwritten(released: AnyTable) -> dict[str, Any]:
         "sha256": None,
         "format": "memory",
         "rows": released.n_rows,
-        "order": "as-read",
+        "order": SORTED,
         "columns": columns,
     }
 

@@ -208,6 +208,7 @@ def test_the_manifest_says_what_was_done(tmp_path, stays):
     manifest = json.loads(done.manifest_path.read_text())
 
     assert manifest["sfumato_manifest"] == 3
+    assert manifest["output"]["order"] == "sorted"
     assert manifest["mechanism"]["name"] == "greedy-containment"
     assert manifest["mechanism"]["parameters"]["k"] == 3
     assert manifest["guarantees"][0]["audited"] >= 3

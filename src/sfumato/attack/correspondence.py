@@ -7,13 +7,16 @@ The rules come from the manifest. Without one every released cell is taken as a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attack.candidates import Candidates, GridCandidates, MatchedColumn, candidates_in_buckets, candidates_of
-from sfumato.audit.claims import FLIPPED, SYNTHETIC, ClaimedPerturbation, ClaimedRecoding, read_claims
+from sfumato.audit.claims import FLIPPED, SORTED, SYNTHETIC, ClaimedPerturbation, ClaimedRecoding, read_claims
+from sfumato.audit.original.assignment import TooManyPairsError, assigned_rows
+from sfumato.audit.original.cell_rules import FittingRule
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.reading.cells import Containing, contained, unchanged
 from sfumato.audit.reading.columns import Classes, Columns, group_rows
@@ -45,8 +48,9 @@ class Correspondence:
     Notes
     -----
     Where rows were left out, each released row is given the first row of the original that agrees with it in all
-    columns and comes after those given before. This is one way in which the release may have been made; others differ
-    only in rows that no column tells apart.
+    columns and comes after those given before. If there is no such way, because the rows of a file are sorted, each is
+    given a row of the original of its own that agrees with it. Either is one way in which the release may have been
+    made.
     """
 
     def __init__(self, original: AnyTable, released: AnyTable, manifest: Manifest | None) -> None:
@@ -54,6 +58,7 @@ class Correspondence:
         claims = read_claims(manifest.to_dict()) if manifest is not None else None
         self.recodings: Mapping[str, ClaimedRecoding] = claims.recodings if claims else {}
         self._perturbation: ClaimedPerturbation | None = claims.perturbation if claims else None
+        self._is_sorted = claims is not None and claims.output_order == SORTED
         self.rows: Ids = offered_rows(self.original, claims).rows if claims else np.arange(self.original.n_rows)
 
     @property
@@ -133,11 +138,13 @@ class Correspondence:
             return None
         own = np.full(self.original.n_rows, ABSENT, dtype=np.int64)
         if self.is_flipped:
-            if len(self.rows) != self.released.n_rows:
+            if len(self.rows) != self.released.n_rows or (self._is_sorted and not self._is_flipped_in_place()):
                 return None
             own[self.rows] = np.arange(self.released.n_rows)
             return own
         given = self._subsequence()
+        if given is None and self._is_sorted:
+            given = self._assigned()
         if given is None:
             return None
         own[self.rows[given]] = np.arange(self.released.n_rows)
@@ -145,12 +152,11 @@ class Correspondence:
 
     def _subsequence(self) -> Ids | None:
         """Places in ``rows`` of the released rows, in order; ``None`` if some row has none."""
-        named = (name for name in self.released.names if self.source_of(name) is not None)
-        columns = [self.column(name) for name in named if name not in self._moved]
+        columns = self._compared_columns()
         n_original, n_released = len(self.rows), self.released.n_rows
         given = np.zeros(n_released, dtype=np.int64)
         done, left_out, at_once = 0, 0, _FEWEST_ROWS
-        while done < n_released and done + left_out < n_original:
+        while done < n_released and left_out <= n_original - n_released:
             n = min(at_once, n_released - done, n_original - done - left_out)
             released = np.arange(done, done + n)
             originals = self.rows[done + left_out : done + left_out + n]
@@ -162,6 +168,31 @@ class Correspondence:
             done, left_out = done + n_first, left_out + (n_first < n)
             at_once = min(2 * at_once, _MOST_ROWS) if n_first == n else _FEWEST_ROWS
         return given if done == n_released else None
+
+    def _compared_columns(self) -> list[MatchedColumn]:
+        """Columns that say which row is whose."""
+        named = (name for name in self.released.names if self.source_of(name) is not None)
+        return [self.column(name) for name in named if name not in self._moved]
+
+    def _is_flipped_in_place(self) -> bool:
+        """Whether the rows of both tables side by side differ in as many cells as were changed."""
+        released = np.arange(self.released.n_rows)
+        differing = sum(int((~column.holds(self.rows, released)).sum()) for column in self._compared_columns())
+        return self._perturbation is not None and differing == self._perturbation.n_cells_changed
+
+    def _assigned(self) -> Ids | None:
+        """Places in ``rows`` of the released rows, each of its own; ``None`` if there is no way, or too many."""
+        columns = self._compared_columns()
+        rules = [
+            FittingRule("", "", read=replace(column.containing, places=np.arange(column.containing.n_places)))
+            for column in columns
+        ]
+        try:
+            return assigned_rows(
+                rules, [column.places[self.rows] for column in columns], [column.cells for column in columns]
+            )
+        except TooManyPairsError:
+            return None
 
     def column(self, name: str) -> MatchedColumn:
         """Read a released column next to the one that it comes from.

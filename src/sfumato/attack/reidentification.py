@@ -240,6 +240,9 @@ def n_found(per_person: Ids, own_row: Ids | None) -> int:
 def _note(tables: Correspondence) -> str:
     if tables.is_in_pieces:
         return "values were moved within buckets: a person may be any row of a bucket that fits"
+    if tables.is_flipped and tables.own_row is None:
+        said = "cells were changed at random, and sorted rows do not tell whose they are"
+        return f"{said}: each person counts as one of the rows that fit"
     if tables.is_flipped:
         return "cells were changed at random: a person may be one of the rows that differ least"
     if tables.own_row is None:

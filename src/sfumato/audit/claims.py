@@ -16,6 +16,7 @@ from sfumato.schema import Kind, Role
 KNOWN_VERSIONS = (1, 2, 3)
 NO_PLAIN_HASH = 3
 """Version since which the input is named by a commitment, if at all, and the project file by nothing."""
+SORTED, AS_READ = "sorted", "as-read"
 FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
@@ -193,7 +194,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         output_format=output.text("format"),
         output_sha256=output.optional_text("sha256"),
         output_rows=output.count("rows"),
-        output_order=output.text("order") if is_keyed else None,
+        output_order=output.one_of("order", (SORTED, AS_READ)) if is_keyed else None,
         columns=columns,
         parameters=mechanism.entry("parameters").data,
         missing_tokens=missing.texts("tokens"),

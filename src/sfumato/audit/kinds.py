@@ -23,6 +23,20 @@ LEFT_OUT: Mapping[str, Any] = {"protected?": ["text"]}
 """Entry of a guarantee that may be over some of the quasi-identifiers only."""
 
 
+class NotToldError(Exception):
+    """A level cannot be measured, because sorted rows do not tell which of them is whose.
+
+    Parameters
+    ----------
+    at_least : float
+        What the level is whichever way rows belong together.
+    """
+
+    def __init__(self, problem: str, at_least: float = 0) -> None:
+        super().__init__(problem)
+        self.at_least = at_least
+
+
 @dataclass(frozen=True)
 class Around:
     """What the audit has been given in addition to a promise."""

@@ -29,6 +29,7 @@ from sfumato.audit.original.offered_rows import OfferedRows
 from sfumato.audit.original.release_vs_original import PENALTY, Beside
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.reading.columns import Columns, Declared
+from sfumato.audit.reading.row_order import is_sorted
 from sfumato.audit.reading.spelling import NAME as SPELLING
 from sfumato.audit.reading.spelling import SPELLED, check_spelling
 from sfumato.audit.reading.values import GENERALIZED, is_text
@@ -111,6 +112,10 @@ class RowReader(ABC, Generic[AnyRows]):
         """Cells of a column with too many values to be listed, in parts; ``None``: they cannot be read here."""
 
     @abstractmethod
+    def check_row_order(self, released: AnyRows, claims: Claims) -> Check | Unchecked:
+        """Whether released rows are in their canonical order."""
+
+    @abstractmethod
     def check_cells(
         self, released: AnyRows, counted: CountedTable, original: AnyRows, rules: Sequence[CellRule], claims: Claims
     ) -> Iterator[Check | Unchecked]:
@@ -175,6 +180,7 @@ def audit_rows(
     if file is not None:
         more.extend(check_file(file, claims, released_sha256))
         more.extend(_check_spelling(reader, released, original, claims))
+        more.extend([reader.check_row_order(released, claims)] if is_sorted(claims) else [])
     if original is not None and whole is not None:
         before = Columns(whole.outline)
         has_roles = has_all_roles(before, check_roles)
@@ -443,7 +449,7 @@ def _not_checked(
     reader: RowReader[AnyRows], released: AnyRows, original: AnyRows, claims: Claims
 ) -> Iterator[Unchecked]:
     """Name what the audit in memory checks and this one does not."""
-    if not reader.keeps_order:
+    if not reader.keeps_order and not is_sorted(claims):
         yield Unchecked("row-order", "the order of the rows: a cluster does not keep it", IN_MEMORY)
     long = [n for n in claims.names() if is_long(released, n) or is_long(original, n)]
     if long:

@@ -1,4 +1,8 @@
-"""How the audit reads files that are larger than memory: counts by DuckDB, cells in blocks, in the order of rows."""
+"""How the audit reads files that are larger than memory: counts by DuckDB, cells in blocks.
+
+Rows of a sorted release are compared with the original's as a bag: DuckDB counts equal rows of both, with what does not
+fit spilled. Rows whose order is the original's are compared one after the other.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from sfumato.audit.claims import ClaimedPersons, Claims
 from sfumato.audit.levels.breach import telling_columns
 from sfumato.audit.levels.persons_away import Counts, GroupKeys
 from sfumato.audit.not_in_memory import RowReader, is_long
+from sfumato.audit.original.bags_on_disk import check_bag_on_disk
 from sfumato.audit.original.cell_rules import CellRule, Codes
 from sfumato.audit.original.fidelity import check_order
 from sfumato.audit.original.offered_rows import ranks_of_rule
@@ -28,10 +33,12 @@ from sfumato.audit.reading.block_counting import (
     persons_of_groups,
     place_of_each,
 )
+from sfumato.audit.reading.row_order import RowOrder, are_all_numbers, is_sorted, keys_of, ranks_in_order, said_of
 from sfumato.audit.reading.values import is_text, meanings_beside
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable
-from sfumato.table.weighted import CountedTable
+from sfumato.schema import Kind
+from sfumato.table.weighted import CountedTable, OpenColumn
 
 _MISSING = secrets.randbits(62)
 _SALT = secrets.token_hex(16)
@@ -100,7 +107,7 @@ class BlockReader(RowReader[LargeTable]):
         rules: Sequence[CellRule],
         claims: Claims,
     ) -> Iterator[Check | Unchecked]:
-        """Compare row by row, in the order of the two files."""
+        """Compare rows as a bag, or row by row if they are in the order of the original."""
         every = [_for_blocks(rule, released, original, claims) for rule in rules]
         known = [rule for rule in every if rule is not None]
         long = [name for name, rule in zip(claims.names(), every, strict=True) if rule is None]
@@ -112,7 +119,37 @@ class BlockReader(RowReader[LargeTable]):
         names, columns = [rule.name for rule in known], [rule.column for rule in known]
         originals = _codes(original, known, columns, released, names, None)
         found = _codes(released, known, names, original, columns, self.progress)
-        yield check_order(known, originals, found, claims.suppressed_rows)
+        if is_sorted(claims):
+            yield check_bag_on_disk(known, originals, found, self.memory)
+        else:
+            yield check_order(known, originals, found, claims.suppressed_rows)
+
+    def check_row_order(self, released: LargeTable, claims: Claims) -> Check:
+        """Compare each row with the one before."""
+        kinds = {column.name: column.kind for column in claims.columns}
+        names = [name for name in claims.names() if name in released.schema]
+        listed = {n: ranks_in_order(released.outline[n].values, kinds[n]) for n in names if not released.is_open(n)}
+        are_numbers = {n: is_open_number(released, n, kinds[n]) for n in names if n not in listed}
+        order = RowOrder()
+        for block in released.blocks(names):
+            order.add(
+                key
+                for name, cells in block.items()
+                for key in (
+                    [listed[name][np.asarray(cells)]]
+                    if name in listed
+                    else keys_of(cells, are_numbers=are_numbers[name])
+                )
+            )
+        return said_of(order)
+
+
+def is_open_number(released: LargeTable, name: str, kind: Kind) -> bool:
+    """Whether a column whose values are not listed is stated to be numeric, and holds only numbers."""
+    column = released.outline[name]
+    if not isinstance(column, OpenColumn) or kind is not Kind.NUMERIC or not is_text(column.values.type):
+        return False
+    return all(are_all_numbers(block[name]) for block in released.blocks([name], as_cells={name}))
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -20,8 +22,10 @@ from sfumato.audit.not_in_memory import RowReader, TooManyRowsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
 from sfumato.audit.original.offered_rows import ranks_of_rule
+from sfumato.audit.reading.row_order import RowOrder, are_all_numbers, keys_of, said_of
 from sfumato.audit.reading.values import ranks
 from sfumato.errors import InputError
+from sfumato.schema import Kind
 from sfumato.table.weighted import CountedTable, RowsOnCluster
 
 Frame: TypeAlias = Any
@@ -122,6 +126,10 @@ class ClusterReader(RowReader[RowsOnCluster]):
     def long_cells(self, table: RowsOnCluster, name: str) -> None:
         """Read none: they do not fit in the driver."""
 
+    def check_row_order(self, released: RowsOnCluster, claims: Claims) -> Check | Unchecked:
+        """Read the part files one after the other, as the check of their bytes does, and compare neighbours."""
+        return check_order_of_files(Path(released.place), claims)
+
     def check_cells(
         self,
         released: RowsOnCluster,
@@ -149,6 +157,31 @@ def figures_on_cluster(frame: Frame) -> dict[str, int]:
     finally:
         kept.unpersist()
     return dict(zip(FIGURE_NAMES, found.values(), strict=True))
+
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+def check_order_of_files(path: Path, claims: Claims) -> Check:
+    """Whether the rows of a Parquet file, or of part files in the order of their names, are in canonical order."""
+    kinds = {column.name: column.kind for column in claims.columns}
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    numeric = [name for name, kind in kinds.items() if kind is Kind.NUMERIC]
+    are_numbers = {
+        name: all(are_all_numbers(batch.column(0)) for file in files for batch in _batches(file, [name]))
+        for name in numeric
+    }
+    order = RowOrder()
+    for file in files:
+        for batch in _batches(file, list(kinds)):
+            order.add(
+                key for name in kinds for key in keys_of(batch.column(name), are_numbers=are_numbers.get(name, False))
+            )
+    return said_of(order)
+
+
+def _batches(file: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    yield from pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE, columns=list(names))
 
 
 # Whether the rows of a release on a cluster are those of its original, as a bag: every whole row, as often as it is.

@@ -8,11 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
-from sfumato.audit.claims import NO_PLAIN_HASH, SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
+from sfumato.audit.claims import (
+    BUCKETED,
+    NO_PLAIN_HASH,
+    SYNTHETIC,
+    Claims,
+    Promise,
+    is_number,
+    is_synthetic,
+    read_claims,
+)
 from sfumato.audit.evidence import (
     check_commitment,
     check_counts,
@@ -26,9 +37,10 @@ from sfumato.audit.evidence import (
     check_suppression,
     taken_on_trust,
 )
-from sfumato.audit.kinds import JUDGED, Around
+from sfumato.audit.kinds import JUDGED, Around, NotToldError
 from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_known
 from sfumato.audit.levels.breach import sample_words
+from sfumato.audit.levels.buckets import check_bucket_numbers
 from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
 from sfumato.audit.levels.registry import (
     is_about_fitting_rows,
@@ -40,6 +52,7 @@ from sfumato.audit.levels.registry import (
 from sfumato.audit.original.fidelity import check_fidelity
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
+from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_read
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING
@@ -63,6 +76,7 @@ def audit_release(
     file: str | Path | None = None,
     check_audited_values: bool = True,
     check_roles: Declared = False,
+    places: NDArray[np.intp] | None = None,
 ) -> AuditReport:
     """Check a release against its manifest and, when it is given, against its original.
 
@@ -82,6 +96,10 @@ def audit_release(
     check_roles : bool or collection of str
         Columns of the original whose roles its holder declared, or whether all were: they must be released under them.
         The roles of other columns are the manifest's word, which is an exception.
+    places : array or None
+        For the publisher, who knows it: at which place of the release each of its rows stands when they are taken in
+        the original's order. Then each row is compared with its own original. Without it sorted rows are compared as a
+        bag.
 
     Raises
     ------
@@ -90,6 +108,7 @@ def audit_release(
     """
     claims = read_claims(manifest)
     columns = Columns(released)
+    knows_rows = places is not None or not is_sorted(claims)
     before = Columns(original) if original is not None else None
     found: list[Check | Unchecked] = [check_digest(manifest, claims)]
     found.extend(_check_hashes(claims, released_sha256, original_sha256, key))
@@ -97,10 +116,15 @@ def audit_release(
         types = None if before is None else types_of(before)
         found.extend(check_file(file, claims, released_sha256))
         found.extend(check_spelling(values_of(columns), claims, types))
+        found.extend([check_row_order(columns, claims)] if is_sorted(claims) else [])
+    if places is not None:
+        released = _put_back(released, places)
+        columns = Columns(released)
     found.extend(check_shape(released, columns, claims))
+    found.extend(_check_bucket_rule(columns, claims))
     found.append(_check_promises_exist(claims))
     described = _described(released, claims)
-    beside = Beside(Columns(described), before, claims) if before is not None else None
+    beside = Beside(Columns(described), before, claims, knows_rows=knows_rows) if before is not None else None
     has_roles = has_all_roles(before, check_roles)
     found.extend(_check_further(Around(claims, before, beside, has_roles)))
     levels = []
@@ -121,12 +145,32 @@ def audit_release(
     if before is not None and beside is not None:
         found.extend(
             check_fidelity(
-                columns, before, claims, check_roles=check_roles, generalized=beside.read, offered=beside.offered
+                columns,
+                before,
+                claims,
+                check_roles=check_roles,
+                generalized=beside.read,
+                offered=beside.offered,
+                knows_rows=knows_rows,
             )
         )
     found.extend(_judge_noise(manifest, claims, columns, original))
     found.extend(open_questions(claims, before, check_roles))
     return AuditReport.of(found, levels)
+
+
+def _check_bucket_rule(released: Columns, claims: Claims) -> Iterator[Check]:
+    """Whether buckets are numbered and values placed by a rule that knows no order of rows, since manifest 3."""
+    stated = claims.perturbation
+    if stated is not None and stated.kind == BUCKETED and claims.output_order is not None:
+        yield from check_bucket_numbers(released, stated.bucket or "", stated.slices, claims)
+
+
+def _put_back(released: AnyTable, places: NDArray[np.intp]) -> AnyTable:
+    """Take the rows of a release in the original's order."""
+    if not np.array_equal(np.sort(places), np.arange(released.n_rows)):
+        raise InvalidParameterError("places", "some rows come twice", allowed="each row of the release once")
+    return released.take(places)
 
 
 def with_stated_levels(report: AuditReport, manifest: Mapping[str, Any]) -> AuditReport:
@@ -152,6 +196,8 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
     if claims.version == 1:
         said = "the manifest is of version 1: its keys and bytes, plain hash and order of rows are not accounted for"
         yield Unchecked("format", said, "release again with this version")
+    if (kept := kept_as_read(claims)) is not None:
+        yield kept
     if original is None:
         said = "whether the released cells follow from the original, and whether what was read as missing was missing"
         yield Unchecked("original", said, GIVE_ORIGINAL)
@@ -277,6 +323,9 @@ def _check_promise(
         return
     try:
         found = level_beside(promise.guarantee, released, beside)
+    except NotToldError as exc:
+        yield from _said_of_bound(promise, name, exc)
+        return
     except (SchemaError, InvalidParameterError) as exc:
         yield Check(name, False, f"{kind} cannot be measured: {exc}", promised)
         return
@@ -288,6 +337,19 @@ def _check_promise(
     yield Check(name, passed, f"{kind} {said}", promised, _in_json(found))
     if check_audited_values:
         yield check_audited(promise, found)
+
+
+def _said_of_bound(promise: Promise, name: str, told: NotToldError) -> Iterator[Check | Unchecked]:
+    """Say that a promise holds whichever way rows belong together, or that it cannot be told."""
+    kind = promise.guarantee.kind
+    if promise.guarantee.is_met_by(told.at_least):
+        parameter = next(iter(_parameters(promise)), "level")
+        promised = getattr(promise.guarantee, parameter, None)
+        said = f"holds: promised {parameter} = {promised:g}, found at least {told.at_least:.6g}"
+        yield Check(name, True, f"{kind} {said}, whichever rows a group holds", promised, _in_json(told.at_least))
+        yield Unchecked("figures", f"the level of {kind} that the manifest gives as audited: {told}")
+    else:
+        yield Unchecked("promises", f"{kind} was not measured: {told}")
 
 
 def _merged_words(promise: Promise, columns: Columns) -> str:

@@ -26,6 +26,9 @@ from sfumato.cli.options import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sfumato.manifest import AnyTable, Manifest
     from sfumato.schema import Role
     from sfumato.table.io.read import ReadOptions
@@ -63,7 +66,7 @@ _BITS = {
     show_default=True,
     help="Match on all sets of up to this many columns, then add the worst column until all are known; 0: all at once.",
 )
-@click.option("--rows-correspond", is_flag=True, help="Row i of the reference is row i of the release: count hits.")
+@click.option("--rows-correspond", is_flag=True, help="The release was made of all rows of the reference: count hits.")
 @click.option("--control", help="Table of people who are not in the release: attack them too, and compare.")
 @click.option(
     "--hold-out",
@@ -251,8 +254,6 @@ class _Known:
 def _link(
     released: str, manifest_path: str, reference: _Known, names: Sequence[str], up_to: int, as_json: bool
 ) -> None:
-    import numpy as np
-
     from sfumato.attack.linkage import generalized_columns, sweep
     from sfumato.publishing.reaudit import read_manifest, read_released
 
@@ -260,8 +261,7 @@ def _link(
     columns = generalized_columns(manifest.recodings)
     public = read_released(released, manifest)
     known = _read_reference(reference.path, manifest, reference.options, reference.has_own_tokens)
-    if reference.rows_correspond:
-        _require_same_rows(known.n_rows, public.n_rows)
+    truth = _own_rows(known, public, manifest) if reference.rows_correspond else None
     bar, progress = progress_bar("matching")
     with bar:
         summaries = sweep(
@@ -270,7 +270,7 @@ def _link(
             _background(names, known, public, manifest),
             columns=columns,
             up_to=up_to,
-            truth=np.arange(known.n_rows) if reference.rows_correspond else None,
+            truth=truth,
             k=_promised_crowd(manifest),
             progress=progress,
         )
@@ -296,12 +296,24 @@ def _read_reference(path: str, manifest: Manifest, options: ReadOptions, has_own
     return table.without_incomplete_rows() if options.complete_rows_only and isinstance(table, Table) else table
 
 
-def _require_same_rows(n_reference: int, n_released: int) -> None:
+def _own_rows(known: AnyTable, public: AnyTable, manifest: Manifest) -> NDArray[np.int64]:
+    """Released row of each row of the original: the same one, or, where rows are sorted, one that fits it."""
+    import numpy as np
+
+    from sfumato.attack.correspondence import Correspondence
     from sfumato.errors import InvalidParameterError
 
-    if n_reference != n_released:
-        problem = f"got {n_reference:,} reference rows and {n_released:,} released ones"
-        raise InvalidParameterError("--rows-correspond", problem, allowed="given for tables with the same rows only")
+    allowed = "given for tables with the same rows only"
+    if known.n_rows != public.n_rows:
+        problem = f"got {known.n_rows:,} reference rows and {public.n_rows:,} released ones"
+        raise InvalidParameterError("--rows-correspond", problem, allowed=allowed)
+    if manifest.output.get("order") != "sorted":
+        return np.arange(known.n_rows)
+    own = Correspondence(known, public, manifest).own_row
+    if own is None:
+        problem = "the released rows are sorted, and nothing tells which of them comes from which row of the reference"
+        raise InvalidParameterError("--rows-correspond", problem, allowed=allowed)
+    return own
 
 
 def _background(names: Sequence[str], known: AnyTable, public: AnyTable, manifest: Manifest) -> list[str]:

@@ -346,7 +346,8 @@ def release_away(
     as_json: bool,
 ) -> None:
     """Make a release of a table that is not in memory, audit it and write it."""
-    from sfumato.cli.summary import show_guesses, show_release, show_verdict, showing_new_key
+    from sfumato.cli.release import order_warnings
+    from sfumato.cli.summary import show_guesses, show_release, show_verdict, show_warnings, showing_new_key
     from sfumato.publishing.from_project import release_key
     from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
     from sfumato.publishing.publish import committed
@@ -366,6 +367,8 @@ def release_away(
                 release_key(order.project, order.mechanism, original.source, is_published=is_published) as key,
             ):
                 proposal = replace(proposal, release=committed(proposal.release, original.source, key))
+        keeps_order = settings["keep_order"] or (order.project is not None and order.project.keep_order)
+        proposal = proposal.with_order_kept() if keeps_order else proposal
         release = proposal.release
         if target is not None:
             published = publish_large(proposal, target, home.memory, force=force, progress=progress)
@@ -378,6 +381,7 @@ def release_away(
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
+    show_warnings(order_warnings(release))
 
 
 def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Order:

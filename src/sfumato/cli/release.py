@@ -77,6 +77,11 @@ class Order:
     type=click.Choice(["check", "repair", "off"]),
     help="Projects with a person column: check with earlier releases (default), make it hold with them, or neither.",
 )
+@click.option(
+    "--keep-order",
+    is_flag=True,
+    help="Leave rows in the order of DATA. Releases can then be joined by row number: rather not.",
+)
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
 @click.option("--quick", is_flag=True, help="Train no classifiers; prediction is then not measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
@@ -173,6 +178,7 @@ def command(
         said = "not used: a data file was named, not the project"
         click.echo(f"ledger: {said}", err=True)
     recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check")
+    release = release.with_order_kept() if settings["keep_order"] else release
     if target is not None:
         published = publish(release, target, original=original, force=force, recorded=recorded)
         release = published.release
@@ -194,7 +200,17 @@ def command(
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
-    show_warnings(short.warnings())
+    show_warnings([*short.warnings(), *order_warnings(release)])
+
+
+def order_warnings(release: Release) -> list[str]:
+    """Say what an order of rows that was kept tells."""
+    from sfumato.table.row_order import AS_READ
+
+    if release.manifest.output.get("order") != AS_READ:
+        return []
+    said = "the rows are in the order of the input: whoever has two releases of it can join them by row number"
+    return [f"{said}, and may find people whom neither release shows alone"]
 
 
 def _checked_with_ledger(

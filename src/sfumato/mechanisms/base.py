@@ -30,6 +30,7 @@ from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
 from sfumato.table.roles import ColumnGuess
+from sfumato.table.row_order import AS_READ, canonical_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +48,7 @@ class Release:
     Parameters
     ----------
     table : Table or BinaryTable
+        Released rows in the order of the original, of which some may be left out; to hand them out, take ``data``.
     manifest : Manifest
     description : tuple of ColumnGuess
         What each column of the original was taken for, if it was no described table. It is never published.
@@ -67,6 +69,20 @@ class Release:
     def guesses(self) -> tuple[ColumnGuess, ...]:
         """Columns of the original whose roles were guessed, each with the reason."""
         return tuple(guess for guess in self.description if not guess.is_given)
+
+    @property
+    def data(self) -> AnyTable:
+        """Released rows as they may be handed out: in their canonical order, which says nothing about the original's.
+
+        The rows of ``table`` are in the order of the original, for those who compare the two.
+        """
+        return self.table.take(self.order())
+
+    def order(self, format: str = "memory") -> NDArray[np.intp]:
+        """Rows of ``table`` in the order in which they are handed out, or written in some format."""
+        if self.manifest.output.get("order") == AS_READ:
+            return np.arange(self.table.n_rows)
+        return canonical_order(self.table, format)
 
     def __repr__(self) -> str:
         promises = "; ".join(g.in_plain_words() for g in self.manifest.promised())
@@ -113,6 +129,14 @@ class Release:
         reports = importlib.import_module("sfumato.report.render")  # a later layer, which is loaded on demand
         written: Path = reports.write_report(self, path, original=original, **more)
         return written
+
+    def with_order_kept(self) -> Release:
+        """Return the same release with its rows in the order of the original, which the manifest says.
+
+        Two releases of the same table can then be joined by the numbers of their rows: together they may single out
+        people whom neither does alone.
+        """
+        return self.with_manifest(output={**self.manifest.output, "order": AS_READ})
 
     def with_manifest(self, **changes: Any) -> Release:
         """Return the same release with some manifest entries replaced."""

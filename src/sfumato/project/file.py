@@ -55,7 +55,7 @@ _DATA_KEYS = {
     "default_role": str,
 }
 _COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list, "confirmed": bool}
-_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict}
+_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool}
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
 
 
@@ -73,6 +73,8 @@ class Project:
         Plan for turning columns into binary features; None lets the mechanism choose.
     parameters : mapping
         Of the mechanism; hierarchy files among them are resolved as ``data_path`` is.
+    keep_order : bool
+        Whether released rows stay in the order of the data, which tells what the rows do not.
     compare : mapping
         ``weights`` (of utility, privacy and size), ``classifiers`` and ``grid`` (by mechanism its parameters, each a
         value or a list of values) of a comparison, as far as they are given.
@@ -89,6 +91,7 @@ class Project:
     mechanism: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     output: Path | None = None
+    keep_order: bool = False
     compare: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -211,6 +214,7 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
         mechanism=release.get("mechanism"),
         parameters=_parameters(path, release.get("parameters", {})),
         output=path.parent / release["output"] if "output" in release else None,
+        keep_order=release.get("keep_order", False),
         compare=_comparison(path, content.get("compare", {})),
     )
 

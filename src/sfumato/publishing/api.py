@@ -29,6 +29,7 @@ def release(
     roles: Mapping[str, Role | str] | None = None,
     k: int | None = None,
     confirmed: Sequence[str] = (),
+    keep_order: bool = False,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Release:
@@ -54,6 +55,9 @@ def release(
         Size of the groups, for a mechanism that is given by name.
     confirmed : sequence of str
         Columns that may be released although they are nearly keys: text that is different in nearly every row.
+    keep_order : bool
+        Leave the rows in the order of ``data`` where they are handed out or written. Two releases of the same table can
+        then be joined by the numbers of their rows, and together may single out people whom neither does alone.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
     parameters
@@ -88,10 +92,12 @@ def release(
     built = _mechanism(mechanism, k, parameters)
     given = _given_roles(target, roles)
     if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
-        return make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)
+        made = make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)
+        return made.with_order_kept() if keep_order else made
     table, description = _described(data, given)
     table = with_confirmed(table, confirmed)
-    return replace(make_release(table, built, progress=progress), description=description)
+    made = replace(make_release(table, built, progress=progress), description=description)
+    return made.with_order_kept() if keep_order else made
 
 
 def _mechanism(mechanism: Mechanism | str | None, k: int | None, parameters: Mapping[str, Any]) -> Mechanism:

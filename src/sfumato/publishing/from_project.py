@@ -81,7 +81,8 @@ def release_project(
         kept = Ledger.of_project(project.path)
         mechanism, n_earlier = repaired(mechanism, original, kept), len(kept.entries())
     with release_key(project, mechanism, original.source, is_published=is_published, n_earlier=n_earlier) as key:
-        return make(original, mechanism, key=key, progress=progress), original
+        made = make(original, mechanism, key=key, progress=progress)
+        return made.with_order_kept() if project.keep_order else made, original
 
 
 @contextmanager
@@ -129,6 +130,7 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
         "columns": [asdict(column) for column in project.columns],
         "default_role": project.default_role,
         "options": asdict(project.options),
+        **({"keep_order": True} if project.keep_order else {}),
     }
     return json.dumps(described, sort_keys=True, default=repr).encode()
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
 from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
@@ -68,6 +70,7 @@ def make_release(
         key=proposed.audit_key,
         check_audited_values=False,
         check_roles=True,
+        places=np.arange(proposed.table.n_rows),
     )
     report.raise_if_failed()
     return proposed.with_manifest(guarantees=with_audited(proposed.manifest.guarantees, report.levels))
@@ -189,9 +192,10 @@ def staged(
     leaves no trace, and neither does a kill where the system has files without a name.
     """
     original = _as_described(original, release)
+    order = release.order(writable_format_of(path))
 
     def write(file: BinaryIO, output_format: str) -> None:
-        write_table(release.table, file, output_format)
+        write_table(release.table.take(order), file, output_format)
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
         reread = read_released(written, manifest)
@@ -206,6 +210,7 @@ def staged(
             file=written,
             check_audited_values=_states_levels(manifest),
             check_roles=True,
+            places=np.argsort(order) if reread.n_rows == len(order) else None,
         )
 
     with staged_files(

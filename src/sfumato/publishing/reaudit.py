@@ -7,8 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
+from sfumato.audit.claims import FLIPPED, SORTED, SYNTHETIC, read_claims
 from sfumato.audit.manifest_form import parsed_manifest
-from sfumato.audit.reading.columns import Declared
+from sfumato.audit.original.assignment import TooManyPairsError, assigned_rows
+from sfumato.audit.original.cell_rules import cell_rules, codes_of
+from sfumato.audit.original.offered_rows import offered_rows
+from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import InputError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
@@ -112,6 +118,37 @@ def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
         return read_table(path, schema=Schema.of(columns, tokens), options=options)
     except (SchemaError, InputError):
         return read_table(path, options=options)  # not the table described: the audit says in which way
+
+
+def beside_original(released: AnyTable, original: AnyTable, manifest: Manifest) -> AnyTable | None:
+    """Rows of a release that was read from its file, put into the order of the original that it was made of.
+
+    Sorted rows are given original rows of their own that agree with them in all columns: one way in which the release
+    may have been made, see ``audit.original.assignment``. Rows that are in the original's order already are left as
+    they are, and so are synthetic rows, which are nobody's. ``None`` where nothing tells which row is whose: cells were
+    flipped, or do not follow from this original.
+    """
+    claims = read_claims(manifest.to_dict())
+    kind = claims.perturbation.kind if claims.perturbation else None
+    if claims.output_order != SORTED or kind == SYNTHETIC:
+        return released
+    if kind == FLIPPED:
+        return None
+    after, before = Columns(released), Columns(original)
+    moved = claims.perturbation.moved if claims.perturbation else frozenset()
+    rules = [rule for rule in cell_rules(after, before, claims) if rule.name not in moved]
+    if not rules or any(rule.problem for rule in rules):
+        return None
+    rows = offered_rows(before, claims).rows
+    try:
+        own = assigned_rows(
+            rules,
+            [codes_of(before, rule.column)[rows] for rule in rules],
+            [codes_of(after, rule.name) for rule in rules],
+        )
+    except TooManyPairsError:
+        return None
+    return None if own is None else released.take(np.argsort(own))
 
 
 def open_released(path: str | Path, manifest: Manifest, memory: int, *, progress: Progress | None = None) -> LargeTable:

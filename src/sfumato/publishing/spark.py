@@ -37,11 +37,12 @@ from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.spark.errors import explained, watching
 from sfumato.rows.spark.frames import Frame, Session, exact_settings, type_name, url_of
 from sfumato.rows.spark.table import ClusterTable, open_cluster
-from sfumato.schema import Schema
+from sfumato.schema import Kind, Schema
 from sfumato.table.coding import CodedColumn
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.parquet import part_files
 from sfumato.table.io.read import ReadOptions
+from sfumato.table.row_order import AS_READ
 from sfumato.table.weighted import OutlinedTable
 
 # What is to be released of a table on a cluster: searched on the driver over distinct rows, written by the cluster.
@@ -130,6 +131,38 @@ def _(proposal: ColumnProposal) -> Frame:
     meant = {name: released[name].values.take(pa.array(own)) for name, own in codes.items()}
     rows = _on_cluster(proposal).rows([(name, meant.get(name)) for name in names])
     return _named(rows, {name: sf.col(f"c{i}") for i, name in enumerate(names)})
+
+
+def in_released_order(proposal: Proposal) -> Frame:
+    """Released rows in their canonical order over all part files, unless the manifest says otherwise.
+
+    A column is sorted by its values; a text column that is stated to be numeric and holds only numbers by these, then
+    by its texts. Spark compares texts by their bytes, and puts missing first.
+    """
+    from pyspark.sql import functions as sf
+
+    frame, output = frame_of(proposal), proposal.release.manifest.output
+    if output.get("order") == AS_READ:
+        return frame
+    texts = {field.name for field in frame.schema.fields if field.dataType.simpleString() == "string"}
+    stated = [entry["name"] for entry in output["columns"] if entry["kind"] == Kind.NUMERIC and entry["name"] in texts]
+    places = {name: i for i, name in enumerate(frame.columns)}
+    numbers = {name: sf.expr(f"try_cast(c{places[name]} as double)") for name in stated}
+    plain = frame.toDF(*(f"c{i}" for i in range(len(places))))
+    are_numbers = dict.fromkeys(stated, False)
+    if stated:
+        wrong = [
+            sf.count_if(sf.col(f"c{places[name]}").isNotNull() & (numbers[name].isNull() | sf.isnan(numbers[name])))
+            for name in stated
+        ]
+        found = plain.agg(*(count.alias(f"n{i}") for i, count in enumerate(wrong))).toArrow().to_pylist()[0]
+        are_numbers = {name: found[f"n{i}"] == 0 for i, name in enumerate(stated)}
+    keys = []
+    for entry in output["columns"]:
+        name = entry["name"]
+        keys += [numbers[name].asc_nulls_first()] if are_numbers.get(name) else []
+        keys.append(sf.col(f"c{places[name]}").asc_nulls_first())
+    return _named(plain.orderBy(*keys), {name: sf.col(f"c{i}") for name, i in places.items()})
 
 
 def _named(frame: Frame, cells: Mapping[str, Any]) -> Frame:
@@ -329,7 +362,7 @@ def staged_on_cluster(
 
     The folder and its manifest appear only when the audit has confirmed them, the manifest first. A failure or an
     interruption leaves neither, and with ``force`` what stood there before; only a killed driver can leave a hidden
-    folder, which then holds it. The order of the rows is not promised.
+    folder, which then holds it. Rows are in their canonical order over the part files.
 
     Parameters
     ----------
@@ -431,7 +464,7 @@ def _write(proposal: Proposal, folder: PendingFolder) -> None:
     original = _on_cluster(proposal)
     try:
         with watching(original.session), exact_settings(original.session):
-            frame_of(proposal).write.parquet(url_of(folder.rows), mode="error")
+            in_released_order(proposal).write.parquet(url_of(folder.rows), mode="error")
     except (ClusterError, InputError):
         original.ensure_unchanged()  # says more than what the cluster stumbled over
         raise

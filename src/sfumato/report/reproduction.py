@@ -14,6 +14,7 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
+from sfumato.table.row_order import AS_READ
 
 LONGEST_COMMAND = 4_000
 CLOCKED = "The search had a time limit and may have reached it: another run may give other bytes."
@@ -129,7 +130,9 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
     if may_depend_on_clock(manifest):
         notes.append(CLOCKED)
     output = str(manifest.output.get("name") or "release.csv")
-    line = shlex.join(["sfumato", "release", *arguments, "-m", name, *_flags(name, settings, asked), "-o", output])
+    kept = ["--keep-order"] if manifest.output.get("order") == AS_READ else []
+    flags = [*_flags(name, settings, asked), *kept]
+    line = shlex.join(["sfumato", "release", *arguments, "-m", name, *flags, "-o", output])
     if len(line) > LONGEST_COMMAND:
         notes.append("The command would be too long: describe the columns with 'sfumato init' and a project file.")
         return None, notes

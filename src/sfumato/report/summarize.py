@@ -8,6 +8,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import ManifestError
@@ -153,6 +155,8 @@ def summarize(
     'k-anonymity'
     """
     manifest, known = release.manifest, asked or Asked()
+    is_proposal = manifest.output.get("sha256") is None  # whose rows are in the original's order
+    places = np.arange(release.table.n_rows) if is_proposal else None
     checked = audit or audit_release(
         release.table,
         manifest.to_dict(),
@@ -160,6 +164,7 @@ def summarize(
         original_sha256=original.source.sha256 if original is not None and original.source else None,
         key=release.audit_key,
         check_roles=True,
+        places=places,
     )
     checked.raise_if_failed()
     _check_entries(manifest)

@@ -173,7 +173,9 @@ def test_people_left_out_lower_the_share_and_crowd_the_journalist():
 
 def flipped(original, released):
     manifest = manifest_of(original, released)
-    object.__setattr__(manifest, "perturbation", {"kind": "flipped", "n_cells_changed": 1})
+    columns = [(original[name].cells().to_pylist(), released[name].cells().to_pylist()) for name in original.columns]
+    n_changed = sum(old != new for before, after in columns for old, new in zip(before, after, strict=True))
+    object.__setattr__(manifest, "perturbation", {"kind": "flipped", "n_cells_changed": n_changed})
     return reidentification_risk(Correspondence(original, released, manifest))
 
 

@@ -7,8 +7,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.audit.checks import Check
+from sfumato.audit.claims import read_claims
 from sfumato.audit.kinds import JUDGED
-from sfumato.audit.levels.buckets import check_bucket_promise, check_buckets, measure_diversity, measure_size
+from sfumato.audit.levels.buckets import (
+    check_bucket_numbers,
+    check_bucket_promise,
+    check_buckets,
+    check_sorted_buckets,
+    measure_diversity,
+    measure_size,
+)
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError
@@ -53,18 +62,22 @@ def cells_of(table, name):
     return table[name].cells().to_pylist()
 
 
-def checks_of(released, before, manifest, *, slices=None, seed=0, rows=None, recoded=()):
+def checks_of(released, before, manifest, *, slices=None, seed=0, rows=None, recoded=(), knows_rows=True):
+    """Say what the audit finds of the values of slices; where they fit, also of numbers and places."""
     done = manifest.perturbation
-    found = check_buckets(
-        Columns(released),
-        Columns(before),
-        done["bucket"],
-        slices or done["slices"],
-        seed,
-        np.arange(before.n_rows) if rows is None else rows,
-        recoded,
-    )
+    compared = Columns(released), Columns(before), done["bucket"], slices or done["slices"]
+    offered = np.arange(before.n_rows) if rows is None else rows
+    if knows_rows:
+        found = list(check_buckets(*compared, seed, offered, recoded, is_ruled_by_rows=False))
+    else:
+        found = [one for one in check_sorted_buckets(*compared, offered, recoded) if isinstance(one, Check)]
+    if all(check.passed for check in found):
+        claims = replace(read_claims(manifest.to_dict()), seed=seed)
+        found += check_bucket_numbers(Columns(released), done["bucket"], done["slices"], claims)
     return {check.name: check.passed for check in found}
+
+
+ALL = {"slices": True, "bucket numbers": True, "order within buckets": True}
 
 
 def naive_diversity(table, sensitive, names):
@@ -79,7 +92,44 @@ def test_what_the_mechanisms_make_is_confirmed(mechanism):
     before = original()
     release = mechanism.release(before)
 
-    assert checks_of(release.table, before, release.manifest) == {"slices": True, "order within buckets": True}
+    assert checks_of(release.table, before, release.manifest) == ALL
+    assert checks_of(release.data, before, release.manifest, knows_rows=False) == ALL
+
+
+@pytest.mark.parametrize("mechanism", [Anatomy(l=2), Slicer(k=4, l=2)])
+def test_buckets_in_another_order_are_seen(mechanism):
+    """Numbers of buckets that are free could carry a message."""
+    before = original()
+    release = mechanism.release(before)
+    name = release.manifest.perturbation["bucket"]
+    swapped = {"1": "2", "2": "1"}
+    others = with_cells(release.table, **{name: [swapped.get(cell, cell) for cell in cells_of(release.table, name)]})
+    spelled = with_cells(release.table, **{name: [f"0{cell}" for cell in cells_of(release.table, name)]})
+
+    assert not checks_of(others, before, release.manifest)["bucket numbers"]
+    assert not checks_of(spelled, before, release.manifest)["bucket numbers"]
+
+
+def test_releases_of_earlier_manifests_are_judged_by_the_rule_of_their_rows():
+    """Values ascending, missing last, given to the rows of a bucket in the order of words, one word a row."""
+    before = original()
+    release = Anatomy(l=2).release(before)
+    groups = np.array(cells_of(release.table, "group")).astype(np.int64)
+    ranks = np.array([5 if cell is None else "uvwx".index(cell) for cell in cells_of(before, "illness")])
+    words = np.random.PCG64(np.random.SeedSequence([0, 0])).random_raw(60)
+    arranged = np.empty(60, dtype=object)
+    arranged[np.lexsort((words, groups))] = np.array(cells_of(before, "illness"), dtype=object)[
+        np.lexsort((ranks, groups))
+    ]
+    by_rows = with_cells(release.table, illness=arranged.tolist())
+
+    def found(table, seed):
+        checks = check_buckets(Columns(table), Columns(before), "group", [["illness"]], seed, np.arange(60))
+        return {check.name: check.passed for check in checks}
+
+    assert found(by_rows, 0) == {"slices": True, "order within buckets": True}
+    assert found(by_rows, 1) == {"slices": True, "order within buckets": False}
+    assert found(release.table, 0) == {"slices": True, "order within buckets": False}
 
 
 def test_levels_agree_with_counting_by_hand():
@@ -113,7 +163,8 @@ def test_values_that_stay_at_their_rows_are_seen():
     release = Anatomy(l=2).release(before)
     unmoved = with_cells(release.table, illness=cells_of(before, "illness"))
 
-    assert checks_of(unmoved, before, release.manifest) == {"slices": True, "order within buckets": False}
+    assert checks_of(unmoved, before, release.manifest) == ALL | {"order within buckets": False}
+    assert not checks_of(unmoved, before, release.manifest, knows_rows=False)["order within buckets"]
 
 
 def test_an_order_of_another_seed_is_seen():
@@ -136,6 +187,7 @@ def test_a_value_that_changed_its_bucket_is_seen():
         cells[here], cells[there] = cells[there], cells[here]
         tampered = with_cells(release.table, **{slice_[0]: cells})
         assert checks_of(tampered, before, release.manifest) == {"slices": False}
+        assert checks_of(tampered, before, release.manifest, knows_rows=False) != ALL
 
 
 @pytest.mark.parametrize("value", ["u", "x", None])
@@ -145,6 +197,9 @@ def test_a_value_that_the_original_lacks_is_seen(value):
     foreign = ["zz" if cell == value else cell for cell in cells_of(release.table, "illness")]
 
     assert not checks_of(with_cells(release.table, illness=foreign), before, release.manifest)["slices"]
+    assert not checks_of(with_cells(release.table, illness=foreign), before, release.manifest, knows_rows=False)[
+        "slices"
+    ]
 
 
 def test_a_slice_whose_columns_were_moved_apart_is_seen():
@@ -178,6 +233,7 @@ def test_what_cannot_be_compared_fails(change):
     release = Anatomy(l=2).release(before)
 
     assert checks_of(release.table, before, release.manifest, **change) == {"slices": False}
+    assert checks_of(release.table, before, release.manifest, **change, knows_rows=False) == {"slices": False}
 
 
 def test_a_bucket_must_be_a_new_column_that_is_nowhere_missing():
@@ -234,8 +290,13 @@ class TestWholeAudit:
 
     def failures(self, release, before, table=None, **changes):
         entries = release.with_manifest(**changes).manifest.to_dict()
-        report = audit_release(table or release.table, entries, original=before, check_audited_values=False)
-        return {check.name for check in report.checks if not check.passed}
+        found = [
+            audit_release(table or release.table, entries, original=before, check_audited_values=False, places=places)
+            for places in (np.arange(before.n_rows), None)
+        ]
+        by_rows, as_bag = ({check.name for check in report.checks if not check.passed} for report in found)
+        assert bool(by_rows) == bool(as_bag)
+        return by_rows
 
     @pytest.mark.parametrize("mechanism", [Anatomy(l=3), Slicer(k=4, l=2)])
     def test_a_release_is_confirmed(self, mechanism):
@@ -248,7 +309,8 @@ class TestWholeAudit:
         release = Anatomy(l=2).release(before)
         towns = cells_of(before, "town")
 
-        assert self.failures(release, before, with_cells(release.table, town=[*towns[1:], towns[0]])) == {"cells"}
+        moved = with_cells(release.table, town=[*towns[1:], towns[0]])
+        assert self.failures(release, before, moved) >= {"cells"}
 
     def test_sensitive_values_left_at_their_rows_fail(self):
         before = original()

@@ -46,7 +46,7 @@ def test_init_then_release_then_audit(folder, capsys):
 
     arguments = ["audit", "release.csv", "--manifest", "release.csv.manifest.json", "--original", "admissions.csv"]
     assert run(arguments) == 8
-    assert run([*arguments, "--accept", "roles"]) == 0
+    assert run([*arguments, "--accept", "roles,commitment"]) == 0
     assert run(["audit", "release.csv", "--manifest", "release.csv.manifest.json", "--project", "sfumato.toml"]) == 0
     assert "FAIL" not in capsys.readouterr().out
     assert audit_published(folder / "release.csv", folder / "release.csv.manifest.json").passed

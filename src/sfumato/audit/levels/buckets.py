@@ -1,9 +1,15 @@
 """Releases in buckets: how diverse and how large buckets are, and whether they hold what the original's rows hold.
 
 A *slice* is a list of columns whose values stay together while they are moved within buckets. Its values must stand
-where a public rule puts them, in an order that says nothing of the rows they came from: the bucket's values ascending
-(as Arrow orders the original's; missing last), given to its rows in the order of the raw words of PCG64 with the
-manifest's seed and the number of the slice.
+where a public rule puts them, in an order that says nothing of the rows they came from. Releases whose manifest does
+not say in which order rows are: the bucket's values ascending (as Arrow orders the original's; missing last), given to
+its rows in the order of the raw words of PCG64 with the manifest's seed and the number of the slice.
+
+Sorted releases have a rule that knows no order of rows either, and needs no original. A *piece* is a slice, or before
+them the columns of no slice. Values go by their texts, missing first. Buckets are numbered from 1 by how many rows they
+hold, then by the values of the first piece, ascending, then of the next. Rows are counted through: bucket by bucket,
+within it by the first piece. The values of slice s of a bucket, ascending, go to its rows in the order of the raw words
+of PCG64 with the manifest's seed and s; row i of the count has word i.
 """
 
 from __future__ import annotations
@@ -11,12 +17,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.audit.checks import Check, listed
+from sfumato.audit.checks import Check, Unchecked, listed
+from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import Around, Judging, judge
+from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Refinement, group_rows, joint_counts
+from sfumato.audit.reading.row_order import dense_ranks
 from sfumato.audit.reading.values import matching_ids
 from sfumato.guarantees import BucketDiversity, BucketSize
 from sfumato.schema import Role
@@ -95,11 +105,13 @@ def check_buckets(
     seed: object,
     rows: NDArray[np.intp],
     recoded: Collection[str] = (),
+    is_ruled_by_rows: bool = True,
 ) -> Iterator[Check]:
     """Compare the slices of a release with the rows of the original in the same buckets.
 
     Row i of the release is in the bucket of row i of those original ``rows`` that may be released. ``recoded`` are the
-    columns that are stated to be computed from others, which no column of a slice may be.
+    columns that are stated to be computed from others, which no column of a slice may be. Whether values stand where
+    the rule of releases without a stated order puts them is judged where ``is_ruled_by_rows`` says so.
     """
     problem = _impossible(released, original, bucket, slices, len(rows)) or _restated(bucket, slices, recoded)
     if problem:
@@ -112,19 +124,162 @@ def check_buckets(
         by_value = np.lexsort((expected, buckets.ids))
         if not np.array_equal(expected[by_value], found[np.lexsort((found, buckets.ids))]):
             wrong_values.append(i)
-        elif not _stands_by_rule(found, expected[by_value], buckets, seed, i):
+        elif is_ruled_by_rows and not _stands_by_rule(found, expected[by_value], buckets, seed, i):
             wrong_places.append(i)
     first = slices[wrong_values[0]] if wrong_values else ()
     said = (
         f"differ from the original's in {len(wrong_values):,} slices, first: {listed(first)}" if first else "are kept"
     )
     yield Check("slices", not first, f"the values of {len(slices):,} slices in each bucket {said}")
-    if first:
+    if first or not is_ruled_by_rows:
         return
     moved = slices[wrong_places[0]] if wrong_places else ()
     said = f"does not follow the public rule in {len(wrong_places):,} slices, first: {listed(moved)}"
     good = "follows the public rule, which does not know the rows that they came from"
     yield Check("order within buckets", not moved, f"the order of values within buckets {said if moved else good}")
+
+
+def check_bucket_numbers(released: Columns, bucket: str, slices: Slices, claims: Claims) -> Iterator[Check]:
+    """Whether the numbers of buckets and the places of values within them follow the public rule, by the file alone."""
+    named = {name for names in slices for name in names} | {bucket}
+    if bucket not in released or any(name not in released for name in named) or not all(slices):
+        yield Check("buckets", False, "the columns that the manifest names are not there")
+        return
+    numbers = _numbers_in(released.coded(bucket).values)
+    if numbers is None:
+        yield Check("bucket numbers", False, f"'{bucket}' does not number buckets from 1")
+        return
+    of_row = numbers[released.coded(bucket).codes]
+    rest = tuple(name for name in claims.names() if name not in named)
+    pieces = [_piece_ranks(released, names) for names in (rest, *slices)]
+    number, place = _numbered_buckets(of_row, pieces)
+    is_numbered = bool(np.array_equal(number, of_row))
+    said = "are in canonical order" if is_numbered else "are not in canonical order, which could tell more"
+    yield Check("bucket numbers", is_numbered, f"the numbers of buckets {said}")
+    if is_numbered:
+        seed = UNSTATED_SEED if claims.seed is None else claims.seed
+        follows = _stand_by_rule(of_row, place, pieces, seed)
+        said = "follow the public rule, which does not know the rows that they came from"
+        said = said if follows else "do not follow the public rule"
+        yield Check("order within buckets", follows, f"the places of values within buckets {said}")
+
+
+def _numbers_in(values: pa.Array) -> Ids | None:
+    """Read the numbers of buckets, 1, 2, … in their one spelling; ``None`` if something else is there."""
+    texts = pc.cast(values, pa.string()).to_pylist()
+    if any(text is None or not text.isascii() or not text.isdigit() or text.startswith("0") for text in texts):
+        return None
+    found = [int(text) for text in texts]
+    return np.array(found, dtype=np.int64) if sorted(found) == list(range(1, len(found) + 1)) else None
+
+
+def _piece_ranks(released: Columns, names: Sequence[str]) -> Ids:
+    """Rank of each row by some columns, whose values go by their texts, missing first."""
+    refinement = Refinement(released.n_rows)
+    for name in names:
+        column = released.coded(name)
+        texts = pc.cast(pc.cast(column.values, pa.string()), pa.binary())
+        rank = dense_ranks(texts)
+        refinement.add(rank[column.codes], int(rank.max(initial=0)) + 1)
+    return refinement.classes().ids
+
+
+def _numbered_buckets(of_row: Ids, pieces: Sequence[Ids]) -> tuple[Ids, Ids]:
+    """Find the number of each row's bucket by what it holds, and the row's place when they are counted through."""
+    sizes = np.bincount(of_row)[1:]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    ascending = [piece[np.lexsort((piece, of_row))] for piece in pieces]
+    held = [
+        (int(size), *(tuple(piece[start : start + size].tolist()) for piece in ascending))
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=False)
+    ]
+    number = np.empty(len(held) + 1, dtype=np.int64)
+    number[1 + np.array(sorted(range(len(held)), key=held.__getitem__), dtype=np.int64)] = np.arange(1, len(held) + 1)
+    found = number[of_row]
+    place = np.empty(len(of_row), dtype=np.int64)
+    place[np.lexsort((pieces[0], found))] = np.arange(len(of_row))
+    return found, place
+
+
+def _stand_by_rule(of_row: Ids, place: Ids, pieces: Sequence[Ids], seed: object) -> bool:
+    """Whether rows are, as a bag, those that the rule makes of the values of each bucket."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < MOST_SEED:
+        return False
+    wanted, found = Refinement(len(of_row)), Refinement(len(of_row))
+    for i, piece in enumerate(pieces):
+        given = piece.copy()
+        if i:
+            words = np.random.PCG64(np.random.SeedSequence([seed, i - 1])).random_raw(len(of_row))[place]
+            given[np.lexsort((words, of_row))] = piece[np.lexsort((piece, of_row))]
+        n_values = int(piece.max(initial=0)) + 1
+        wanted.add(given, n_values)
+        found.add(piece, n_values)
+    return _are_same_bags(of_row, wanted, found)
+
+
+def _are_same_bags(of_row: Ids, wanted: Refinement, found: Refinement) -> bool:
+    both = np.unique(np.concatenate([wanted.ids, found.ids]), return_inverse=True)[1].reshape(-1)
+    first, second = both[: len(of_row)], both[len(of_row) :]
+    order, other = np.lexsort((first, of_row)), np.lexsort((second, of_row))
+    return bool(np.array_equal(first[order], second[other]))
+
+
+def check_sorted_buckets(
+    released: Columns,
+    original: Columns,
+    bucket: str,
+    slices: Slices,
+    rows: NDArray[np.intp],
+    recoded: Collection[str] = (),
+) -> Iterator[Check | Unchecked]:
+    """Compare the slices of a sorted release with the original: bucket by bucket as far as rows tell their bucket.
+
+    Every original row must fit a bucket that holds its values, and for each piece by itself the rows must be able to
+    fill the buckets. Where each row fits one bucket only this is all there is to compare; else the rest is an
+    exception. The places of values are judged with the file alone.
+    """
+    problem = _impossible(released, original, bucket, slices, len(rows)) or _restated(bucket, slices, recoded)
+    if problem:
+        yield Check("slices", False, f"slices cannot be compared with the original: {problem}")
+        return
+    named = {name for names in slices for name in names} | {bucket}
+    rest = tuple(n for n in released.names if n not in named and n in original and n not in recoded)
+    buckets = group_rows(released, (bucket,))
+    pieces = [_tuples(released, original, names, rows) for names in (rest, *slices) if names]
+    n_buckets = len(buckets.sizes)
+    cells = [after * n_buckets + buckets.ids for _, after in pieces]
+    fitting, at = _buckets_that_fit([before for before, _ in pieces], cells, n_buckets)
+    is_told = np.bincount(fitting, minlength=len(rows)).max(initial=0) <= 1
+    is_filled = True
+    for (before, _), own in zip(pieces, cells, strict=True):
+        known, cell = np.unique(own, return_inverse=True)
+        wanted = Classes(cell.reshape(-1), np.bincount(cell.reshape(-1), minlength=len(known)))
+        each = Classes(np.arange(len(rows)), np.ones(len(rows), dtype=np.int64))
+        place = np.searchsorted(known, before[fitting] * n_buckets + at)
+        is_filled &= Pairs(each, wanted, fitting, place).can_be_filled()
+    said = "are kept" if is_filled else "differ from the original's"
+    yield Check("slices", is_filled, f"the values of {len(slices):,} slices in each bucket {said}")
+    if is_filled and not is_told:
+        said = "whether the values of all slices of a bucket come from the same rows: some rows fit several buckets"
+        yield Unchecked("cells", said)
+
+
+def _buckets_that_fit(values: Sequence[Ids], cells: Sequence[Ids], n_buckets: int) -> tuple[Ids, Ids]:
+    """Pairs of an original row and a bucket that holds its values of every piece."""
+    known = [np.unique(own) for own in cells]
+    spread = [len(own) / max(len(np.unique(own // n_buckets)), 1) for own in known]
+    first = int(np.argmin(spread))
+    value, bucket = known[first] // n_buckets, known[first] % n_buckets
+    low, high = np.searchsorted(value, values[first]), np.searchsorted(value, values[first], side="right")
+    rows = np.repeat(np.arange(len(low)), high - low)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
+    at = bucket[low[rows] + within]
+    for own, of_row in zip(known, values, strict=True):
+        wanted = of_row[rows] * n_buckets + at
+        place = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
+        is_held = own[place] == wanted
+        rows, at = rows[is_held], at[is_held]
+    return rows, at
 
 
 def _impossible(released: Columns, original: Columns, bucket: str, slices: Slices, n_rows: int) -> str:

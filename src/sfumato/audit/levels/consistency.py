@@ -287,10 +287,10 @@ class Consistency:
         components = Components(*pairs, len(self.originals.sizes), len(self.classes.sizes))
         side_by_side = components.of_original
         if self.released_per_original.sum() > _MANY_PAIRS:
-            for originals, classes, words in self._bits(order=side_by_side):
+            for originals, classes, words in self.fitting_bits(order=side_by_side):
                 components.add(originals, classes, _some_ones(words))
             components.join()
-        for originals, classes, words in self._bits(order=side_by_side):
+        for originals, classes, words in self.fitting_bits(order=side_by_side):
             components.add(originals, classes, words)
         components.join()
         if components.n <= 1:
@@ -298,7 +298,8 @@ class Consistency:
         each = np.arange(components.n)
         same = Containing(each, len(each), each, each, each + 1, len(each))
         found = np.zeros(len(self.originals.sizes), dtype=np.int64)
-        for originals, classes, words in self._bits(ColumnBits(same, components.of_original, components.of_class)):
+        in_one = ColumnBits(same, components.of_original, components.of_class)
+        for originals, classes, words in self.fitting_bits(in_one):
             found[originals] += weighted_ones(words, self.classes.sizes[classes])
         return found
 
@@ -332,12 +333,12 @@ class Consistency:
         """Released rows for each original, and original rows for each class."""
         released = np.zeros(len(self.originals.sizes), dtype=np.int64)
         rows = np.zeros(len(self.classes.sizes), dtype=np.int64)
-        for originals, classes, words in self._bits():
+        for originals, classes, words in self.fitting_bits():
             released[originals] += weighted_ones(words, self.classes.sizes[classes])
             rows[classes] += weighted_rows(words, self.originals.sizes[originals], len(classes))
         return released, rows
 
-    def _bits(self, *more: ColumnBits, order: Ids | None = None) -> Iterator[tuple[Ids, Ids, Words]]:
+    def fitting_bits(self, *more: ColumnBits, order: Ids | None = None) -> Iterator[tuple[Ids, Ids, Words]]:
         """Give the distinct originals, some at a time, with released classes and which of these fit each, as bits.
 
         An original may come again with other classes. Those given together are sorted by ``order``.
@@ -369,7 +370,7 @@ class Consistency:
     def _flow(self) -> tuple[Ids, Ids] | None:
         """Search a perfect matching; not among more pairs than fit in memory, where none is taken to exist."""
         tails, heads, n_pairs = [], [], 0
-        for originals, classes, words in self._bits():
+        for originals, classes, words in self.fitting_bits():
             rows, bits = ones(words)
             tails.append(originals[rows])
             heads.append(classes[bits])

@@ -8,6 +8,7 @@ group is well represented by persons if as many different persons carry as many 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sfumato.audit.checks import Check
-from sfumato.audit.kinds import CROWD, Around, Judging, judge
+from sfumato.audit.kinds import CROWD, Around, Judging, NotToldError, judge
 from sfumato.audit.levels.diversity import entropy_level, equal_distance_level, ordered_distance_level
+from sfumato.audit.original.assignment import Pairs, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
 from sfumato.audit.original.release_vs_original import Beside
-from sfumato.audit.reading.columns import Joint, group_rows
+from sfumato.audit.reading.columns import Classes, Joint, group_rows
 from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import ROUNDING
@@ -46,9 +48,9 @@ class ReleasedRows:
 def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
     """Find which rows of the original each group of equal released rows holds.
 
-    Where every row is released, rows are those of the original in its order, which another check compares. Where some
-    were left out, the rows of a group are all rows of the original that fit its cells, if each fits one group only and
-    none of them is missing.
+    Where every row is released in the order of the original, which another check compares, rows tell whose they are.
+    Else the rows of a group are all rows of the original that fit its cells, if each fits one group only and none of
+    them is missing.
 
     Raises
     ------
@@ -56,13 +58,21 @@ def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
         If a column is in neither table.
     InvalidParameterError
         If it cannot be known whose rows a group holds.
+    NotToldError
+        If sorted rows do not tell it: some original rows fit several groups. Whoever measures says what holds anyway.
     """
     classes = group_rows(beside.released, columns)
+    if not beside.knows_rows:
+        of_row = None if beside.fitting is None else beside.fitting.group_of_originals(classes.ids)
+        if of_row is None or not _is_whole(of_row, classes.sizes):
+            problem = "rows are sorted, and some original rows fit several groups"
+            raise NotToldError(problem)
+        return ReleasedRows(beside.rows[of_row >= 0], of_row[of_row >= 0])
     if len(beside.rows) == beside.released.n_rows:
         return ReleasedRows(beside.rows, classes.ids)
     of_row = _groups_that_fit(columns, beside, classes.ids)
     is_released = of_row >= 0
-    if not np.array_equal(np.bincount(of_row[is_released], minlength=len(classes.sizes)), classes.sizes):
+    if not _is_whole(of_row, classes.sizes):
         problem = "some rows of a group were left out, and others not"
         raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
     return ReleasedRows(beside.rows[is_released], of_row[is_released])
@@ -70,10 +80,37 @@ def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
 
 def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
     """Fewest persons of a group of equal released rows; 0 for a table without rows."""
-    rows = released_rows(guarantee.columns, beside)
+    try:
+        rows = released_rows(guarantee.columns, beside)
+    except NotToldError as exc:
+        persons = beside.original.coded(guarantee.person).codes[beside.rows]
+        fewest = _fewest_persons(beside.fitting, group_rows(beside.released, guarantee.columns), persons)
+        raise NotToldError(str(exc), fewest) from None
     persons = beside.original.coded(guarantee.person).codes[rows.places]
     pairs = np.unique(np.column_stack([rows.groups, persons]), axis=0)
     return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
+
+
+def _fewest_persons(fitting: Pairs | None, classes: Classes, persons: NDArray[np.int32]) -> int:
+    """Fewest persons that a group can have: those with the most rows that fit it, until it is full; 0 if unknown."""
+    if fitting is None:
+        return 0
+    try:
+        groups, rows = fitting.rows_of_groups(classes.ids)
+    except TooManyPairsError:
+        return 0
+    pairs, n_rows = np.unique(np.column_stack([groups, persons[rows]]), axis=0, return_counts=True)
+    order = np.lexsort((-n_rows, pairs[:, 0]))
+    of_group, n_rows = pairs[order, 0], n_rows[order]
+    starts = np.searchsorted(of_group, np.arange(len(classes.sizes)))
+    before = np.cumsum(n_rows) - n_rows
+    filled = before - before[np.minimum(starts, len(before) - 1)][of_group]
+    needed = np.bincount(of_group[filled < classes.sizes[of_group]], minlength=len(classes.sizes))
+    return int(needed.min(initial=len(persons)))
+
+
+def _is_whole(of_row: Ids, sizes: Ids) -> bool:
+    return bool(np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(sizes)), sizes))
 
 
 def measure_diversity(guarantee: PersonDiversity, beside: Beside) -> float:
@@ -87,6 +124,10 @@ def measure_diversity(guarantee: PersonDiversity, beside: Beside) -> float:
 
 def measure_closeness(guarantee: PersonCloseness, beside: Beside) -> float:
     """Smallest t that holds by persons, by the values and by their spellings: merging values can hide a distance."""
+    try:
+        released_rows(guarantee.columns, beside)
+    except NotToldError as exc:
+        raise NotToldError(str(exc), math.inf) from None  # of distances the largest is the worst: nothing holds anyway
     level = ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
     return max(level(_PersonValues.of(guarantee, beside, spelled=spelled).weights()) for spelled in (False, True))
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, Unchecked, listed
-from sfumato.audit.claims import BUCKETED, FLIPPED, NO_PLAIN_HASH, SYNTHETIC, Claims
-from sfumato.audit.levels.buckets import UNSTATED_SEED, check_buckets
+from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, Claims
+from sfumato.audit.levels.buckets import check_buckets, check_sorted_buckets
+from sfumato.audit.original.assignment import BothBags, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
 from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.reading.columns import Columns, Declared
@@ -107,14 +108,18 @@ def check_fidelity(
     check_roles: Declared = False,
     generalized: GeneralizedColumns | None = None,
     offered: OfferedRows | None = None,
+    knows_rows: bool = True,
 ) -> Iterator[Check | Unchecked]:
     """Compare a release with the original that it claims to come from.
 
-    Every released column must be an original column unchanged or a recoding by a stated rule, in the original's row
-    order; incomplete rows are left out when the manifest says so, and as many further rows as it says are suppressed.
-    Of flipped features as many cells must differ as the manifest says; synthetic rows must have the original's classes.
-    Slices must hold the original's values bucket by bucket, and columns of no slice row by row. What ``generalized``
-    has read is not read again, nor are ``offered`` rows looked for where they are given.
+    Every released column must be an original column unchanged or a recoding by a stated rule; incomplete rows are left
+    out when the manifest says so, and as many further rows as it says are suppressed. Of flipped features as many cells
+    must differ as the manifest says; synthetic rows must have the original's classes. Slices must hold the original's
+    values bucket by bucket, and columns of no slice row by row. What ``generalized`` has read is not read again, nor
+    are ``offered`` rows looked for where they are given.
+
+    Rows are compared in the original's order, in which ``knows_rows`` says that they are. Sorted rows are compared as a
+    bag: every released row must have an original row of its own.
     """
     yield from check_description(original, claims, check_roles)
     offered = offered or offered_rows(original, claims)
@@ -130,11 +135,17 @@ def check_fidelity(
         return
     pairs = _pairs(released, original, claims, kept, generalized)
     if perturbation == BUCKETED and (stated := claims.perturbation) is not None:
-        seed = UNSTATED_SEED if claims.seed is None and claims.version >= NO_PLAIN_HASH else claims.seed
-        yield from check_buckets(released, original, stated.bucket or "", stated.slices, seed, kept, claims.recodings)
+        compared = released, original, stated.bucket or "", stated.slices
+        if knows_rows:
+            is_ruled_by_rows = claims.output_order is None
+            yield from check_buckets(*compared, claims.seed, kept, claims.recodings, is_ruled_by_rows)
+        else:
+            yield from check_sorted_buckets(*compared, kept, claims.recodings)
         pairs = (pair for pair in pairs if pair.rule.name not in stated.moved)
     if perturbation == FLIPPED:
-        yield _check_flipped(pairs, claims)
+        yield from [_check_flipped(pairs, claims)] if knows_rows else _check_flipped_bag(pairs, claims)
+    elif not knows_rows:
+        yield _check_bag(pairs)
     else:
         yield _check_subsequence(pairs, claims.suppressed_rows) if claims.suppressed_rows else _check_cells(pairs)
 
@@ -292,7 +303,7 @@ def _check_cells(pairs: Iterator[_Pair]) -> Check:
         n_different = 0 if pair.rule.problem else int(pair.differ().sum())
         if pair.rule.problem or n_different:
             problems.append(f"'{pair.rule.name}' {pair.rule.problem or f'differs in {n_different:,} rows'}")
-    return _cells(problems, n_columns)
+    return said_of_cells(problems, n_columns)
 
 
 def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
@@ -314,6 +325,62 @@ def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
     more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
     said = f": {'; '.join(problems[:5])}{more}" if problems else ", as many differ; all other cells are the original's"
     return Check("cells", not problems, f"{stated:,} flipped cells are stated{said}", stated, n_changed)
+
+
+def _check_flipped_bag(pairs: Iterator[_Pair], claims: Claims) -> Iterator[Check | Unchecked]:
+    """Of sorted rows it cannot be told which cell is whose: other columns must be the same bag, and counts must fit.
+
+    A feature whose ones are n more or fewer than the original's has at least n changed cells, and of all features
+    together the numbers of changed cells and of what they add up to are both even or both odd.
+    """
+    features = frozenset(claims.names(Role.QUASI_IDENTIFIER))
+    stated = claims.perturbation.n_cells_changed if claims.perturbation else 0
+    every = list(pairs)
+    problems = [f"'{pair.rule.name}' {pair.rule.problem}" for pair in every if pair.rule.problem]
+    if not problems:
+        n_least = 0
+        for pair in every:
+            if pair.rule.name in features:
+                n_least += _n_ones_apart(pair)
+        if n_least > stated or (stated - n_least) % 2:
+            problems.append(f"features have {n_least:,} ones more or fewer than the original's")
+        others = [pair for pair in every if pair.rule.name not in features]
+        if others and not _bags(others).can_be_assigned():
+            problems.append("the other columns are not those of the original")
+    said = f": {'; '.join(problems[:5])}" if problems else ", and the numbers of ones leave room for them"
+    yield Check("cells", not problems, f"{stated:,} flipped cells are stated{said}", stated)
+    if not problems:
+        yield Unchecked("cells", "which cells were flipped: the rows are sorted, and nothing says which is whose")
+
+
+def _n_ones_apart(pair: _Pair) -> int:
+    before = np.asarray(pair.rule.expected)[pair.original] == 1
+    after = np.asarray(pair.rule.found)[pair.released] == 1
+    return abs(int(before.sum()) - int(after.sum()))
+
+
+def _check_bag(pairs: Iterator[_Pair]) -> Check | Unchecked:
+    """Rows are sorted: every released row must have a row of the original of its own, which agrees with it."""
+    compared = list(pairs)
+    problems = [f"'{pair.rule.name}' {pair.rule.problem}" for pair in compared if pair.rule.problem]
+    if not compared or problems:
+        return said_of_cells(problems, len(compared))
+    problems = [
+        f"'{pair.rule.name}' has {n_foreign:,} cells that are not the original's"
+        for pair in compared
+        if (n_foreign := _bags([pair]).n_foreign())
+    ]
+    try:
+        if not problems and not _bags(compared).can_be_assigned():
+            problems.append("released rows are not rows of the original, each of its own")
+    except TooManyPairsError:
+        said = "whether cells follow from the original: original and released rows fit in too many ways"
+        return Unchecked("cells", said)
+    return said_of_cells(problems, len(compared))
+
+
+def _bags(pairs: Sequence[_Pair]) -> BothBags:
+    return BothBags.of([p.rule for p in pairs], [p.original for p in pairs], [p.released for p in pairs])
 
 
 def _check_synthetic(released: Columns, original: Columns, claims: Claims, rows: NDArray[np.intp]) -> Iterator[Check]:
@@ -351,10 +418,11 @@ def check_order(
     problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if rules and not problems and not are_in_order(rules, originals, released, n_suppressed):
         problems.append("released rows are not rows of the original in its order")
-    return _cells(problems, len(rules))
+    return said_of_cells(problems, len(rules))
 
 
-def _cells(problems: list[str], n_columns: int) -> Check:
+def said_of_cells(problems: Sequence[str], n_columns: int) -> Check:
+    """Give what was found of the cells of so many columns."""
     more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
     said = "; ".join(problems[:5]) + more
     good = f"the cells of {n_columns:,} released columns follow from the original"

@@ -14,6 +14,8 @@ from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims, is_number
 from sfumato.audit.kinds import CROWD, Judging, judge
 from sfumato.audit.levels.consistency import Consistency, consistency
+from sfumato.audit.original.assignment import BothBags, Pairs, TooManyPairsError
+from sfumato.audit.original.cell_rules import cell_rules, codes_of
 from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns
@@ -106,12 +108,16 @@ PENALTY = "global_certainty_penalty"
 
 
 class Beside:
-    """Both tables and what the manifest says of them; their consistency on the same columns is measured once."""
+    """Both tables and what the manifest says of them; their consistency on the same columns is measured once.
 
-    def __init__(self, released: Columns, original: Columns, claims: Claims) -> None:
+    ``knows_rows`` says whether the released rows are in the original's order, with some left out.
+    """
+
+    def __init__(self, released: Columns, original: Columns, claims: Claims, *, knows_rows: bool = True) -> None:
         self.released = released
         self.original = original
         self.claims = claims
+        self.knows_rows = knows_rows
         self.read = GeneralizedColumns(released, original)
         self._measured: dict[frozenset[str], Consistency] = {}
 
@@ -130,6 +136,24 @@ class Beside:
         """How many rows of the original may be released."""
         are_left_out = self.claims.drops_incomplete_rows or self.claims.persons is not None
         return len(self.rows) if are_left_out else self.original.n_rows
+
+    @cached_property
+    def fitting(self) -> Pairs | None:
+        """Original and released rows that fit each other in all columns whose cells were not moved.
+
+        ``None`` where cells cannot be compared, or rows fit in too many ways.
+        """
+        moved = self.claims.perturbation.moved if self.claims.perturbation else frozenset()
+        every = cell_rules(self.released, self.original, self.claims, self.read)
+        rules = [rule for rule in every if rule.name not in moved]
+        if not rules or any(rule.problem for rule in rules):
+            return None
+        before = [codes_of(self.original, rule.column)[self.rows] for rule in rules]
+        after = [codes_of(self.released, rule.name) for rule in rules]
+        try:
+            return Pairs.of(BothBags.of(rules, before, after))
+        except TooManyPairsError:
+            return None
 
     @cached_property
     def generalized(self) -> dict[str, Column]:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.counting.same_values import value_numbers
@@ -27,10 +26,13 @@ from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.mechanisms.base import Release
 from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
+from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.row_order import packed_keys, value_ranks
 
 Ids = NDArray[np.int32]
 Rows = NDArray[np.intp]
+Ranks = NDArray[np.int64]
 Slices = Sequence[tuple[str, ...]]
 
 BUCKETED = "bucketed"
@@ -41,17 +43,65 @@ NO_SEED = 0
 _SHORT = 2**16
 
 
-def arrange(table: Table, bucket_of_row: Ids, names: Sequence[str], seed: Sequence[int]) -> Rows:
+def arrange(ranks: Ranks, bucket_of_row: Ids, place_of_row: Rows, seed: Sequence[int]) -> Rows:
     """Row from which each row takes the values of a slice: one of its own bucket.
 
-    The values of a bucket, ascending as Arrow orders them (missing last; by the first column, then the next), go to its
-    rows in the order of the raw words of PCG64 with this seed, one word a row.
+    The values of a bucket, ascending, go to its rows in the order of the raw words of PCG64 with this seed, of which
+    each row has the one at its place.
+
+    Parameters
+    ----------
+    ranks : array
+        Rank of each row's values of the slice.
+    place_of_row : array
+        See :func:`canonical_buckets`.
     """
-    words = np.random.PCG64(np.random.SeedSequence(list(seed))).random_raw(table.n_rows)
-    by_column = [_ranks(table[name])[table[name].codes] for name in names]
-    source = np.empty(table.n_rows, dtype=np.intp)
-    source[_order([bucket_of_row, words])] = _order([bucket_of_row, *by_column])
+    words = np.random.PCG64(np.random.SeedSequence(list(seed))).random_raw(len(ranks))[place_of_row]
+    source = np.empty(len(ranks), dtype=np.intp)
+    source[_order([bucket_of_row, words])] = _order([bucket_of_row, ranks])
     return source
+
+
+def canonical_buckets(bucket_of_row: Ids, pieces: Sequence[Ranks]) -> tuple[Ids, Rows]:
+    """Give buckets numbers by what they hold, and rows places, so that neither depends on the order of rows.
+
+    Buckets are numbered from 1 by how many rows they hold, then by the values of the first piece, ascending, then of
+    the next. Rows are counted through: bucket by bucket, within it by the first piece. Rows that this leaves equal are
+    equal in that piece, and buckets that it leaves equal hold the same.
+
+    Parameters
+    ----------
+    pieces : sequence of array
+        Rank of each row by the columns of no slice, then by those of each slice.
+
+    Examples
+    --------
+    >>> number, place = canonical_buckets(np.array([0, 1, 0, 1]), [np.array([2, 0, 1, 3]), np.array([0, 0, 1, 1])])
+    >>> number.tolist(), place.tolist()
+    ([2, 1, 2, 1], [3, 0, 2, 1])
+    """
+    _, of_row, sizes = np.unique(bucket_of_row, return_inverse=True, return_counts=True)
+    starts = np.cumsum(sizes) - sizes
+    held = [piece[_order([of_row, piece])].astype(">u8").tobytes() for piece in pieces]  # bytes ascend as numbers do
+    keys = [
+        (size, *(own[8 * start : 8 * (start + size)] for own in held))
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+    ]
+    number = np.empty(len(keys), dtype=np.int32)
+    number[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(1, len(keys) + 1)
+    found = number[of_row.reshape(-1)]
+    place = np.empty(len(found), dtype=np.intp)
+    place[_order([found, pieces[0]])] = np.arange(len(found))
+    return found, place
+
+
+def piece_ranks(table: Table, names: Sequence[str]) -> Ranks:
+    """Rank of each row by some columns, the first one first, whose values go by their texts, missing first."""
+    columns = []
+    for name in names:
+        ranks = value_ranks(as_text(table[name].values), Kind.CATEGORICAL)
+        columns.append((ranks[table[name].codes], int(ranks.max(initial=0)) + 1))
+    return np.unique(packed_keys(columns, table.n_rows), return_inverse=True)[1].reshape(-1)
 
 
 def _order(keys: Sequence[NDArray[np.integer]]) -> Rows:
@@ -70,12 +120,6 @@ def _order(keys: Sequence[NDArray[np.integer]]) -> Rows:
     return order
 
 
-def _ranks(column: CodedColumn) -> NDArray[np.int64]:
-    ranks = np.empty(column.n_distinct, dtype=np.int64)
-    ranks[pc.sort_indices(column.values).to_numpy()] = np.arange(column.n_distinct)
-    return ranks
-
-
 def bucketed_release(
     table: Table,
     bucket_of_row: Ids,
@@ -90,19 +134,23 @@ def bucketed_release(
 ) -> Release:
     """Arrange every slice again within the buckets, name the bucket of each row, and describe the result.
 
-    Columns of no slice keep their rows; identifiers are left out. Buckets are numbered from 1 in the order in which
-    they come up. ``seed`` is public; ``None`` takes a fixed one, and the manifest states none.
+    Columns of no slice keep their rows; identifiers are left out. Buckets are numbered by what they hold. ``seed`` is
+    public; ``None`` takes a fixed one, and the manifest states none.
     """
     columns = dict(table.columns)
+    moved = {name for names in slices for name in names}
+    rest = [c.name for c in table.schema if c.role not in WITHHELD and c.name not in moved]
+    pieces = [piece_ranks(table, names) for names in (rest, *slices)]
+    number, place = canonical_buckets(bucket_of_row, pieces)
     for i, names in enumerate(slices):
-        source = arrange(table, bucket_of_row, names, (NO_SEED if seed is None else seed, i))
+        source = arrange(pieces[i + 1], number, place, (NO_SEED if seed is None else seed, i))
         columns |= {name: replace(table[name], codes=table[name].codes[source]) for name in names}
     kept = replace(table, columns=columns).keep(c.name for c in table.schema if c.role not in WITHHELD)
     described = Column(bucket, Role.OTHER, Kind.CATEGORICAL, missing=())
     released = replace(
         kept,
         schema=Schema.of([*kept.schema, described], kept.schema.missing),
-        columns={**kept.columns, bucket: _bucket_column(bucket_of_row)},
+        columns={**kept.columns, bucket: CodedColumn.encode(pa.array(number).cast(pa.string()))},
     )
     manifest = draft_manifest(
         table,
@@ -115,13 +163,6 @@ def bucketed_release(
     )
     done = {"kind": BUCKETED, "bucket": bucket, "slices": [list(names) for names in slices]}
     return Release(released, replace(manifest, perturbation=done))
-
-
-def _bucket_column(bucket_of_row: Ids) -> CodedColumn:
-    _, first, ids = np.unique(bucket_of_row, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.int64)
-    number[np.argsort(first)] = np.arange(1, len(first) + 1)
-    return CodedColumn.encode(pa.array(number[ids]).cast(pa.string()))
 
 
 def free_name(wanted: str, table: Table) -> str:

@@ -38,6 +38,7 @@ def release_large(
     memory: str = "1GB",
     options: ReadOptions = DEFAULT_OPTIONS,
     force: bool = False,
+    keep_order: bool = False,
     progress: Progress | None = None,
 ) -> Published:
     """Release a table that may be larger than memory: counted, written and audited block by block.
@@ -51,7 +52,7 @@ def release_large(
     source : path, frame or LargeTable
         A CSV, TSV or Parquet file; or a DuckDB relation, an Ibis table, a lazy polars frame, a pyarrow dataset, or any
         frame in memory. A query is run about six times and must give the same rows in the same order each time. The
-        rows of a Spark DataFrame stay on its cluster, which writes a folder of Parquet files, in an order of its own.
+        rows of a Spark DataFrame stay on its cluster, which writes a folder of Parquet files.
     mechanism : object
         One that needs no more than counts, such as :class:`sfumato.GlobalRecoder`.
     path : path
@@ -69,6 +70,8 @@ def release_large(
     force : bool
         Whether files that stand there are replaced. Do not name one that a frame reads from: only a path that is
         given as the source is known to be the input.
+    keep_order : bool
+        Leave the rows in the order of the source, see :func:`sfumato.release`. A cluster keeps no order.
     progress : callable or None
         Called as ``progress(done, total, what)``.
 
@@ -112,6 +115,7 @@ def release_large(
     if options.one_row_per_person is not None:
         described = one_row_each(described, options.one_row_per_person, allowed.n_bytes)
     proposal = propose(described, mechanism, allowed, progress=progress)
+    proposal = proposal.with_order_kept() if keep_order else proposal
     return publish_large(proposal, target, allowed, force=force, progress=progress)
 
 

@@ -7,9 +7,9 @@ A proposal is found on counts or on a sample. A file is then written in one pass
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from sfumato.counting.cells import TooManyCellsError
 from sfumato.counting.crowds import fewest_in_classes, first_of_each, without_persons
 from sfumato.counting.persons import fewest_persons
 from sfumato.counting.rows import count_rows
+from sfumato.counting.sorting import Block, RowSorter
 from sfumato.errors import InputError, SchemaError
 from sfumato.guarantees import PersonAnonymity
 from sfumato.manifest import describe_column, with_audited
@@ -28,14 +29,13 @@ from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress, in_rows
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
-from sfumato.schema import WITHHELD, Role, Schema
+from sfumato.schema import WITHHELD, Kind, Role, Schema
 from sfumato.table.binarize import Binarization
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 from sfumato.table.io.write import BlockWriter
+from sfumato.table.row_order import AS_READ
 from sfumato.table.weighted import CountedTable, OutlinedTable
-
-Block = Mapping[str, NDArray[np.int32] | pa.Array]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -54,6 +54,10 @@ class Proposal(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.original!r}, {self.release.manifest.mechanism['name']})"
+
+    def with_order_kept(self) -> Self:
+        """Return the same proposal with its rows in the order of the original, which the manifest says."""
+        return replace(self, release=self.release.with_order_kept())
 
     @property
     def large(self) -> LargeTable:
@@ -80,10 +84,15 @@ class Proposal(ABC):
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Released rows, block by block: codes, or cells of columns that are open in the original."""
 
-    def write(self, file: BinaryIO, output_format: str, progress: Progress | None = None) -> None:
-        """Write the released rows in one pass over the original."""
-        with BlockWriter(file, output_format, self.schema, self.columns()) as writer:
-            for block in self.blocks(progress):
+    def write(self, file: BinaryIO, output_format: str, memory: Memory, progress: Progress | None = None) -> None:
+        """Write the released rows in one pass over the original, in their canonical order unless that is kept."""
+        columns = self.columns()
+        blocks = self.blocks(progress)
+        if self.release.manifest.output.get("order") != AS_READ:
+            kinds = {entry["name"]: Kind(entry["kind"]) for entry in self.release.manifest.output["columns"]}
+            blocks = RowSorter(columns, kinds, output_format, memory.n_bytes).sorted(lambda: self.blocks(progress))
+        with BlockWriter(file, output_format, self.schema, columns) as writer:
+            for block in blocks:
                 writer.write(block)
         self.original.ensure_unchanged()
 

@@ -154,7 +154,7 @@ def staged_large(
     check_output_format(path)
 
     def write(file: BinaryIO, output_format: str) -> None:
-        proposal.write(file, output_format, in_rows(progress, original.n_rows, "rows written"))
+        proposal.write(file, output_format, memory, in_rows(progress, original.n_rows, "rows written"))
 
     opened: list[tuple[LargeTable, BlockReader]] = []
 

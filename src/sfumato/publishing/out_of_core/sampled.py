@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.audit.levels.breach import measure_large
 from sfumato.counting.cells import TooManyCellsError
 from sfumato.counting.rows import count_rows, taken_with_pairs
+from sfumato.counting.sorting import Block
 from sfumato.errors import AuditFailedError, InvalidParameterError, SchemaError
 from sfumato.guarantees import Guarantee
 from sfumato.guarantees.estimated import BreachBound
@@ -20,7 +21,6 @@ from sfumato.manifest import with_audited
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress, in_rows
 from sfumato.publishing.out_of_core.proposal import (
-    Block,
     CellMechanism,
     Proposal,
     names_but_identifiers,

@@ -31,7 +31,7 @@ from sfumato.publishing.from_project import release_project
 from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.publish import Published, check_targets, publish
-from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
+from sfumato.publishing.reaudit import audit_published, beside_original, read_manifest, read_released
 from sfumato.publishing.together import checked_together
 from sfumato.report.guarantee_texts import NOT_MEASURED
 from sfumato.report.measured import risk_left, risk_section
@@ -343,7 +343,8 @@ def _audited(published: Published, original: AnyTable, tell: Tell) -> tuple[Rele
     """Read the files back as anybody would, so that ``sfumato report`` says the same of them."""
     _begin(tell, "reading the files back as a recipient would")
     manifest, _ = read_manifest(published.manifest_path)
-    release = Release(read_released(published.table_path, manifest), manifest)
+    table = read_released(published.table_path, manifest)
+    release = Release(beside_original(table, original, manifest) or table, manifest)
     # A look at the original would make it depend on the rows whether a differentially private release appears.
     beside = None if manifest.is_differentially_private else original
     key = published.release.audit_key
