@@ -16,6 +16,7 @@ from sfumato.cli.options import (
     check_data_there,
     check_release_there,
     given_roles,
+    needs_cryptography,
     read_options,
     reading_options,
     role_options,
@@ -23,7 +24,7 @@ from sfumato.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from sfumato.audit.checks import AuditReport
+    from sfumato.audit.checks import AuditReport, Check
     from sfumato.manifest import AnyTable
     from sfumato.schema import Role
     from sfumato.table.io.read import ReadOptions
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     metavar="TABLE",
     help="Original of a release given by --with, in the same order. Without: the project's ledger must have it.",
 )
+@click.option("--signature", metavar="FILE", help="Signature of the manifest, made by 'sfumato sign'.")
+@click.option("--public-key", metavar="FILE", help="Public key of the publisher, in PEM, for --signature.")
 @click.option("--accept", metavar="NAMES", help="Exceptions to accept, such as original,roles. They stay listed.")
 @click.option(
     "--population",
@@ -80,6 +83,8 @@ def command(
     key: str | None,
     others: tuple[str, ...],
     other_originals: tuple[str, ...],
+    signature: str | None,
+    public_key: str | None,
     accept: str | None,
     population: int | None,
     sampling_fraction: float | None,
@@ -142,8 +147,8 @@ def command(
     if manifest_path is None:
         if accept is not None:
             raise InvalidParameterError("--accept", "got some", allowed="given with --manifest only")
-        if original or project or key:
-            named = "--original, --project and --key"
+        if original or project or key or signature or public_key:
+            named = "--original, --project, --key, --signature and --public-key"
             raise InvalidParameterError(named, "got one", allowed="given with --manifest only")
         if home is not None:
             _refuse_given(
@@ -165,7 +170,10 @@ def command(
         raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
     if original is None and not project and roles:
         raise InvalidParameterError("role options", "got some", allowed="given with --original or without --manifest")
+    if (signature is None) != (public_key is None):
+        raise InvalidParameterError("--signature and --public-key", "got one", allowed="given together")
     where = Path(manifest_path)
+    signed = _check_signature(where, signature, public_key)
     try:
         if home is not None:
             report = verify_away(table, where, original, project, options, roles, home, key)
@@ -174,7 +182,8 @@ def command(
     except ManifestRefusedError as exc:
         report = AuditReport((Check("manifest", False, str(exc).removesuffix(".")),))
     beside = {} if population_table is None else _beside_population(table, where, population_table, options)
-    end_audit(report.accepting(accepted), as_json, beside)
+    signed_report = replace(report, checks=(*report.checks, *signed))
+    end_audit(signed_report.accepting(accepted), as_json, beside)
 
 
 def _refuse_given(allowed: str, **given: object) -> None:
@@ -197,6 +206,15 @@ def _check_others(
     if originals and len(originals) != len(others):
         problem = f"got {len(originals)} for {len(others)} releases"
         raise InvalidParameterError("--with-original", problem, allowed="given once for each --with, in the same order")
+
+
+def _check_signature(manifest_path: Path, signature: str | None, public_key: str | None) -> list[Check]:
+    if signature is None or public_key is None:
+        return []
+    from sfumato.audit.signature import check_signature
+
+    needs_cryptography()
+    return [check_signature(manifest_path, signature, public_key)]
 
 
 def _check_there(table: str, manifest_path: str | None, original: str | None, project: str | None) -> None:

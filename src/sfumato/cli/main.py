@@ -116,6 +116,7 @@ COMMANDS = {
     "report": "Write a report of a release as one HTML file.",
     "reproduce": "Recompute a paper's tables from public data, next to the printed ones.",
     "serve": "Open the page: all steps from a table to an audited release, in a local browser.",
+    "sign": "Sign a manifest, so that recipients can see whose release it is.",
 }
 
 EXIT_CODES = """\b

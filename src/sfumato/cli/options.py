@@ -236,3 +236,14 @@ def progress_bar(what: str) -> tuple[Any, Progress]:
         bar.update(task, completed=done, total=total, description=doing)
 
     return bar, move
+
+
+def needs_cryptography() -> None:
+    """Refuse to sign or to check a signature without the package that does so."""
+    from importlib.util import find_spec
+
+    from sfumato.errors import InvalidParameterError
+
+    if find_spec("cryptography") is None:
+        hint, allowed = "pip install 'sfumato[collaborate]'", "one with the extra 'collaborate'"
+        raise InvalidParameterError("the installation", "but it lacks cryptography", allowed=allowed, hint=hint)
