@@ -147,7 +147,7 @@ def main() -> None:
         held = repaired(mechanism, second, ledger).release(second)
     after = judged_together([rows_of(one, first), rows_of(held, second)])
     lines.append(("repaired", held.table, second.n_rows, held.manifest.evidence["utility"]["global_certainty_penalty"]))
-    coarse = GlobalRecoder(k=K, l=L, sensitive="occupation").release(first)
+    coarse = GlobalRecoder(k=K, l=L, sensitive="occupation", max_suppressed_fraction=0.01).release(first)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / ".sfumato-ledger")
         recorded(ledger, coarse, first)
