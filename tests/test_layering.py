@@ -34,7 +34,7 @@ def named_in_strings(path):
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
             and A_MODULE.fullmatch(node.value)
-            and node.value != "sfumato.toml"
+            and node.value not in ("sfumato.toml", "sfumato.key")
         ):
             yield node.value.partition(":")[0]
 

@@ -207,7 +207,7 @@ def test_the_manifest_says_what_was_done(tmp_path, stays):
     done = publish(release, tmp_path / "out.csv", original=stays)
     manifest = json.loads(done.manifest_path.read_text())
 
-    assert manifest["sfumato_manifest"] == 2
+    assert manifest["sfumato_manifest"] == 3
     assert manifest["mechanism"]["name"] == "greedy-containment"
     assert manifest["mechanism"]["parameters"]["k"] == 3
     assert manifest["guarantees"][0]["audited"] >= 3

@@ -28,6 +28,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "epsilon": "differential privacy is a property of the mechanism",
     "noise": "whether noise was added cannot be checked",
     "together": "releases of the same people were not judged together",
+    "commitment": "the commitment to the original was not checked",
 }
 """What an audit may be unable to check, by the word under which a reader accepts that."""
 
@@ -35,6 +36,8 @@ EXCEPTIONS: Mapping[str, str] = {
 GIVE_ORIGINAL = "give the original"
 DECLARE = "declare the roles of all columns"
 IN_MEMORY = "audit it in memory"
+GIVE_KEY = "give the key of the release"
+GIVE_BOTH = "give the original and the key of the release"
 """Remedies that several checks name."""
 
 

@@ -7,8 +7,10 @@ ranges and sets are computed anew. Other figures are the publisher's word, which
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -16,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.audit.checks import Check, Unchecked, agrees_in_three_digits, listed
-from sfumato.audit.claims import Claims, is_number, is_synthetic
+from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, Check, Unchecked, agrees_in_three_digits, listed
+from sfumato.audit.claims import ClaimedCommitment, Claims, is_number, is_synthetic
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
 from sfumato.audit.levels.diversity import distinct_level
@@ -311,6 +313,31 @@ def check_hash(which: str, claimed: str | None, found: str) -> Check:
     passed = claimed.lower() == found.lower()
     said = "has" if passed else "does not have"
     return Check(name, passed, f"the {which} file {said} the SHA-256 that the manifest states", _shown(claimed), found)
+
+
+def check_commitment(stated: ClaimedCommitment, original: str | None, key: bytes | None) -> Check | Unchecked:
+    """Whether the manifest commits to the original that is given, which only the release's key can show.
+
+    The commitment is HMAC-SHA256 of the original's SHA-256. What is hashed is a list of texts, each after its length in
+    eight bytes; the key for it is made of the release's key in the same way.
+    """
+    name = "commitment"
+    if original is None or key is None:
+        lacking = "the original and the key of the release" if original is None else "the key of the release"
+        said = f"whether the original is the one that the manifest commits to, which needs {lacking}"
+        return Unchecked(name, said, GIVE_BOTH if original is None else GIVE_KEY)
+    found = _keyed(_keyed(key, "sfumato", "commitment"), "sfumato", "input", original.lower()).hex()
+    passed = hmac.compare_digest(found, stated.value)
+    said = "is to the original" if passed else "is not to this original under this key: a file or key is another one"
+    return Check(name, passed, f"the commitment in the manifest {said}")
+
+
+def _keyed(key: bytes, *texts: str) -> bytes:
+    digest = hmac.new(key, digestmod="sha256")
+    for text in texts:
+        encoded = text.encode()
+        digest.update(struct.pack(">Q", len(encoded)) + encoded)
+    return digest.digest()
 
 
 def _shown(claimed: str) -> str | None:

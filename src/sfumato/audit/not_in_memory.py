@@ -110,6 +110,7 @@ def audit_rows(
     original: AnyRows | None = None,
     released_sha256: str | None = None,
     original_sha256: str | None = None,
+    key: bytes | None = None,
     file: str | Path | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
@@ -138,7 +139,12 @@ def audit_rows(
     except TooManyRowsError as exc:
         return _refused(reader, f"{exc} of {listed(names)} do not fit in the memory given")
     found = audit_release(
-        counted, manifest, released_sha256=released_sha256, original_sha256=original_sha256, check_audited_values=True
+        counted,
+        manifest,
+        released_sha256=released_sha256,
+        original_sha256=original_sha256,
+        key=key,
+        check_audited_values=True,
     )
     if not set(apart) <= set(names):
         found = _with_least_different(found, claims, reader, released)

@@ -14,6 +14,7 @@ from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
 from sfumato.audit.claims import NO_PLAIN_HASH, SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
 from sfumato.audit.evidence import (
+    check_commitment,
     check_counts,
     check_digest,
     check_figures,
@@ -57,6 +58,7 @@ def audit_release(
     original: AnyTable | None = None,
     released_sha256: str | None = None,
     original_sha256: str | None = None,
+    key: bytes | None = None,
     file: str | Path | None = None,
     check_audited_values: bool = True,
     check_roles: Declared = False,
@@ -68,7 +70,10 @@ def audit_release(
     manifest : mapping
         The parsed JSON. Roles and kinds of the released columns are taken from it.
     released_sha256, original_sha256 : str or None
-        Hashes of the files that were read; compared with the manifest's, which must then have one.
+        Hashes of the files that were read; compared with the manifest's, which must then have one. Since version 3 a
+        manifest has no hash of the original, and may have a commitment to it instead.
+    key : bytes or None
+        Key of the release, by which that commitment is checked.
     file : path or None
         Where the release was read from: every byte there must be accounted for.
     check_audited_values : bool
@@ -86,7 +91,7 @@ def audit_release(
     columns = Columns(released)
     before = Columns(original) if original is not None else None
     found: list[Check | Unchecked] = [check_digest(manifest, claims)]
-    found.extend(_check_hashes(claims, released_sha256, original_sha256))
+    found.extend(_check_hashes(claims, released_sha256, original_sha256, key))
     if file is not None:
         types = None if before is None else types_of(before)
         found.extend(check_file(file, claims, released_sha256))
@@ -197,12 +202,16 @@ def types_of(columns: Columns) -> dict[str, pa.DataType]:
     return {name: columns.type_of(name) for name in columns.names}
 
 
-def _check_hashes(claims: Claims, released: str | None, original: str | None) -> Iterator[Check]:
+def _check_hashes(
+    claims: Claims, released: str | None, original: str | None, key: bytes | None
+) -> Iterator[Check | Unchecked]:
     if released is not None:
         yield check_hash("released", claims.output_sha256, released)
     is_withheld = _is_synthetic(claims)
     if original is not None and not is_withheld and claims.version < NO_PLAIN_HASH:
         yield check_hash("original", claims.input_sha256, original)
+    if claims.input_commitment is not None:
+        yield check_commitment(claims.input_commitment, original, key)
 
 
 def _is_synthetic(claims: Claims) -> bool:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     metavar="TABLE",
     help="Original of a release given by --with, in the same order. Without: the project's ledger must have it.",
 )
+@click.option("--key", metavar="FILE", help="Key of the release, by which its commitment to the original is checked.")
 @click.option("--accept", metavar="NAMES", help="Exceptions to accept, such as original,roles. They stay listed.")
 @click.option(
     "--population",
@@ -67,6 +68,7 @@ def command(
     project: str | None,
     others: tuple[str, ...],
     other_originals: tuple[str, ...],
+    key: str | None,
     accept: str | None,
     population: int | None,
     as_json: bool,
@@ -92,6 +94,9 @@ def command(
     which sensitive values all of them leave possible. Whose rows they hold is found from the originals, by the column
     that --person or --project names, or from the ledger next to the project file.
 
+    A release of a project commits to its original by a key. --project finds that key; others get it from the publisher
+    ('sfumato audit-key') and give it with --key. Without it the commitment is an exception.
+
     With --memory no table is held in memory; with --engine the rows stay on a Spark cluster, which counts them.
 
     \b
@@ -100,6 +105,7 @@ def command(
       sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
       sfumato audit release.csv --manifest release.csv.manifest.json --accept original,roles
       sfumato audit 2026.csv --manifest 2026.csv.manifest.json --project sfumato.toml --with 2025.csv.manifest.json
+      sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv --key release.key
       sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
       sfumato audit survey.csv --quasi-identifiers age,sex,postcode --population 83000000
       sfumato audit release.parquet --manifest release.parquet.manifest.json --original large.parquet --memory 1GB
@@ -117,8 +123,9 @@ def command(
     if manifest_path is None:
         if accept is not None:
             raise InvalidParameterError("--accept", "got some", allowed="given with --manifest only")
-        if original or project:
-            raise InvalidParameterError("--original and --project", "got one", allowed="given with --manifest only")
+        if original or project or key:
+            named = "--original, --project and --key"
+            raise InvalidParameterError(named, "got one", allowed="given with --manifest only")
         if home is not None and population is not None:
             raise InvalidParameterError("--population", "got one", allowed="given without --memory and --engine")
         if home is not None:
@@ -135,9 +142,9 @@ def command(
     where = Path(manifest_path)
     try:
         if home is not None:
-            report = verify_away(table, where, original, project, options, roles, home)
+            report = verify_away(table, where, original, project, options, roles, home, key)
         else:
-            report = _verified(table, where, original, project, options, roles, others, other_originals)
+            report = _verified(table, where, original, project, options, roles, key, others, other_originals)
     except ManifestRefusedError as exc:
         report = AuditReport((Check("manifest", False, str(exc).removesuffix(".")),))
     end_audit(report.accepting(accepted), as_json)
@@ -212,17 +219,19 @@ def _verified(
     project: str | None,
     options: ReadOptions,
     roles: dict[str, Role],
+    key: str | None,
     others: tuple[str, ...] = (),
     other_originals: tuple[str, ...] = (),
 ) -> AuditReport:
     from sfumato.cli.summary import show_repeating
-    from sfumato.publishing.reaudit import audit_published
+    from sfumato.publishing.reaudit import audit_published, key_of_release
     from sfumato.table.persons import identifiers_of
 
     described = _described_original(manifest_path, original, project, options, roles)
     if described is not None:
         show_repeating(identifiers_of(described))
-    report = audit_published(path, manifest_path, original=described, check_roles=True if project else roles.keys())
+    secret, stated = key_of_release(manifest_path, project=project, file=key), True if project else roles.keys()
+    report = audit_published(path, manifest_path, original=described, key=secret, check_roles=stated)
     if not others:
         return report
     from sfumato.publishing.audit_together import OnDisk, audited_together

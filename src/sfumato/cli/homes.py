@@ -77,7 +77,12 @@ class Rows(ABC):
 
     @abstractmethod
     def audited(
-        self, path: str, manifest_path: Path, original: OutlinedTable | None, declared: Declared
+        self,
+        path: str,
+        manifest_path: Path,
+        original: OutlinedTable | None,
+        declared: Declared,
+        key: bytes | None,
     ) -> AuditReport:
         """Audit a release, against its original if that is given."""
 
@@ -166,14 +171,25 @@ class _Blocks(Rows):
         return open_large(path, memory=self.memory.n_bytes, schema=schema, options=options, progress=self.progress)
 
     def audited(
-        self, path: str, manifest_path: Path, original: OutlinedTable | None, declared: Declared
+        self,
+        path: str,
+        manifest_path: Path,
+        original: OutlinedTable | None,
+        declared: Declared,
+        key: bytes | None,
     ) -> AuditReport:
         from sfumato.publishing.out_of_core.proposal import as_large
         from sfumato.publishing.out_of_core.release import audit_large_file
 
         beside = None if original is None else as_large(original)
         return audit_large_file(
-            path, manifest_path, self.memory, original=beside, check_roles=declared, progress=self.progress
+            path,
+            manifest_path,
+            self.memory,
+            original=beside,
+            key=key,
+            check_roles=declared,
+            progress=self.progress,
         )
 
     def profile(self, table: OutlinedTable) -> dict[str, Any]:
@@ -262,12 +278,19 @@ class _Cluster(Rows):
         return open_cluster(self.session, path, memory=self.memory.n_bytes, schema=schema, options=options)
 
     def audited(
-        self, path: str, manifest_path: Path, original: OutlinedTable | None, declared: Declared
+        self,
+        path: str,
+        manifest_path: Path,
+        original: OutlinedTable | None,
+        declared: Declared,
+        key: bytes | None,
     ) -> AuditReport:
         from sfumato.publishing.spark import as_on_cluster, audit_cluster_file
 
         beside = None if original is None else as_on_cluster(original)
-        return audit_cluster_file(self.session, path, manifest_path, self.memory, original=beside, check_roles=declared)
+        return audit_cluster_file(
+            self.session, path, manifest_path, self.memory, original=beside, key=key, check_roles=declared
+        )
 
     def profile(self, table: OutlinedTable) -> dict[str, Any]:
         from sfumato.publishing.spark import as_on_cluster, cluster_profile
@@ -323,8 +346,10 @@ def release_away(
     as_json: bool,
 ) -> None:
     """Make a release of a table that is not in memory, audit it and write it."""
-    from sfumato.cli.summary import show_guesses, show_release, show_verdict
+    from sfumato.cli.summary import show_guesses, show_release, show_verdict, showing_new_key
+    from sfumato.publishing.from_project import release_key
     from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
+    from sfumato.publishing.publish import committed
 
     order = _order(data, project_path, settings)
     check_able(order.mechanism, home.where)
@@ -333,6 +358,13 @@ def release_away(
         original, guesses = _opened(rows, order)
         show_guesses(guesses)
         proposal = propose(original, order.mechanism, home.memory, progress=progress)
+        if order.project is not None:
+            is_published = target is not None
+            with (
+                showing_new_key(order.project.path.parent),
+                release_key(order.project, order.mechanism, original.source, is_published=is_published) as key,
+            ):
+                proposal = replace(proposal, release=committed(proposal.release, original.source, key))
         release = proposal.release
         if target is not None:
             published = publish_large(proposal, target, home.memory, force=force, progress=progress)
@@ -409,19 +441,21 @@ def verify_away(
     options: ReadOptions,
     roles: dict[str, Role],
     home: Home,
+    key: str | None = None,
 ) -> AuditReport:
     """Audit a release where its rows are, against its original if that is given."""
     from sfumato.project.file import load_project
-    from sfumato.publishing.reaudit import original_options
+    from sfumato.publishing.reaudit import key_of_release, original_options
 
     described = load_project(project) if project else None
     home.check_audit(AskedAudit(path, manifest_path, original, described, options, roles))
+    secret = key_of_release(manifest_path, project=project, file=key)
     with home.opened("auditing") as (rows, _):
         beside = None if described is None else opened_project(rows, described)
         if original is not None:
             opened = rows.open(original, None, original_options(options))
             beside = _described_as(opened, with_given_roles(opened.outline, roles))
-        return rows.audited(path, manifest_path, beside, True if project else roles.keys())
+        return rows.audited(path, manifest_path, beside, True if project else roles.keys(), secret)
 
 
 def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from sfumato.errors import BUG, InvalidParameterError, SfumatoError, words_and_e
 
 
 FLAGS = {
+    "audit_key": "sfumato audit-key",
     "bins": "--bins COLUMN=10,20,30",
     "confirmed": "--identifiers or --confirm; in the project file confirmed = true",
     "delimiter": "--delimiter",
@@ -102,6 +103,7 @@ def in_flag_words(error: SfumatoError) -> str:
 COMMANDS = {
     "attack": "Play the attacker: who is re-identified, what is inferred, with which columns.",
     "audit": "Re-check a release against its manifest, or profile the risk of any table.",
+    "audit-key": "Write the key of one release, for its auditor.",
     "collaborate": "Choose features with other parties; no party shows its rows.",
     "compare": "Try every mechanism on a table, show utility against risk, and recommend one release.",
     "demo": "Take a built-in hospital table from roles to an audited release.",
@@ -136,7 +138,7 @@ class LazyGroup(click.Group):
         """Import a command when it is really called."""
         if name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"sfumato.cli.{name}").command
+        command: click.Command = importlib.import_module(f"sfumato.cli.{name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

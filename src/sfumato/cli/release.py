@@ -278,6 +278,7 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
 
 
 def _from_project(path: Path, settings: dict[str, Any], ledger: LedgerUse) -> Order:
+    from sfumato.cli.summary import showing_new_key
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.publishing.from_project import release_project
     from sfumato.table.coding import Source
@@ -286,9 +287,10 @@ def _from_project(path: Path, settings: dict[str, Any], ledger: LedgerUse) -> Or
     mechanism = build_mechanism(str(project.mechanism), project.parameters)
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
-        return release_project(
-            project, mechanism=mechanism, is_published=is_published, ledger=ledger, progress=progress
-        )
+        with showing_new_key(project.path.parent):
+            return release_project(
+                project, mechanism=mechanism, is_published=is_published, ledger=ledger, progress=progress
+            )
 
     source = Source(str(project.data_path), "")
     return Order(str(project.mechanism), mechanism, project.output, source, make)

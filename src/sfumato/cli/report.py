@@ -67,7 +67,7 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     from sfumato.audit.claims import read_claims
     from sfumato.cli.summary import show_verdict
     from sfumato.mechanisms.base import Release
-    from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
+    from sfumato.publishing.reaudit import audit_published, key_of_release, read_manifest, read_released
     from sfumato.report.render import write_report
 
     options, roles = read_options(settings), given_roles(settings)
@@ -75,7 +75,8 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     read_claims(entries)  # refuses a manifest that is not as this program writes it
     release = Release(read_released(released, manifest), manifest)
     found = _original(manifest, settings["original"], settings["project"], options, roles)
-    audit = audit_published(released, where, original=found.audited, check_roles=found.declared)
+    key = key_of_release(where, project=settings["project"])
+    audit = audit_published(released, where, original=found.audited, key=key, check_roles=found.declared)
     audit.raise_if_failed()
     bar, progress = progress_bar("report")
     with bar:

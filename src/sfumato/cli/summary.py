@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, IN_MEMORY
+from sfumato.audit.checks import DECLARE, GIVE_BOTH, GIVE_KEY, GIVE_ORIGINAL, IN_MEMORY
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
 from sfumato.report.guarantee_texts import guarantee_in_words
 from sfumato.report.in_short import lines_of
@@ -34,6 +36,19 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
         return
     for guess in guesses:
         click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
+
+
+@contextmanager
+def showing_new_key(folder: Path) -> Iterator[None]:
+    """Say that a project got its key, if it did."""
+    from sfumato.project.keys import KEY_NAME
+
+    path = folder / KEY_NAME
+    had_one = path.exists()
+    yield
+    if not had_one and path.exists():
+        said = f"made {path}, the secret of this project: keep a copy, and give it to nobody"
+        click.echo(f"note: {said}. 'sfumato audit-key' makes a key of one release, for its auditor", err=True)
 
 
 def show_repeating(identifiers: Iterable[IdentifierCounts]) -> None:
@@ -111,6 +126,8 @@ def _promise(entry: Mapping[str, Any]) -> str:
 _FLAGS = {
     GIVE_ORIGINAL: "give --original or --project",
     DECLARE: "give --project or the role of every column",
+    GIVE_KEY: "give --key, or --project with its key",
+    GIVE_BOTH: "give --original and --key, or --project with its key",
     IN_MEMORY: "audit it in memory, without --memory and --engine",
 }
 """Remedies of the audit as options of the command line."""

@@ -18,7 +18,7 @@ from sfumato.evaluation.classifiers import checked_classifiers
 from sfumato.evaluation.promises import checked_kinds, declared_kind, kind_title
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.evaluation.scores import MOST_SEED, Estimate, Utility, evaluate
-from sfumato.evaluation.treatment import class_column, learned_from
+from sfumato.evaluation.treatment import class_column, learned_from, repeatable
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.base import Mechanism, MechanismInfo, combinations
@@ -488,7 +488,7 @@ def _release_and_attack(found: dict[str, Any], table: AnyTable, point: Point) ->
         found |= {"n_columns": len(inputs), "n_rows": table.n_rows, "changed_cells_fraction": 0.0}
         found["risk"] = reidentification_of(table, table)
         return
-    release = make_release(table, build_mechanism(point.mechanism, point.parameters))
+    release = make_release(table, repeatable(build_mechanism(point.mechanism, point.parameters)))
     found |= {
         "guarantees": [_plain(entry) for entry in release.manifest.guarantees],
         "n_columns": len(_source_columns(release.manifest) & inputs),

@@ -30,6 +30,8 @@ from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.persons import PersonCodes
 
+_NO_SECRET = b"releases that are measured and never published"
+
 # Which rows are trained and tested on: the same folds for every mechanism and classifier.
 
 
@@ -184,9 +186,15 @@ def treated(mechanism: Mechanism | RecodingMechanism | None, train: AnyTable, te
     own: Any = copy(mechanism)
     if hasattr(own, "for_table"):
         own = own.for_table(train)
+    own = repeatable(own)
     if hasattr(own, "recode"):
         return _recoded(own.recode(train), _as_table(train), _as_table(test))
     return _released(own.release(train), train, test)
+
+
+def repeatable(mechanism: Any) -> Any:
+    """Let choices that hide something be the same ones every time: for releases that are measured, never published."""
+    return mechanism.keyed(_NO_SECRET) if getattr(mechanism, "hides_choices", False) else mechanism
 
 
 def learned_from(schema: Schema) -> list[str]:

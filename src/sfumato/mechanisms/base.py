@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import hmac
 import importlib
 import inspect
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +18,7 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +52,16 @@ class Release:
         What each column of the original was taken for, if it was no described table. It is never published.
     kept_rows : ndarray of intp or None
         Row of the original that each row was made of; ``None``: all, in their order. It is never published.
+    audit_key : bytes or None
+        Secret of this release, if a project's key gave it one, by which an audit checks the commitment to the original.
+        It is never published: with it a guess of the original can be confirmed.
     """
 
     table: AnyTable
     manifest: Manifest
     description: tuple[ColumnGuess, ...] = ()
     kept_rows: NDArray[np.intp] | None = None
+    audit_key: bytes | None = None
 
     @property
     def guesses(self) -> tuple[ColumnGuess, ...]:
@@ -226,6 +234,10 @@ class Mechanism(ABC):
     is_differentially_private : bool
         Whether it promises differential privacy: what it is given must be read and described without a look at the
         rows.
+    hides_choices : bool
+        Whether something stays hidden only while nobody can repeat its random choices: :meth:`hidden_rng` draws them.
+    earlier : EarlierReleases or None
+        Releases of the same people that its releases hold together with, see :meth:`with_earlier`.
     parameter_specs : mapping of str to ParameterSpec
         Help and limits of every parameter of the constructor, in the order in which they are shown.
     """
@@ -234,11 +246,33 @@ class Mechanism(ABC):
     needs: ClassVar[Needs] = Needs.ALL_ROWS
     counts_persons: ClassVar[bool] = False
     is_differentially_private: ClassVar[bool] = False
+    hides_choices: ClassVar[bool] = False
+    _secret: bytes | None = None
+    earlier: EarlierReleases | None = None
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {}
 
     @abstractmethod
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Propose a release; whether it keeps its promise is audited elsewhere."""
+
+    def keyed(self, secret: bytes) -> Self:
+        """Give a copy whose hidden choices follow from a secret: whoever has it can make the same release again."""
+        own = copy.copy(self)
+        own._secret = secret
+        return own
+
+    def hidden_rng(self, random_state: int | None) -> np.random.Generator:
+        """Random numbers of choices that hide something.
+
+        They come from the seed that a caller gives, which is then theirs to keep secret; else from the secret that the
+        mechanism was :meth:`keyed` with; else from the system. Nothing of this may stand in a manifest.
+        """
+        if random_state is not None:
+            return np.random.default_rng(random_state)
+        if self._secret is None:
+            return np.random.default_rng(secrets.randbits(256))
+        drawn = hmac.digest(self._secret, type(self).mechanism_name.encode(), hashlib.sha256)
+        return np.random.default_rng(int.from_bytes(drawn, "big"))
 
     def for_table(self, table: AnyTable) -> Mechanism:
         """Give the mechanism that makes the release of a table: itself, unless it represents a choice among others."""

@@ -75,14 +75,12 @@ class ProjectKey:
     @classmethod
     def load_or_create(cls, folder: str | Path) -> ProjectKey:
         """Read the key of the project in a folder, or make one that only this user can read and git ignores."""
-        folder = Path(folder)
         found = cls.load(folder)
         if found is not None:
             return found
-        ignore_in_git(folder, KEY_NAME)
         new = cls.ephemeral()
         try:
-            write_atomically(folder / KEY_NAME, f"{new.secret.hex()}\n".encode(), mode=_PRIVATE)
+            new.keep(folder)
         except OutputError:  # another process may have made it in the meantime, which is the project's key then
             found = cls.load(folder)
             if found is None:
@@ -90,9 +88,20 @@ class ProjectKey:
             return found
         return new
 
+    def keep(self, folder: str | Path) -> None:
+        """Make it the key of the project in a folder, in a file that only this user can read and git ignores.
+
+        Raises
+        ------
+        OutputError
+            If the project has a key, or the folder cannot be written.
+        """
+        ignore_in_git(Path(folder), KEY_NAME)
+        write_atomically(Path(folder) / KEY_NAME, f"{self.secret.hex()}\n".encode(), mode=_PRIVATE)
+
     @classmethod
     def ephemeral(cls) -> ProjectKey:
-        """Draw a key that is not kept: for what is not written, and for releases without a project."""
+        """Draw a key that is not kept yet."""
         return cls(secrets.token_bytes(_N_BYTES))
 
     def derive(self, purpose: str, *parts: bytes) -> bytes:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.base import Mechanism, Release, name_of
 from sfumato.mechanisms.baselines.features import public_columns, public_options
-from sfumato.mechanisms.registry import build_mechanism, mechanism_info
+from sfumato.mechanisms.registry import build_mechanism, is_differentially_private, mechanism_info
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
+from sfumato.project.keys import ProjectKey, ReleaseKey
 from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.publish import (
@@ -71,9 +76,65 @@ def release_project(
     mechanism = mechanism or build_mechanism(name, settings)
     make = propose_release if is_published else make_release
     original = read_publicly(project) if mechanism_info(name).is_differentially_private else project.read()
+    Ledger.of_project(project.path).check_key()
     if ledger == "repair":
         mechanism = repaired(mechanism, original, Ledger.of_project(project.path))
-    return make(original, mechanism, progress=progress), original
+    with release_key(project, mechanism, original.source, is_published=is_published) as key:
+        return make(original, mechanism, key=key, progress=progress), original
+
+
+@contextmanager
+def release_key(
+    project: Project, mechanism: Mechanism, source: Source | None, *, is_published: bool
+) -> Iterator[ReleaseKey | None]:
+    """Give the key of the release that a mechanism makes of a project's data.
+
+    Its number follows from the project's key, the data and all settings that the release depends on: the same release
+    has the same number wherever it is made, and every other one has another.
+
+    Parameters
+    ----------
+    is_published : bool
+        Whether a project that has no key gets one, which is written once the release was made in the ``with`` block;
+        else such a project has no key of a release either, and nothing is written.
+    """
+    if is_differentially_private(mechanism) or source is None or not source.sha256:
+        yield None
+        return
+    folder = project.path.parent
+    found = ProjectKey.load(folder)
+    key = ProjectKey.ephemeral() if found is None and is_published else found
+    if key is None:
+        yield None
+        return
+    yield key.subkey(key.release_number(source.sha256.encode(), _settings_of(project, mechanism)))
+    if found is None:
+        key.keep(folder)
+
+
+def _settings_of(project: Project, mechanism: Any) -> bytes:
+    """Write down what a release depends on apart from the data; the same for settings that mean the same."""
+    given = mechanism.get_params(deep=False) if hasattr(mechanism, "get_params") else mechanism_of_project(project)[1]
+    parameters = {name: value for name, value in given.items() if name != "n_workers"}  # which changes no byte
+    hierarchies = parameters.get("hierarchies")
+    if isinstance(hierarchies, Mapping):
+        parameters["hierarchies"] = {name: _content_of(one) for name, one in hierarchies.items()}
+    described = {
+        "mechanism": name_of(mechanism),
+        "parameters": parameters,
+        "columns": [asdict(column) for column in project.columns],
+        "default_role": project.default_role,
+        "options": asdict(project.options),
+    }
+    earlier = getattr(mechanism, "earlier", None)
+    described |= {"earlier": earlier.digest} if earlier is not None else {}
+    return json.dumps(described, sort_keys=True, default=repr).encode()
+
+
+def _content_of(hierarchy: Any) -> Any:
+    """Name the file of a hierarchy by what it holds: where it is changes no byte of a release."""
+    path = Path(hierarchy) if isinstance(hierarchy, str | Path) else None
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else hierarchy
 
 
 def read_publicly(project: Project) -> AnyTable:

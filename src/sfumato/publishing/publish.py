@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +16,7 @@ from sfumato.manifest import AnyTable, Manifest, with_audited
 from sfumato.mechanisms.base import Mechanism, Release, name_of
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
+from sfumato.project.keys import ReleaseKey
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.reaudit import read_released
 from sfumato.table.binary import BinaryTable
@@ -41,8 +42,12 @@ class Published:
     manifest_path: Path
 
 
-def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | None = None) -> Release:
+def make_release(
+    table: AnyTable, mechanism: Mechanism, *, key: ReleaseKey | None = None, progress: Progress | None = None
+) -> Release:
     """Let a mechanism propose a release and have it audited against the original; nothing is written.
+
+    For ``key`` see :func:`propose_release`.
 
     Raises
     ------
@@ -51,19 +56,35 @@ def make_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | 
     AuditFailedError
         If the audit does not confirm the proposal.
     """
-    proposed = propose_release(table, mechanism, progress=progress)
+    proposed = propose_release(table, mechanism, key=key, progress=progress)
     entries = proposed.manifest.to_dict()
     beside = _original_for_audit(proposed, table)
-    report = audit_release(proposed.table, entries, original=beside, check_audited_values=False, check_roles=True)
+    report = audit_release(
+        proposed.table,
+        entries,
+        original=beside,
+        original_sha256=_sha256_of(table),
+        key=proposed.audit_key,
+        check_audited_values=False,
+        check_roles=True,
+    )
     report.raise_if_failed()
     return proposed.with_manifest(guarantees=with_audited(proposed.manifest.guarantees, report.levels))
 
 
-def propose_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress | None = None) -> Release:
+def propose_release(
+    table: AnyTable, mechanism: Mechanism, *, key: ReleaseKey | None = None, progress: Progress | None = None
+) -> Release:
     """Let a mechanism propose a release that nobody has audited yet: for those who publish it at once.
 
     :func:`publish` audits the bytes that will stand on disk, and states the levels that this audit found. An audit of
     the rows in memory before would find nothing that it does not.
+
+    Parameters
+    ----------
+    key : ReleaseKey or None
+        Of this release: the manifest commits to the original by it, and choices that hide something follow from it.
+        Without one there is no commitment, and such choices are drawn from the system's random numbers.
 
     Raises
     ------
@@ -77,7 +98,18 @@ def propose_release(table: AnyTable, mechanism: Mechanism, *, progress: Progress
     check_counts_persons(table, mechanism)
     if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
         check_near_keys(table)
-    return mechanism.release(table, progress=progress)
+    if key is not None and getattr(mechanism, "hides_choices", False):
+        mechanism = mechanism.keyed(key.choices)
+    return committed(mechanism.release(table, progress=progress), table.source, key)
+
+
+def committed(release: Release, source: Source | None, key: ReleaseKey | None) -> Release:
+    """Let a manifest commit to the original by the key of its release, where it says anything of the original."""
+    stated = release.manifest.input
+    if key is None or stated is None or source is None or not source.sha256:
+        return release
+    named = release.with_manifest(input={**stated, "commitment": key.commitment(source.sha256)})
+    return replace(named, audit_key=key.secret)
 
 
 def check_counts_persons(table: AnyTable, mechanism: Mechanism) -> None:
@@ -162,6 +194,8 @@ def staged(
             manifest.to_dict(),
             original=beside,
             released_sha256=digest,
+            original_sha256=_sha256_of(original),
+            key=release.audit_key,
             file=written,
             check_audited_values=_states_levels(manifest),
             check_roles=True,
@@ -226,6 +260,10 @@ def staged_files(
             return Published(written, report, target, manifest_target)
 
         yield appear
+
+
+def _sha256_of(original: AnyTable) -> str | None:
+    return original.source.sha256 if original.source is not None else None
 
 
 def _states_levels(manifest: Manifest) -> bool:

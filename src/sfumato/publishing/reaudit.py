@@ -13,6 +13,7 @@ from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import InputError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.progress import Progress
+from sfumato.project.keys import ReleaseKey, key_of_manifest
 from sfumato.publishing.manifest_file import manifest_text
 from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Kind, Role, Schema
@@ -36,9 +37,13 @@ def audit_published(
     manifest_path: str | Path,
     *,
     original: AnyTable | None = None,
+    key: bytes | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
-    """Audit a release that is on disk, with all hashes; the roles of the original only where it was described."""
+    """Audit a release that is on disk, with all hashes; the roles of the original only where it was described.
+
+    ``key`` is the release's, by which a commitment to the original is checked.
+    """
     manifest, entries = read_manifest(Path(manifest_path))
     released = read_released(table_path, manifest)
     return audit_release(
@@ -47,9 +52,42 @@ def audit_published(
         original=original,
         released_sha256=released.source.sha256 if released.source else None,
         original_sha256=original.source.sha256 if original is not None and original.source else None,
+        key=key,
         file=table_path,
         check_roles=check_roles,
     )
+
+
+def key_of_release(
+    manifest_path: str | Path, *, project: str | Path | None = None, file: str | Path | None = None
+) -> bytes | None:
+    """Give the key by which an audit checks the commitment of a published release.
+
+    Parameters
+    ----------
+    project : path or None
+        Project file of the release; the key is made of the project's, if there is one.
+    file : path or None
+        File with the release's key, as its auditor has it.
+
+    Raises
+    ------
+    InputError
+        If a file with a key cannot be used, or is the key of another release.
+    """
+    _, entries = read_manifest(Path(manifest_path))
+    if file is None:
+        found = key_of_manifest(Path(project).parent, entries) if project is not None else None
+        return None if found is None else found.secret
+    own = ReleaseKey.load(file)
+    commitment = (entries.get("input") or {}).get("commitment")
+    if commitment is None:
+        problem = "there is nothing to check with it: the manifest has no commitment to the original"
+        raise InputError(problem, path=file, hint="leave the key out")
+    if commitment["release"] != own.release:
+        problem = "is the key of another release than the manifest's"
+        raise InputError(problem, path=file, hint="ask the publisher for the key of this release")
+    return own.secret
 
 
 def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:

@@ -26,6 +26,7 @@ from sfumato.audit.reading.columns import Declared
 from sfumato.audit.spark import ClusterReader
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
 from sfumato.manifest import Manifest
+from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.proposal import CellProposal, FeatureProposal, Proposal, names_but_identifiers
@@ -358,7 +359,7 @@ def staged_on_cluster(
         manifest = proposal.release.with_manifest(output=output).manifest
         released = _open_released(original.session, folder.rows, manifest, memory)
         written = proposal.release.with_manifest(output=output | {"sha256": _sha256(released)})
-        report = _audited(released, written.manifest, folder.rows, memory, original)
+        report = _audited(released, written, folder.rows, memory, original)
         report.raise_if_failed()
         with explained_writing(manifest_target):
             manifest_file.file.write(written.manifest.to_json().encode())
@@ -386,6 +387,7 @@ def audit_cluster_file(
     memory: Memory,
     *,
     original: ClusterTable | None = None,
+    key: bytes | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
     """Have a cluster audit a release that is on disk, as ``publishing.reaudit.audit_published`` does in memory."""
@@ -400,6 +402,7 @@ def audit_cluster_file(
             released_sha256=_sha256(released),
             file=path,
             original_sha256=_sha256(original),
+            key=key,
             check_roles=check_roles,
         )
 
@@ -431,15 +434,17 @@ def _write(proposal: Proposal, folder: PendingFolder) -> None:
 
 
 def _audited(
-    released: ClusterTable, manifest: Manifest, folder: Path, memory: Memory, original: ClusterTable
+    released: ClusterTable, written: Release, folder: Path, memory: Memory, original: ClusterTable
 ) -> AuditReport:
     with watching(original.session), exact_settings(original.session):
         return audit_rows(
             _reader(released, memory),
             released,
-            manifest.to_dict(),
+            written.manifest.to_dict(),
             original=original,
-            released_sha256=manifest.output["sha256"],
+            released_sha256=written.manifest.output["sha256"],
+            original_sha256=_sha256(original),
+            key=written.audit_key,
             file=folder,
             check_roles=True,
         )

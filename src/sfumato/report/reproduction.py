@@ -17,6 +17,7 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
 
 LONGEST_COMMAND = 4_000
 CLOCKED = "The search had a time limit and may have reached it: another run may give other bytes."
+HIDDEN = "Choices that hide something were drawn at random and are not written down: the file will not be the same."
 _TIME_LIMITS = ("max_seconds", "time_budget")
 _PROVEN = ("is_proven_optimal", "proven")
 
@@ -122,6 +123,8 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
         notes.append(f"Roles of {asked.n_guessed:,} columns that were not released were guessed; check them.")
     if manifest.perturbation is not None and manifest.perturbation.get("kind") == "synthetic":
         notes.append("Every run draws new noise without a seed: the file will not be the same.")
+    if _hides_choices(manifest, asked):
+        notes.append(HIDDEN)
     if may_depend_on_clock(manifest):
         notes.append(CLOCKED)
     output = str(manifest.output.get("name") or "release.csv")
@@ -130,6 +133,13 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
         notes.append("The command would be too long: describe the columns with 'sfumato init' and a project file.")
         return None, notes
     return line, notes
+
+
+def _hides_choices(manifest: Manifest, asked: Asked) -> bool:
+    """Whether the mechanism drew choices that hide something, and no key of a project repeats them."""
+    info = find_mechanism(str(manifest.mechanism["name"]))
+    has_key = asked.project is not None and (manifest.input or {}).get("commitment") is not None
+    return info is not None and getattr(info.build, "hides_choices", False) and manifest.version >= 3 and not has_key
 
 
 def may_depend_on_clock(manifest: Manifest) -> bool:

@@ -153,7 +153,14 @@ def summarize(
     'k-anonymity'
     """
     manifest, known = release.manifest, asked or Asked()
-    checked = audit or audit_release(release.table, manifest.to_dict(), original=original, check_roles=True)
+    checked = audit or audit_release(
+        release.table,
+        manifest.to_dict(),
+        original=original,
+        original_sha256=original.source.sha256 if original is not None and original.source else None,
+        key=release.audit_key,
+        check_roles=True,
+    )
     checked.raise_if_failed()
     _check_entries(manifest)
     rebuilt = mechanism or mechanism_of(manifest, known.declared)

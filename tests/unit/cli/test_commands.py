@@ -40,7 +40,8 @@ def test_every_command_has_help(capsys, name):
 def test_init_then_release_then_audit(folder, capsys):
     assert run(["init", "admissions.csv"]) == 0
     assert run(["release", "--quick"]) == 0
-    assert sorted(os.listdir(folder)) == ["admissions.csv", "release.csv", "release.csv.manifest.json", "sfumato.toml"]
+    made = [".gitignore", "release.csv", "release.csv.manifest.json", "sfumato.key", "sfumato.toml"]
+    assert sorted(os.listdir(folder)) == sorted(["admissions.csv", *made])
     capsys.readouterr()
 
     arguments = ["audit", "release.csv", "--manifest", "release.csv.manifest.json", "--original", "admissions.csv"]

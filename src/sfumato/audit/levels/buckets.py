@@ -24,6 +24,8 @@ from sfumato.schema import Role
 Ids = NDArray[np.int64]
 Slices = Sequence[Sequence[str]]
 MOST_SEED = 2**63
+UNSTATED_SEED = 0
+"""Seed of the order within buckets where the manifest states none: that order hides nothing, and so may be public."""
 
 
 def measure_size(guarantee: BucketSize, released: AnyTable) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, Unchecked, listed
-from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, Claims
-from sfumato.audit.levels.buckets import check_buckets
+from sfumato.audit.claims import BUCKETED, FLIPPED, NO_PLAIN_HASH, SYNTHETIC, Claims
+from sfumato.audit.levels.buckets import UNSTATED_SEED, check_buckets
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
 from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.reading.columns import Columns, Declared
@@ -130,9 +130,8 @@ def check_fidelity(
         return
     pairs = _pairs(released, original, claims, kept, generalized)
     if perturbation == BUCKETED and (stated := claims.perturbation) is not None:
-        yield from check_buckets(
-            released, original, stated.bucket or "", stated.slices, claims.seed, kept, claims.recodings
-        )
+        seed = UNSTATED_SEED if claims.seed is None and claims.version >= NO_PLAIN_HASH else claims.seed
+        yield from check_buckets(released, original, stated.bucket or "", stated.slices, seed, kept, claims.recodings)
         pairs = (pair for pair in pairs if pair.rule.name not in stated.moved)
     if perturbation == FLIPPED:
         yield _check_flipped(pairs, claims)

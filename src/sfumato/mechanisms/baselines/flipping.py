@@ -378,9 +378,10 @@ class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
     ----------
     k : int, default=5
         Every row shares the values of all features with at least k - 1 others.
-    random_state : int or None, default=0
-        Seed of the first row and of the drawn members; stands in the manifest. The promise does not rest on it being
-        secret. None draws from the system, and the release cannot be made again.
+    random_state : int or None
+        Seed of the first row and of the drawn members. The promise does not rest on it being secret, but whoever knows
+        it can confirm a guess of the original, so it does not stand in the manifest; keep it to yourself. ``None``
+        takes the key of the release, or the system's random numbers.
     keep_frequent : bool, default=False
         Whether rows that equal k - 1 others already are left alone: fewer cells are flipped, but it is not the
         paper's baseline. On Adult at k = 5, 8, 11: 0.33, 0.59, 0.81 % of the cells instead of 0.54, 0.82, 1.11 %.
@@ -410,15 +411,16 @@ class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
     Examples
     --------
     >>> from sfumato.datasets.papers import toy_containment_table
-    >>> flipper = RandomFlipper(k=3)
+    >>> flipper = RandomFlipper(k=3, random_state=0)
     >>> flipper.release(toy_containment_table()).manifest.perturbation
     {'kind': 'flipped', 'n_cells_changed': 6}
     """
 
     mechanism_name: ClassVar[str] = "random-flipping"
+    hides_choices: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("every row equals at least k - 1 others on all features", at_least=2),
-        "random_state": ParameterSpec("seed of the flipping"),
+        "random_state": ParameterSpec("secret seed of the flipping (default: the release's key, or random numbers)"),
         "keep_frequent": ParameterSpec("do not change rows that already equal k - 1 others"),
         "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
     }
@@ -426,7 +428,7 @@ class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
     def __init__(
         self,
         k: int = 5,
-        random_state: int | None = 0,
+        random_state: int | None = None,
         keep_frequent: bool = False,
         binarize: BinarizePlan | Mapping[str, Any] | None = None,
     ) -> None:
@@ -446,7 +448,7 @@ class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
         plan = as_plan(self.binarize)
         binary = binarize(table, plan) if isinstance(table, Table) else table
         self._check(binary)
-        rng = np.random.default_rng(self.random_state)
+        rng = self.hidden_rng(self.random_state)
         flipped = flip_to_clusters(binary.matrix, int(self.k), rng, keep_frequent=self.keep_frequent, progress=progress)
         n_changed = int((flipped != binary.matrix).nnz)
         self.flipped_fraction_ = n_changed / (binary.n_rows * len(binary.features))
@@ -455,13 +457,13 @@ class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
             table,
             released,
             mechanism=self.mechanism_name,
-            parameters=self.get_params(deep=False) | {"k": int(self.k), "binarize": plan.to_dict() if plan else None},
+            parameters=self.get_params(deep=False)
+            | {"k": int(self.k), "random_state": None, "binarize": plan.to_dict() if plan else None},
             guarantees=[KAnonymity(int(self.k), released.feature_names)],
             evidence={
                 "utility": self._utility(binary, released),
                 "risk": {"anonymity_level": anonymity_level(distinct_rows(released.matrix).counts)},
             },
-            seed=self.random_state,
         )
         changed = {"kind": "flipped", "n_cells_changed": n_changed}
         return Release(released, replace(manifest, perturbation=changed))

@@ -8,7 +8,6 @@ References
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from typing import ClassVar
@@ -127,9 +126,10 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
         Different values of a group; nobody's value is more probable than 1/l.
     sensitive : str or None
         Column that l is about; ``None`` takes the one with the role sensitive. A missing value is a value.
-    random_state : int, default=0
-        Public seed. The grouping depends on it and on a hash of the whole table, so that only somebody who has the
-        table can repeat it; the order within a group is a public function of the seed and the values.
+    random_state : int or None
+        Seed of the grouping. Whoever knows it can confirm a guess of who has which value, so it does not stand in the
+        manifest; keep it to yourself. ``None`` takes the key of the release, or the system's random numbers. The order
+        within a group is a public function of the group's values.
 
     Notes
     -----
@@ -138,7 +138,7 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
     learns from all groups how quasi-identifiers and sensitive values go together can do better ([Kif09]_), as can
     somebody who knows the values of others in the group.
 
-    **Deviations.** One table; the seed as above. [XT06]_ has one sensitive column, and so a table with several is
+    **Deviations.** One table. [XT06]_ has one sensitive column, and so a table with several is
     refused.
 
     References
@@ -154,13 +154,19 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
     """
 
     mechanism_name: ClassVar[str] = "anatomy"
+    hides_choices: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "l": ParameterSpec("different sensitive values of a group", at_least=2),
         "sensitive": ParameterSpec("column of l (default: the one with the role sensitive)"),
-        "random_state": ParameterSpec("public seed of the grouping"),
+        "random_state": ParameterSpec("secret seed of the grouping (default: the release's key, or random numbers)"),
     }
 
-    def __init__(self, l: int = 2, sensitive: str | None = None, random_state: int = 0) -> None:  # noqa: E741
+    def __init__(
+        self,
+        l: int = 2,  # noqa: E741  # the field's own name
+        sensitive: str | None = None,
+        random_state: int | None = None,
+    ) -> None:
         self.l = l
         self.sensitive = sensitive
         self.random_state = random_state
@@ -174,10 +180,11 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
             If a sensitive value is in more than 1/l of the rows.
         """
         self.check_parameters("l")
-        check_seed(self.random_state)
+        if self.random_state is not None:
+            check_seed(self.random_state)
         table, name = checked_table(table, self.sensitive)
         codes = sensitive_codes(table, name)
-        groups = anatomize(codes, int(self.l), _unrepeatable(table, self.random_state))
+        groups = anatomize(codes, int(self.l), self.hidden_rng(self.random_state))
         sizes = np.bincount(groups)
         quasi = table.schema.names(Role.QUASI_IDENTIFIER)
         bucket = free_name(GROUP, table)
@@ -186,9 +193,9 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
             groups,
             [(name,)],
             bucket=bucket,
-            seed=self.random_state,
+            seed=None,
             mechanism=self.mechanism_name,
-            parameters=self.get_params(deep=False) | {"l": int(self.l)},
+            parameters=self.get_params(deep=False) | {"l": int(self.l), "random_state": None},
             guarantees=[BucketDiversity(quasi, bucket, int(self.l), name)],
             evidence={
                 "utility": {"n_groups": len(sizes), "mean_rows_of_a_group": table.n_rows / len(sizes)},
@@ -198,15 +205,6 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
                 },
             },
         )
-
-
-def _unrepeatable(table: Table, seed: int) -> np.random.Generator:
-    """Random numbers that only somebody who has the whole table can draw again."""
-    digest = hashlib.sha256()
-    for name, column in table.columns.items():
-        digest.update(repr((name, column.values.to_pylist())).encode("utf-8", "surrogatepass"))
-        digest.update(column.codes.tobytes())
-    return np.random.default_rng([seed, int.from_bytes(digest.digest(), "big")])
 
 
 def two_tables(release: Release) -> tuple[Table, Table]:

@@ -35,6 +35,8 @@ Slices = Sequence[tuple[str, ...]]
 
 BUCKETED = "bucketed"
 MOST_SEED = 2**63
+NO_SEED = 0
+"""Public seed of the order within buckets where a manifest states none."""
 _SHORT = 2**16
 
 
@@ -79,7 +81,7 @@ def bucketed_release(
     slices: Slices,
     *,
     bucket: str,
-    seed: int,
+    seed: int | None,
     mechanism: str,
     parameters: Mapping[str, Any],
     guarantees: Sequence[BucketSize | BucketDiversity],
@@ -88,11 +90,11 @@ def bucketed_release(
     """Arrange every slice again within the buckets, name the bucket of each row, and describe the result.
 
     Columns of no slice keep their rows; identifiers are left out. Buckets are numbered from 1 in the order in which
-    they come up.
+    they come up. ``seed`` is public; ``None`` takes a fixed one, and the manifest states none.
     """
     columns = dict(table.columns)
     for i, names in enumerate(slices):
-        source = arrange(table, bucket_of_row, names, (seed, i))
+        source = arrange(table, bucket_of_row, names, (NO_SEED if seed is None else seed, i))
         columns |= {name: replace(table[name], codes=table[name].codes[source]) for name in names}
     kept = replace(table, columns=columns).keep(c.name for c in table.schema if c.role not in WITHHELD)
     described = Column(bucket, Role.OTHER, Kind.CATEGORICAL, missing=())
@@ -164,6 +166,6 @@ def sensitive_codes(table: Table, name: str) -> Ids:
 
 
 def check_seed(seed: object) -> None:
-    """Refuse a seed that the manifest cannot hold; there must be one, for the audit repeats the arrangement."""
+    """Refuse a seed that a manifest could not hold."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < MOST_SEED:
         raise InvalidParameterError("random_state", f"got {seed!r}", allowed="a whole number from 0")

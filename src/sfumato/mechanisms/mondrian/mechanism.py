@@ -97,7 +97,6 @@ class Mondrian(Recoder):
     """
 
     mechanism_name: ClassVar[str] = "mondrian"
-    _earlier: EarlierReleases | None = None
     counts_persons: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
@@ -154,7 +153,7 @@ class Mondrian(Recoder):
         It leaves out the rows that cannot be released so, which the manifest counts as suppressed.
         """
         own = Mondrian(**self.get_params(deep=False))
-        own._earlier = earlier
+        own.earlier = earlier
         return own
 
     def parameters(self) -> dict[str, Any]:
@@ -181,9 +180,9 @@ class Mondrian(Recoder):
         PrivacyNotAchievableError
             If the table has fewer than k rows, or no grouping satisfies what is asked.
         """
-        if self._earlier is None or not isinstance(table, Table):
+        if self.earlier is None or not isinstance(table, Table):
             return super().release(table, progress=progress)
-        kept = self._earlier.kept
+        kept = self.earlier.kept
         made = super().release(table.take(kept), progress=progress)
         n_left_out = table.n_rows - len(kept)
         stated = made.manifest.input or {}
@@ -219,7 +218,7 @@ class Mondrian(Recoder):
             is_allowed=[constraint for constraint, _ in limits] or None,
             sensitive=np.array([codes for _, codes in limits]) if limits else None,
             persons=persons,
-            earlier=None if self._earlier is None else self._earlier.of_kept(),
+            earlier=None if self.earlier is None else self.earlier.of_kept(),
             progress=progress,
         )
         return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)

@@ -131,6 +131,8 @@ def staged_large(
             manifest.to_dict(),
             original=original,
             released_sha256=digest,
+            original_sha256=original.source.sha256,
+            key=proposal.release.audit_key,
             file=written,
             check_roles=True,
         )
@@ -170,6 +172,7 @@ def audit_large_file(
     memory: Memory,
     *,
     original: LargeTable | None = None,
+    key: bytes | None = None,
     check_roles: Declared = False,
     progress: Progress | None = None,
 ) -> AuditReport:
@@ -185,6 +188,7 @@ def audit_large_file(
         released_sha256=released.source.sha256,
         file=path,
         original_sha256=original.source.sha256 if original is not None else None,
+        key=key,
         check_roles=check_roles,
     )
 

@@ -346,7 +346,8 @@ def _audited(published: Published, original: AnyTable, tell: Tell) -> tuple[Rele
     release = Release(read_released(published.table_path, manifest), manifest)
     # A look at the original would make it depend on the rows whether a differentially private release appears.
     beside = None if manifest.is_differentially_private else original
-    audit = audit_published(published.table_path, published.manifest_path, original=beside, check_roles=True)
+    key = published.release.audit_key
+    audit = audit_published(published.table_path, published.manifest_path, original=beside, key=key, check_roles=True)
     audit.raise_if_failed()
     tell.log(f"The audit ends in: {audit.last_line}.")
     return release, audit
