@@ -26,6 +26,7 @@ from sfumato.manifest import Manifest
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.earlier_releases import EarlierReleases, GroupLimit
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.recoder import Cover, Recoding
@@ -146,6 +147,13 @@ def main() -> None:
         held = repaired(mechanism, second, ledger).release(second)
     after = judged_together([rows_of(one, first), rows_of(held, second)])
     lines.append(("repaired", held.table, second.n_rows, held.manifest.evidence["utility"]["global_certainty_penalty"]))
+    coarse = GlobalRecoder(k=K, l=L, sensitive="occupation", max_suppressed_fraction=0.01).release(first)
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(Path(folder) / ".sfumato-ledger")
+        recorded(ledger, coarse, first)
+        other = repaired(mechanism, second, ledger).release(second)
+    penalty = other.manifest.evidence["utility"]["global_certainty_penalty"]
+    lines.append(("repaired after global-recoding", other.table, second.n_rows, penalty))
     _, anew = both_anew(first, second)
     lines.append(("both anew", anew.recoded(second), second.n_rows, anew.certainty_penalty))
     print(f"persons: {first.n_rows:,} and {second.n_rows:,}; share in both {stays:g}")

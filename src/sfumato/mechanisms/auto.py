@@ -59,7 +59,6 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
     """
 
     mechanism_name: ClassVar[str] = "auto"
-    _earlier: EarlierReleases | None = None
     counts_persons: ClassVar[bool] = True  # where it chooses a partition of rows
     takes_both_roles: ClassVar[bool] = True  # there, too
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
@@ -81,7 +80,7 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
     def with_earlier(self, earlier: EarlierReleases) -> Automatic:
         """Give the same choice, of releases that hold together with earlier ones of the same people."""
         own = Automatic(self.k, self.l, self.attacker_knows)
-        own._earlier = earlier
+        own.earlier = earlier
         return own
 
     def for_table(self, table: AnyTable) -> Mechanism:
@@ -99,12 +98,12 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
         sensitive = plain.schema.names(Role.SENSITIVE) if self.l > 1 else ()
         if self.attacker_knows == "ones" or isinstance(table, BinaryTable):
             chosen = self._selection(table, sensitive)
-            return chosen if self._earlier is None else chosen.with_earlier(self._earlier)  # which refuses
+            return chosen if self.earlier is None else chosen.with_earlier(self.earlier)  # which refuses
         from sfumato.mechanisms.mondrian.mechanism import Mondrian
 
         settings: dict[str, Any] = {"l": self.l} if sensitive else {}
         partition = Mondrian(k=self.k, split="penalty" if self.why_no_score(table) else "score", **settings)
-        return partition if self._earlier is None else partition.with_earlier(self._earlier)
+        return partition if self.earlier is None else partition.with_earlier(self.earlier)
 
     def why_no_score(self, table: AnyTable) -> str:
         """Say why a target does not guide the release; empty where one does, or features are selected.

@@ -263,6 +263,8 @@ class Mechanism(ABC):
         rows.
     hides_choices : bool
         Whether something stays hidden only while nobody can repeat its random choices: :meth:`hidden_rng` draws them.
+    earlier : EarlierReleases or None
+        Releases of the same people that its releases hold together with, see :meth:`with_earlier`.
     parameter_specs : mapping of str to ParameterSpec
         Help and limits of every parameter of the constructor, in the order in which they are shown.
     """
@@ -274,6 +276,7 @@ class Mechanism(ABC):
     is_differentially_private: ClassVar[bool] = False
     hides_choices: ClassVar[bool] = False
     _secret: bytes | None = None
+    earlier: EarlierReleases | None = None
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {}
 
     @abstractmethod

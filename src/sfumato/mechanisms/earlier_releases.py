@@ -9,6 +9,7 @@ from the right.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,6 +57,12 @@ class EarlierReleases:
     kept: NDArray[np.intp]
     groups: Ids
     limits: tuple[GroupLimit, ...]
+
+    @property
+    def digest(self) -> str:
+        """Hash of all that a release depends on here."""
+        arrays = [self.kept, self.groups, *(a for limit in self.limits for a in (limit.codes, limit.needed))]
+        return hashlib.sha256(b"".join(hashlib.sha256(a.tobytes()).digest() for a in arrays)).hexdigest()
 
     def of_kept(self) -> EarlierReleases:
         """Restrict to the rows that can be released."""

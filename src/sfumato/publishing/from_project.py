@@ -76,18 +76,18 @@ def release_project(
     mechanism = mechanism or build_mechanism(name, settings)
     make = propose_release if is_published else make_release
     original = read_publicly(project) if mechanism_info(name).is_differentially_private else project.read()
-    n_earlier = 0
+    kept = Ledger.of_project(project.path)
+    kept.check_key()
     if ledger == "repair":
-        kept = Ledger.of_project(project.path)
-        mechanism, n_earlier = repaired(mechanism, original, kept), len(kept.entries())
-    with release_key(project, mechanism, original.source, is_published=is_published, n_earlier=n_earlier) as key:
+        mechanism = repaired(mechanism, original, kept)
+    with release_key(project, mechanism, original.source, is_published=is_published) as key:
         made = make(original, mechanism, key=key, progress=progress)
         return made.with_order_kept() if project.keep_order else made, original
 
 
 @contextmanager
 def release_key(
-    project: Project, mechanism: Mechanism, source: Source | None, *, is_published: bool, n_earlier: int = 0
+    project: Project, mechanism: Mechanism, source: Source | None, *, is_published: bool
 ) -> Iterator[ReleaseKey | None]:
     """Give the key of the release that a mechanism makes of a project's data.
 
@@ -99,8 +99,6 @@ def release_key(
     is_published : bool
         Whether a project that has no key gets one, which is written once the release was made in the ``with`` block;
         else such a project has no key of a release either, and nothing is written.
-    n_earlier : int
-        Number of earlier releases that the mechanism was given to hold together with.
     """
     if is_differentially_private(mechanism) or source is None or not source.sha256:
         yield None
@@ -111,8 +109,7 @@ def release_key(
     if key is None:
         yield None
         return
-    settings = _settings_of(project, mechanism)
-    yield key.subkey(key.release_number(source.sha256.encode(), settings, str(n_earlier).encode()))
+    yield key.subkey(key.release_number(source.sha256.encode(), _settings_of(project, mechanism)))
     if found is None:
         key.keep(folder)
 
@@ -132,6 +129,8 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
         "options": asdict(project.options),
         **({"keep_order": True} if project.keep_order else {}),
     }
+    earlier = getattr(mechanism, "earlier", None)
+    described |= {"earlier": earlier.digest} if earlier is not None else {}
     return json.dumps(described, sort_keys=True, default=repr).encode()
 
 

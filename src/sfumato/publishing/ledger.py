@@ -97,10 +97,21 @@ class Ledger:
             raise self._lost_key("is not there")
         return key.derive("ledger")
 
+    def check_key(self) -> None:
+        """Refuse to go on without the key that entries were made with, before anybody makes another.
+
+        Raises
+        ------
+        InputError
+            If there are entries and the project has no key.
+        """
+        if self._folders():
+            self._key()
+
     def _lost_key(self, problem: str) -> InputError:
         path = self.folder.parent / KEY_NAME
         hint = "restore it from a backup; without it nobody can say who is in the earlier releases"
-        return InputError(f"the project's key {problem}", path=path, hint=hint, remedy=("ledger",))
+        return InputError(f"the project's key {problem}", path=path, hint=hint)
 
     def named(self, rows: NamedRows) -> NamedRows:
         """Give persons and values the names that they have in this ledger: keyed hashes.

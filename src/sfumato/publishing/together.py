@@ -204,10 +204,10 @@ def _in_words(shortfall: Shortfall) -> str:
     of_column = f" of '{shortfall.column}'" if shortfall.column else ""
     words = {
         "persons": "persons who cannot be told apart",
-        "values": "values within them",
-        "remaining values": "values that all releases leave possible",
+        "values": f"values{of_column} among them",
+        "remaining values": f"values{of_column} that all releases leave possible",
     }[shortfall.what]
-    return f"{words}{of_column}: {shortfall.found:g} of {shortfall.promised:g}, {shortfall.n_persons:,} persons"
+    return f"{words}: {shortfall.found:g} of {shortfall.promised:g}, {shortfall.n_persons:,} persons"
 
 
 def _nearest(original: AnyTable, release: Release, promised: Promised, ledger: Ledger) -> tuple[str, tuple[str, ...]]:

@@ -113,7 +113,6 @@ class Mondrian(Recoder):
     """
 
     mechanism_name: ClassVar[str] = "mondrian"
-    _earlier: EarlierReleases | None = None
     counts_persons: ClassVar[bool] = True
     takes_both_roles: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
@@ -171,7 +170,7 @@ class Mondrian(Recoder):
         It leaves out the rows that cannot be released so, which the manifest counts as suppressed.
         """
         own = Mondrian(**self.get_params(deep=False))
-        own._earlier = earlier
+        own.earlier = earlier
         return own
 
     def parameters(self) -> dict[str, Any]:
@@ -197,9 +196,9 @@ class Mondrian(Recoder):
         PrivacyNotAchievableError
             If the table has fewer than k rows, or no grouping satisfies what is asked.
         """
-        if self._earlier is None or not isinstance(table, Table):
+        if self.earlier is None or not isinstance(table, Table):
             return super().release(table, progress=progress)
-        kept = self._earlier.kept
+        kept = self.earlier.kept
         made = super().release(table.take(kept), progress=progress)
         n_left_out = table.n_rows - len(kept)
         stated = made.manifest.input or {}
@@ -317,7 +316,7 @@ class Mondrian(Recoder):
             is_allowed=[constraint for constraint, _ in limits] or None,
             sensitive=np.array([codes for _, codes in limits]) if limits else None,
             persons=persons,
-            earlier=None if self._earlier is None else self._earlier.of_kept(),
+            earlier=None if self.earlier is None else self.earlier.of_kept(),
             by_persons=by_persons,
             progress=progress,
         )
