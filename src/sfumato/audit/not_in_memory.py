@@ -175,8 +175,8 @@ def audit_rows(
     )
     if not set(apart) <= set(names):
         found = _with_least_different(found, claims, reader, released)
+    found = _with_unique_rows(found, list(_check_unique_rows(reader, released, claims)))
     more: list[Check | Unchecked] = [*_check_open_kinds(released.outline, claims)]
-    more.extend(_check_unique_rows(reader, released, claims))
     if file is not None:
         more.extend(check_file(file, claims, released_sha256))
         more.extend(_check_spelling(reader, released, original, claims))
@@ -284,6 +284,13 @@ def _with_least_different(
         for name in released.schema.names(Role.SENSITIVE)
     )
     return _with_anew(found, [check_risk(LEAST_DIFFERENT, stated, least)], found.levels)
+
+
+def _with_unique_rows(found: AuditReport, own: Sequence[Check | Unchecked]) -> AuditReport:
+    """Put the check of unique rows where the audit in memory has it: after the other risks, before utility."""
+    names = [check.name for check in found.checks]
+    at = next((i for i, name in enumerate(names) if name == "figures" or name.startswith("utility:")), len(names))
+    return AuditReport.of([*found.checks[:at], *own, *found.checks[at:], *found.unchecked], found.levels)
 
 
 def _check_unique_rows(reader: RowReader[AnyRows], released: AnyRows, claims: Claims) -> Iterator[Check | Unchecked]:
