@@ -71,7 +71,8 @@ def count_merged(
 
     Rows are counted at the first step; whenever there are more distinct ones than fit, what was counted so far is
     rolled up to the next step. So the step that the pass ends with is the first one at which the distinct rows of the
-    whole file fit, wherever its blocks end and however its rows are sorted.
+    whole file fit, wherever its blocks end and however its rows are sorted. With persons it can be a later one: a cell
+    takes most room right before it becomes a crowd, so that less may fit midway than in the end.
 
     Parameters
     ----------
@@ -216,6 +217,8 @@ class _Cells:
         too_low, stride = self.step, 1
         while True:
             if too_low + 1 == len(self._steps):
+                if self._persons is not None and len(found[1]) <= self._persons[1]:
+                    return found  # one cell that is not a crowd yet, and will be one as soon as it has more persons
                 raise self._too_many
             self.step = min(too_low + stride, len(self._steps) - 1)
             higher = self._at_step(found)

@@ -12,14 +12,13 @@ from sfumato.audit.not_in_memory import beyond_counts
     [
         ({}, []),
         ({"drops_incomplete_rows": True}, ["incomplete rows that were left out"]),
-        ({"persons": SimpleNamespace(rule="first")}, ["one row of each person, the others being left out"]),
         ({"perturbation": SimpleNamespace(kind="shuffled")}, ["rows that are shuffled"]),
         ({"stated_risk": {"smallest_bucket": 3, "k": 5}}, ["smallest_bucket"]),
     ],
-    ids=["nothing", "incomplete rows", "persons", "perturbation", "risk"],
+    ids=["nothing", "incomplete rows", "perturbation", "risk"],
 )
 def test_what_counts_cannot_show_is_named(claimed, named):
-    nothing = {"promises": [], "stated_risk": {}, "perturbation": None, "drops_incomplete_rows": False, "persons": None}
+    nothing = {"promises": [], "stated_risk": {}, "perturbation": None, "drops_incomplete_rows": False}
     claims = SimpleNamespace(**(nothing | claimed))
 
     assert list(beyond_counts(claims)) == named

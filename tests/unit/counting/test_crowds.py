@@ -1,6 +1,7 @@
 """Persons of distinct rows, as far as a search must know them: compared with sets of persons, row by row."""
 
 from collections import defaultdict
+from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.counting.blocks import count_blocks, count_merged
-from sfumato.counting.crowds import keys_of_digests, person_keys
+from sfumato.counting.crowds import fewest_in_classes, first_of_each, keys_of_digests, person_keys, without_persons
 from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Role
 from unit.publishing.out_of_core.blockwise import made_open, small_blocks
@@ -67,25 +68,41 @@ def test_every_class_has_as_many_persons_as_its_rows(rows, k, are_open, level):
     assert len(counted.row_counts) == sum(1 if len(persons) >= k else len(persons) for persons in in_cells)
 
 
-@given(ROWS, st.integers(1, 4), st.integers(1, 12))
-def test_distinct_rows_are_rolled_up_until_they_fit(rows, k, most):
-    """The step is the first that fits, counted by brute force; one crowd of all rows is at its end."""
+@given(ROWS, st.integers(1, 5), st.integers(0, 1))
+def test_the_fewest_persons_of_a_class_are_told_or_not_known(rows, k, left_out):
+    """Classes are ages; cells of one age may be in no class."""
     with small_blocks():
-        large = opened(rows, are_open=False)
-        known = large.outline["age"].values.to_pylist()
-        towns = len(large.outline["town"].values)
-        halves = np.array([known.index(next(a for a in known if a // 2 == age // 2)) for age in known], dtype=np.int32)
-        top = {"age": np.zeros(len(known), np.int32), "town": np.zeros(towns, np.int32)}
-        steps = [{}, {"age": halves}, {"age": top["age"]}, top]
-        sizes = []
-        for step in (lambda r: r[:2], lambda r: (r[0] // 2, r[1]), lambda r: r[1], lambda _: 0):
-            sizes.append(sum(1 if len(own) >= k else len(own) for own in persons_by(rows, step).values()))
-        fitting = [i for i, size in enumerate(sizes) if size <= most]
-        if not fitting:
-            return
+        counted = count_blocks(opened(rows, are_open=False), ["age", "town"], persons=("who", k), most_cells=1000)
+    ages = counted["age"].values.to_pylist()
+    classes = np.array([ages[code] for code in counted["age"].codes.tolist()], dtype=np.int64)
+    classes[classes == left_out] = -1
+
+    found = fewest_in_classes(counted, "who", classes, k)
+    expected = min((len(own) for age, own in persons_by(rows, lambda r: r[0]).items() if age != left_out), default=0)
+    assert found == expected or (found is None and expected >= k)
+    without = without_persons(counted, "who", first_of_each(counted, "who"))
+    assert len(without.row_counts) == len({row[:2] for row in rows})
+    assert int(without.row_counts.sum()) == len(rows)
+
+
+@given(ROWS, st.integers(1, 4), st.integers(1, 12), st.booleans())
+def test_distinct_rows_are_rolled_up_until_they_fit(rows, k, most, in_blocks):
+    """The step is the first that fits, counted by brute force; in blocks it may be a later one."""
+    large = opened(rows, are_open=False)
+    known = large.outline["age"].values.to_pylist()
+    halves = np.array([known.index(next(a for a in known if a // 2 == age // 2)) for age in known], dtype=np.int32)
+    top = {name: np.zeros(len(large.outline[name].values), np.int32) for name in ("age", "town")}
+    steps = [{}, {"age": halves}, {"age": top["age"]}, top]
+    sizes = []
+    for cell_of in (lambda r: r[:2], lambda r: (r[0] // 2, r[1]), lambda r: r[1], lambda _: 0):
+        sizes.append(sum(1 if len(own) >= k else len(own) for own in persons_by(rows, cell_of).values()))
+    with small_blocks() if in_blocks else nullcontext():
         counted, found = count_merged(large, ["age", "town"], steps, pairs={}, persons=("who", k), most_cells=most)
-    assert found == fitting[0]
+
+    fitting = [i for i, size in enumerate(sizes) if size <= most] or [len(steps) - 1]
+    assert found >= fitting[0] if in_blocks else found == fitting[0]
     assert len(counted.row_counts) == sizes[found]
+    assert int(counted.row_counts.sum()) == len(rows)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.levels.persons import cell_of_value
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
-from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
+from sfumato.audit.original.matching import TooManyLayersError, layers, places_among
 from sfumato.audit.reading.cells import Containing, unchanged
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.persons import PersonAnonymity
@@ -130,19 +130,55 @@ def _by_counts(
     n_before = np.zeros(len(distinct), dtype=np.int64)
     np.add.at(n_before, of_row.reshape(-1), before.row_counts)
     try:
-        matched = matched_rows(reads, list(distinct.T), n_before, list(groups.T), sizes)
-    except (ImpossibleError, UnmatchedError, TooManyLayersError):
-        matched = None
-    if matched is None or not matched.is_sure:
+        became = _forced(reads, list(distinct.T), n_before, list(groups.T), sizes)
+    except TooManyLayersError:
+        became = None
+    if became is None:
         problem = "cells overlap, and counts do not show whose rows a group holds"
         raise InvalidParameterError("cells", problem, allowed="such that counts show it")
-    kept = matched.became >= 0
+    kept = became >= 0
     return GroupKeys(
         columns,
         tuple(np.asarray(read.places, dtype=np.int64) for read in reads),
         [np.ascontiguousarray(own[kept]) for own in distinct.T],
-        matched.became[kept],
+        became[kept],
     )
+
+
+def _forced(
+    reads: Sequence[Containing], places: Sequence[Counts], n_before: Counts, cells: Sequence[Counts], sizes: Counts
+) -> Counts | None:
+    """Group of each distinct row, -1 for none, as far as sizes leave no choice; ``None`` if some group stays open.
+
+    A group that is as large as all rows that may still be in it holds them all, and they are in no other. A recoding in
+    rounds takes all rows left of a class at once, so that this settles its groups in the order of the rounds.
+    """
+    layered = [layers(read) for read in reads]
+    way_of_group = np.column_stack([layer_of_cell[own] for (layer_of_cell, _), own in zip(layered, cells, strict=True)])
+    ways, number = np.unique(way_of_group, axis=0, return_inverse=True)
+    waiting = [(way, np.flatnonzero(number.reshape(-1) == i)) for i, way in enumerate(ways)]
+    waiting.sort(key=lambda one: -int(one[0].sum()))  # later layers hold the smaller cells, which were taken first
+    became, is_open = np.full(len(n_before), -1, dtype=np.int64), np.ones(len(n_before), dtype=np.bool_)
+    is_settled = np.zeros(len(sizes), dtype=np.bool_)
+    while waiting:
+        before = int(is_settled.sum())
+        for way, own in waiting:
+            rows = np.flatnonzero(is_open)
+            wanted = [owners[layer][at[rows]] for (_, owners), layer, at in zip(layered, way, places, strict=True)]
+            fits = np.logical_and.reduce([cell >= 0 for cell in wanted])
+            rows = rows[fits]
+            among = places_among([cell[own] for cell in cells], [cell[fits] for cell in wanted])
+            rows, among = rows[among >= 0], among[among >= 0]
+            offered = np.bincount(among, n_before[rows], len(own)).astype(np.int64)
+            is_forced = (offered == sizes[own]) & ~is_settled[own]
+            taken = is_forced[among]
+            became[rows[taken]] = own[among[taken]]
+            is_open[rows[taken]] = False
+            is_settled[own[is_forced]] = True
+        waiting = [(way, own[~is_settled[own]]) for way, own in waiting if not is_settled[own].all()]
+        if waiting and int(is_settled.sum()) == before:
+            return None
+    return became
 
 
 def _read(rule: CellRule, original: OutlinedTable, released: CountedTable) -> Containing:

@@ -272,7 +272,7 @@ def _candidates(
     reads: Sequence[Containing], places: Sequence[Numbers], cells: Sequence[Numbers], n_after: Numbers
 ) -> Numbers:
     """Released rows that each row may have become: one column for each way in which cells are layered, -1 for none."""
-    layered = [_layers(read) for read in reads]
+    layered = [layers(read) for read in reads]
     ways = np.column_stack([layer_of_cell[own] for (layer_of_cell, _), own in zip(layered, cells, strict=True)])
     distinct, way_of_row = np.unique(ways, axis=0, return_inverse=True)
     if len(distinct) > _MOST_LAYERS:
@@ -282,11 +282,11 @@ def _candidates(
     for i, way in enumerate(distinct[by_size]):
         wanted = [owners[layer][own] for (_, owners), layer, own in zip(layered, way, places, strict=True)]
         is_whole = np.logical_and.reduce([own >= 0 for own in wanted])
-        found[is_whole, i] = _places_among(cells, [own[is_whole] for own in wanted])
+        found[is_whole, i] = places_among(cells, [own[is_whole] for own in wanted])
     return found
 
 
-def _layers(read: Containing) -> tuple[Numbers, list[Numbers]]:
+def layers(read: Containing) -> tuple[Numbers, list[Numbers]]:
     """Put cells into layers in which no two overlap: the layer of each cell, and in each layer the cell of a place."""
     sizes = np.bincount(read.cells, weights=read.stops - read.starts, minlength=read.n_cells)
     layer_of_cell = np.zeros(read.n_cells, dtype=np.int64)
@@ -304,7 +304,7 @@ def _layers(read: Containing) -> tuple[Numbers, list[Numbers]]:
     return layer_of_cell, owners
 
 
-def _places_among(known: Sequence[Numbers], wanted: Sequence[Numbers]) -> Numbers:
+def places_among(known: Sequence[Numbers], wanted: Sequence[Numbers]) -> Numbers:
     """Place of each wanted row among known distinct ones, -1 where it is not among them."""
     n_known = len(known[0])
     key = np.zeros(n_known + len(wanted[0]), dtype=np.int64)
