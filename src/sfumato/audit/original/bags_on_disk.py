@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +25,8 @@ Ids = NDArray[np.int64]
 Rows = Callable[[], Iterator[Sequence[Codes]]]
 """Starts a pass over rows, in blocks of codes."""
 _LARGEST_KEY = 2**62
+_MOST_PARTS = 64
+_UNEVEN = 2  # how much larger than others a part may be
 _BYTES_A_CELL = 64  # of a distinct row: its numbers, as they come and while they are sorted
 
 
@@ -40,7 +44,7 @@ def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows
 
     Where each original cell becomes one released cell, counts of equal rows decide. Where cells overlap, what equal
     rows became is found by the counts of these columns alone, as on a cluster, and whole rows are compared under that
-    answer; if they are not the same, distinct whole rows are matched in memory, where they fit.
+    answer; if they are not the same, distinct whole rows are matched in memory, a part of them at a time.
     """
     problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if problems or not rules:
@@ -95,10 +99,37 @@ def _are_same(columns: Sequence[_Compared], originals: Rows, released: Rows, mem
             sides = [(numbered[0], originals), (numbered[1], released)]
             if _are_in(sides, memory):
                 return True
-    whole = [_grouped(columns, rows, memory, most, of) for of, rows in enumerate((originals, released))]
-    if whole[0] is None or whole[1] is None:
-        raise _TooManyError
-    return _can_be_assigned(columns, whole[0], whole[1])
+    return _are_assigned_in_parts(columns, originals, released, memory, most)
+
+
+def _are_assigned_in_parts(
+    columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, most: int
+) -> bool:
+    """Match distinct whole rows, those that agree in all exact columns with each other, a part of them at a time."""
+    keys = ", ".join(f"c{i}" for i in range(len(columns)))
+    exact = ", ".join(f"c{i}" for i, column in enumerate(columns) if column.read is None)
+    with spilling_connection(memory) as connection:
+        for is_released, (name, rows) in enumerate((("before", originals), ("after", released))):
+            numbers = (_told(columns, block, bool(is_released)) for block in rows())
+            with _reading(numbers, len(columns)) as reader:
+                connection.from_arrow(reader).aggregate(f"{keys}, count(*) AS n", keys).create(name)
+        n_rows = max(_n_rows(connection, name) for name in ("before", "after"))
+        n_parts = -(-n_rows // most)
+        if n_parts > (_MOST_PARTS if exact else 1):
+            raise _TooManyError
+        for part in range(n_parts):
+            where = f"WHERE hash({exact}) % {n_parts} = {part}" if n_parts > 1 else ""
+            queries = [f"SELECT * FROM {name} {where}" for name in ("before", "after")]
+            sides = [connection.sql(query).to_arrow_table() for query in queries]
+            if max(side.num_rows for side in sides) > _UNEVEN * most:
+                raise _TooManyError
+            if sides[1].num_rows and not _can_be_assigned(columns, *sides):
+                return False
+    return True
+
+
+def _n_rows(connection: Any, name: str) -> int:
+    return int(connection.table(name).aggregate("count(*) AS n").to_arrow_table().column("n")[0].as_py())
 
 
 def _radix(columns: Sequence[_Compared], among: Sequence[int]) -> int:
@@ -191,6 +222,13 @@ def _grouped(
 def _counted(
     numbers: Iterator[list[Codes]], width: int, wanted: str, by: str, memory: int, where: str, most: int
 ) -> pa.Table:
+    with spilling_connection(memory) as connection, _reading(numbers, width) as reader:
+        return connection.from_arrow(reader).aggregate(wanted, by).filter(where).limit(most).to_arrow_table()
+
+
+@contextmanager
+def _reading(numbers: Iterator[list[Codes]], width: int) -> Iterator[pa.RecordBatchReader]:
+    """Give numbers of rows to the engine, and its failures the words of those of the rows."""
     import duckdb
 
     failures: list[BaseException] = []
@@ -204,10 +242,8 @@ def _counted(
             failures.append(exc)
             raise
 
-    reader = pa.RecordBatchReader.from_batches(pa.schema([(name, pa.int64()) for name in names]), batches())
     try:
-        with spilling_connection(memory) as connection:
-            return connection.from_arrow(reader).aggregate(wanted, by).filter(where).limit(most).to_arrow_table()
+        yield pa.RecordBatchReader.from_batches(pa.schema([(name, pa.int64()) for name in names]), batches())
     except (duckdb.Error, pa.ArrowException):
         if failures:
             raise failures[0] from None

@@ -75,7 +75,19 @@ def test_rows_that_stay_together_need_no_distinct_rows_in_memory(monkeypatch):
     assert bags([row[:2] for row in originals], [row[:2] for row in released]).can_be_assigned()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_parts_are_judged_as_the_whole(seed, monkeypatch):
+    monkeypatch.setattr(bags_on_disk, "_grouped", lambda *_: None)  # counts of the overlapping columns do not tell
+    rng = np.random.default_rng(seed)
+    originals, released = made(rng, 120)
+    compared = [bags_on_disk._compared(rule) for rule in (FITTING, EXACT, NUMBERS)]
+    for shown in (released, [(released[0][0], released[0][1], 99), *released[1:]]):
+        found = bags_on_disk._are_assigned_in_parts(compared, blocks(originals), blocks(shown), MEMORY, 30)
+        assert found == (shown is released)
+
+
 def test_too_many_distinct_rows_are_said_where_counts_do_not_tell(monkeypatch):
     monkeypatch.setattr(bags_on_disk, "_grouped", lambda *_: None)
+    monkeypatch.setattr(bags_on_disk, "_MOST_PARTS", 0)
 
     assert isinstance(judged([(0, 0, 0), (1, 0, 1)], [(2, 0, 0)]), Unchecked)
