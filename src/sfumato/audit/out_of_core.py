@@ -117,12 +117,17 @@ class BlockReader(RowReader[LargeTable]):
         if not known and long:
             return
         names, columns = [rule.name for rule in known], [rule.column for rule in known]
-        originals = _codes(original, known, columns, released, names, None)
-        found = _codes(released, known, names, original, columns, self.progress)
+
+        def originals() -> Iterator[list[Codes]]:
+            return _codes(original, known, columns, released, names, None)
+
+        def found() -> Iterator[list[Codes]]:
+            return _codes(released, known, names, original, columns, self.progress)
+
         if is_sorted(claims):
             yield check_bag_on_disk(known, originals, found, self.memory)
         else:
-            yield check_order(known, originals, found, claims.suppressed_rows)
+            yield check_order(known, originals(), found(), claims.suppressed_rows)
 
     def check_row_order(self, released: LargeTable, claims: Claims) -> Check:
         """Compare each row with the one before."""

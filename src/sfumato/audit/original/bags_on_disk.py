@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +16,17 @@ from sfumato.audit.checks import IN_MEMORY, Check, Unchecked
 from sfumato.audit.original.assignment import BothBags, TooManyPairsError, exact_ids, together
 from sfumato.audit.original.cell_rules import CellRule, Codes, FittingRule
 from sfumato.audit.original.fidelity import said_of_cells
+from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
 from sfumato.audit.reading.cells import Containing
 from sfumato.errors import InputError
 from sfumato.rows.database import spilling_connection
 
 Ids = NDArray[np.int64]
-Blocks = Iterator[Sequence[Codes]]
+Rows = Callable[[], Iterator[Sequence[Codes]]]
+"""Starts a pass over rows, in blocks of codes."""
+_LARGEST_KEY = 2**62
+_MOST_PARTS = 64
+_UNEVEN = 2  # how much larger than others a part may be
 _BYTES_A_CELL = 64  # of a distinct row: its numbers, as they come and while they are sorted
 
 
@@ -31,11 +39,12 @@ class _Compared:
     read: Containing | None = None
 
 
-def check_bag_on_disk(rules: Sequence[CellRule], originals: Blocks, released: Blocks, memory: int) -> Check | Unchecked:
+def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows, memory: int) -> Check | Unchecked:
     """Whether every released row can be given an original row of its own; codes of both come in blocks of rows.
 
-    Where each original cell becomes one released cell, counts of equal rows decide. Where cells overlap, distinct rows
-    are matched in memory, if they fit.
+    Where each original cell becomes one released cell, counts of equal rows decide. Where cells overlap, what equal
+    rows became is found by the counts of these columns alone, as on a cluster, and whole rows are compared under that
+    answer; if they are not the same, distinct whole rows are matched in memory, a part of them at a time.
     """
     problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if problems or not rules:
@@ -71,34 +80,176 @@ def _compared(rule: CellRule) -> _Compared:
     return _Compared(rule.read.places, np.arange(rule.read.n_cells), rule.read)
 
 
-def _are_same(columns: Sequence[_Compared], originals: Blocks, released: Blocks, memory: int, most: int) -> bool:
+def _are_same(columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, most: int) -> bool:
+    if not any(column.read for column in columns):
+        return _are_in([(columns, originals), (columns, released)], memory)
+    overlapping = [i for i, column in enumerate(columns) if column.read is not None]
+    places, cells = (
+        _grouped(columns, rows, memory, most, of, overlapping) for of, rows in enumerate((originals, released))
+    )
+    if places is not None and cells is not None and _radix(columns, overlapping) <= _LARGEST_KEY:
+        try:
+            matched = _matched(columns, overlapping, places, cells)
+        except ImpossibleError:
+            return False
+        except (UnmatchedError, TooManyLayersError):
+            matched = None
+        if matched is not None:
+            numbered = [_Numbered(columns, overlapping, *found) for found in matched]
+            sides = [(numbered[0], originals), (numbered[1], released)]
+            if _are_in(sides, memory):
+                return True
+    return _are_assigned_in_parts(columns, originals, released, memory, most)
+
+
+def _are_assigned_in_parts(
+    columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, most: int
+) -> bool:
+    """Match distinct whole rows, those that agree in all exact columns with each other, a part of them at a time."""
+    keys = ", ".join(f"c{i}" for i in range(len(columns)))
+    exact = ", ".join(f"c{i}" for i, column in enumerate(columns) if column.read is None)
+    with spilling_connection(memory) as connection:
+        for is_released, (name, rows) in enumerate((("before", originals), ("after", released))):
+            numbers = (_told(columns, block, bool(is_released)) for block in rows())
+            with _reading(numbers, len(columns)) as reader:
+                connection.from_arrow(reader).aggregate(f"{keys}, count(*) AS n", keys).create(name)
+        n_rows = max(_n_rows(connection, name) for name in ("before", "after"))
+        n_parts = -(-n_rows // most)
+        if n_parts > (_MOST_PARTS if exact else 1):
+            raise _TooManyError
+        for part in range(n_parts):
+            where = f"WHERE hash({exact}) % {n_parts} = {part}" if n_parts > 1 else ""
+            queries = [f"SELECT * FROM {name} {where}" for name in ("before", "after")]
+            sides = [connection.sql(query).to_arrow_table() for query in queries]
+            if max(side.num_rows for side in sides) > _UNEVEN * most:
+                raise _TooManyError
+            if sides[1].num_rows and not _can_be_assigned(columns, *sides):
+                return False
+    return True
+
+
+def _n_rows(connection: Any, name: str) -> int:
+    return int(connection.table(name).aggregate("count(*) AS n").to_arrow_table().column("n")[0].as_py())
+
+
+def _radix(columns: Sequence[_Compared], among: Sequence[int]) -> int:
+    sizes = [column.read.n_places + column.read.n_cells for i in among if (column := columns[i]).read is not None]
+    return math.prod(sizes)
+
+
+def _matched(
+    columns: Sequence[_Compared], overlapping: Sequence[int], places: pa.Table, cells: pa.Table
+) -> list[tuple[Ids, Ids]]:
+    """For both sides the distinct rows of the overlapping columns, as keys, and the released row that each became."""
+    reads = [read for i in overlapping if (read := columns[i].read) is not None]
+    before = [places.column(f"c{i}").to_numpy() for i in overlapping]
+    after = [cells.column(f"c{i}").to_numpy() for i in overlapping]
+    n_before, n_after = (side.column("n").to_numpy().astype(np.int64) for side in (places, cells))
+    became = matched_rows(reads, before, n_before, after, n_after).became
+    return [(_keys(reads, before), became), (_keys(reads, after), np.arange(len(n_after)))]
+
+
+def _keys(reads: Sequence[Containing], numbers: Sequence[Codes]) -> Ids:
+    key = np.zeros(len(numbers[0]), dtype=np.int64)
+    for read, own in zip(reads, numbers, strict=True):
+        key = key * (read.n_places + read.n_cells) + own
+    return key
+
+
+class _Numbered:
+    """Tells rows by the released row that their overlapping columns became, and by their other columns."""
+
+    def __init__(self, columns: Sequence[_Compared], overlapping: Sequence[int], keys: Ids, numbers: Ids) -> None:
+        self._columns, self._overlapping = columns, overlapping
+        self._order = np.argsort(keys)
+        self._keys, self._numbers = keys[self._order], numbers[self._order]
+        self._reads = [read for i in overlapping if (read := columns[i].read) is not None]
+
+    def of(self, block: Sequence[Codes], is_released: bool) -> list[Codes]:
+        told = _told(self._columns, block, is_released)
+        key = _keys(self._reads, [told[i] for i in self._overlapping])
+        number = self._numbers[np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)]
+        return [number, *(own for i, own in enumerate(told) if i not in self._overlapping)]
+
+
+def _told(columns: Sequence[_Compared], block: Sequence[Codes], is_released: bool) -> list[Codes]:
+    """Numbers by which the rows of a block are told apart, column by column."""
+    found = []
+    for column, codes in zip(columns, block, strict=True):
+        numbers = column.after if is_released else column.before
+        found.append(codes if numbers is None else numbers[codes])
+    return found
+
+
+def _are_in(sides: Sequence[tuple[_Numbered | Sequence[_Compared], Rows]], memory: int) -> bool:
+    """Whether no row of the second side occurs more often there than on the first."""
+
+    def numbers() -> Iterator[list[Codes]]:
+        for is_released, (how, rows) in enumerate(sides):
+            for block in rows():
+                told = (
+                    how.of(block, bool(is_released))
+                    if isinstance(how, _Numbered)
+                    else _told(how, block, bool(is_released))
+                )
+                yield [*told, np.full(len(told[0]), 1 if is_released else -1, dtype=np.int64)]
+
+    how = sides[0][0]
+    width = 1 + len(how._columns) - len(how._overlapping) if isinstance(how, _Numbered) else len(how)
+    keys = ", ".join(f"c{i}" for i in range(width))
+    counted = _counted(numbers(), width + 1, f"{keys}, sum(c{width}) AS more", keys, memory, "more > 0", 1)
+    return bool(counted.num_rows == 0)
+
+
+def _grouped(
+    columns: Sequence[_Compared], rows: Rows, memory: int, most: int, is_released: int, among: Sequence[int] = ()
+) -> pa.Table | None:
+    """Distinct rows of some columns with how many there are of each; ``None`` if there are too many."""
+    chosen = list(among) or list(range(len(columns)))
+
+    def numbers() -> Iterator[list[Codes]]:
+        for block in rows():
+            told = _told(columns, block, bool(is_released))
+            yield [told[i] for i in chosen]
+
+    keys = ", ".join(f"c{i}" for i in range(len(chosen)))
+    found = _counted(numbers(), len(chosen), f"{keys}, count(*) AS n", keys, memory, "true", most + 1)
+    if found.num_rows > most:
+        return None
+    return found.rename_columns([*(f"c{i}" for i in chosen), "n"])
+
+
+def _counted(
+    numbers: Iterator[list[Codes]], width: int, wanted: str, by: str, memory: int, where: str, most: int
+) -> pa.Table:
+    with spilling_connection(memory) as connection, _reading(numbers, width) as reader:
+        return connection.from_arrow(reader).aggregate(wanted, by).filter(where).limit(most).to_arrow_table()
+
+
+@contextmanager
+def _reading(numbers: Iterator[list[Codes]], width: int) -> Iterator[pa.RecordBatchReader]:
+    """Give numbers of rows to the engine, and its failures the words of those of the rows."""
     import duckdb
 
-    keys = [f"c{i}" for i in range(len(columns))]
-    listed = ", ".join(keys)
     failures: list[BaseException] = []
-    with spilling_connection(memory) as connection:
+    names = [f"c{i}" for i in range(width)]
+
+    def batches() -> Iterator[pa.RecordBatch]:
         try:
-            if not any(column.read for column in columns):
-                rows = pa.RecordBatchReader.from_batches(_schema(keys), _signed(columns, originals, released, failures))
-                counted = connection.from_arrow(rows).aggregate(f"{listed}, sum(sign) AS more", listed)
-                wrong = counted.aggregate("count(*) FILTER (more > 0) AS n").to_arrow_table()
-                return int(wrong.column("n")[0].as_py()) == 0
-            sides = []
-            for is_released, blocks in ((False, originals), (True, released)):
-                numbers = _numbers(columns, blocks, is_released, failures)
-                rows = pa.RecordBatchReader.from_batches(_schema(keys), numbers)
-                counted = connection.from_arrow(rows).aggregate(f"{listed}, count(*) AS n", listed)
-                sides.append(counted.limit(most + 1).to_arrow_table())
-        except (duckdb.Error, pa.ArrowException):
-            if failures:
-                raise failures[0] from None
-            problem = "the rows of release and original cannot be counted in the given memory"
-            hint = "give more memory, or free disk space for spilling"
-            raise InputError(problem, hint=hint, remedy=("memory",)) from None
-    if max(side.num_rows for side in sides) > most:
-        raise _TooManyError
-    return _can_be_assigned(columns, *sides)
+            for told in numbers:
+                yield pa.record_batch([pa.array(own, pa.int64()) for own in told], names=names)
+        except BaseException as exc:  # kept, for the engine hides it; an interruption too
+            failures.append(exc)
+            raise
+
+    try:
+        yield pa.RecordBatchReader.from_batches(pa.schema([(name, pa.int64()) for name in names]), batches())
+    except (duckdb.Error, pa.ArrowException):
+        if failures:
+            raise failures[0] from None
+        problem = "the rows of release and original cannot be counted in the given memory"
+        hint = "give more memory, or free disk space for spilling"
+        raise InputError(problem, hint=hint, remedy=("memory",)) from None
 
 
 def _can_be_assigned(columns: Sequence[_Compared], before: pa.Table, after: pa.Table) -> bool:
@@ -120,32 +271,3 @@ def _can_be_assigned(columns: Sequence[_Compared], before: pa.Table, after: pa.T
     n_before, n_after = (side.column("n").to_numpy().astype(np.int64) for side in (before, after))
     counted = BothBags(bags.originals, bags.released, bags.n_numbers, bags.overlapping, n_before, n_after)
     return counted.can_be_assigned()
-
-
-def _schema(keys: Sequence[str]) -> pa.Schema:
-    return pa.schema([*((key, pa.int64()) for key in keys), ("sign", pa.int64())])
-
-
-def _signed(
-    columns: Sequence[_Compared], originals: Blocks, released: Blocks, failures: list[BaseException]
-) -> Iterator[pa.RecordBatch]:
-    yield from _numbers(columns, originals, False, failures)
-    yield from _numbers(columns, released, True, failures)
-
-
-def _numbers(
-    columns: Sequence[_Compared], blocks: Blocks, is_released: bool, failures: list[BaseException]
-) -> Iterator[pa.RecordBatch]:
-    """Numbers of the rows in batches, released ones with a sign of 1 and others of -1; an error is kept."""
-    names = [*(f"c{i}" for i in range(len(columns))), "sign"]
-    try:
-        for block in blocks:
-            arrays = []
-            for column, codes in zip(columns, block, strict=True):
-                numbers = column.after if is_released else column.before
-                arrays.append(pa.array(codes if numbers is None else numbers[codes], pa.int64()))
-            sign = np.full(len(block[0]), 1 if is_released else -1, dtype=np.int64)
-            yield pa.record_batch([*arrays, pa.array(sign)], names=names)
-    except BaseException as exc:  # an interruption too
-        failures.append(exc)
-        raise
