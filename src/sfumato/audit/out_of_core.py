@@ -21,6 +21,7 @@ from sfumato.audit.original.cell_rules import CellRule, Codes
 from sfumato.audit.original.fidelity import check_order
 from sfumato.audit.reading.block_counting import counted_rows, least_different_values, n_unique_rows
 from sfumato.audit.reading.values import is_text, meanings_beside
+from sfumato.errors import InputError
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.weighted import CountedTable
@@ -59,7 +60,10 @@ class BlockReader(RowReader[LargeTable]):
         names = table.schema.names()
         if any(table.is_open(name) for name in names):
             return None
-        return n_unique_rows(table, names, self.memory, self.progress)
+        try:
+            return n_unique_rows(table, names, self.memory, self.progress)
+        except InputError:  # too many for the memory given: nothing else that is checked needs them all
+            return None
 
     def telling(self, original: LargeTable, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values in one pass, of long columns by DuckDB."""
