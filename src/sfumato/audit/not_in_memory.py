@@ -175,8 +175,10 @@ def audit_rows(
     )
     if not set(apart) <= set(names):
         found = _with_least_different(found, claims, reader, released)
-    found = _with_unique_rows(found, list(_check_unique_rows(reader, released, claims)))
+    unique = list(_check_unique_rows(reader, released, claims))
+    found = _with_unique_rows(found, [one for one in unique if isinstance(one, Check)])
     more: list[Check | Unchecked] = [*_check_open_kinds(released.outline, claims)]
+    more.extend(one for one in unique if isinstance(one, Unchecked))
     if file is not None:
         more.extend(check_file(file, claims, released_sha256))
         more.extend(_check_spelling(reader, released, original, claims))
@@ -286,7 +288,7 @@ def _with_least_different(
     return _with_anew(found, [check_risk(LEAST_DIFFERENT, stated, least)], found.levels)
 
 
-def _with_unique_rows(found: AuditReport, own: Sequence[Check | Unchecked]) -> AuditReport:
+def _with_unique_rows(found: AuditReport, own: Sequence[Check]) -> AuditReport:
     """Put the check of unique rows where the audit in memory has it: after the other risks, before utility."""
     names = [check.name for check in found.checks]
     at = next((i for i, name in enumerate(names) if name == "figures" or name.startswith("utility:")), len(names))
@@ -303,8 +305,9 @@ def _check_unique_rows(reader: RowReader[AnyRows], released: AnyRows, claims: Cl
         return
     n_unique = reader.n_unique_rows(released)
     if n_unique is None:
-        said = "the stated share of rows that are unique on all columns: a column has too many distinct values"
-        yield Unchecked("figures", said, IN_MEMORY)
+        long = [name for name in claims.names() if is_long(released, name)]
+        why = f"{listed(long)} has too many values" if long else "they do not fit in the memory given"
+        yield Unchecked("figures", f"the stated share of rows that are unique on all columns: {why}", IN_MEMORY)
         return
     yield check_risk(UNIQUE_ROWS, stated, n_unique / max(released.n_rows, 1))
 

@@ -35,6 +35,7 @@ from sfumato.audit.reading.block_counting import (
 )
 from sfumato.audit.reading.row_order import RowOrder, are_all_numbers, is_sorted, keys_of, ranks_in_order, said_of
 from sfumato.audit.reading.values import is_text, meanings_beside
+from sfumato.errors import InputError
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import Kind
@@ -74,7 +75,10 @@ class BlockReader(RowReader[LargeTable]):
         names = table.schema.names()
         if any(table.is_open(name) for name in names):
             return None
-        return n_unique_rows(table, names, self.memory, self.progress)
+        try:
+            return n_unique_rows(table, names, self.memory, self.progress)
+        except InputError:  # too many for the memory given: nothing else that is checked needs them all
+            return None
 
     def telling(self, original: LargeTable, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values in one pass, of long columns by DuckDB."""
