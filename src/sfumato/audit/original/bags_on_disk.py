@@ -27,7 +27,7 @@ Rows = Callable[[], Iterator[Sequence[Codes]]]
 _LARGEST_KEY = 2**62
 _MOST_PARTS = 64
 _UNEVEN = 2  # how much larger than others a part may be
-_BYTES_A_CELL = 64  # of a distinct row: its numbers, as they come and while they are sorted
+_BYTES_A_CELL = 300  # of a distinct row, with the pairs that it is in and what the flow needs
 
 
 @dataclass(frozen=True, eq=False)
