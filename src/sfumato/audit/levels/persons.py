@@ -41,17 +41,16 @@ def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
     classes = group_rows(beside.released, guarantee.columns)
     if not beside.knows_rows:
         of_row = None if beside.fitting is None else beside.fitting.group_of_originals(classes.ids)
-        if of_row is None or not _is_whole(of_row, classes.sizes):
+        if of_row is None:
             problem = "rows are sorted, and some original rows fit several groups"
             raise NotToldError(problem, _fewest_persons(beside.fitting, classes, persons))
+        _require_whole(of_row, classes.sizes)
         persons, of_row = persons[of_row >= 0], of_row[of_row >= 0]
     elif len(beside.rows) == beside.released.n_rows:
         of_row = classes.ids
     else:
         of_row = _groups_that_fit(guarantee, beside, classes.ids)
-        if not _is_whole(of_row, classes.sizes):
-            problem = "some rows of a group were left out, and others not"
-            raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
+        _require_whole(of_row, classes.sizes)
         persons, of_row = persons[of_row >= 0], of_row[of_row >= 0]
     pairs = np.unique(np.column_stack([of_row, persons]), axis=0)
     return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
@@ -75,8 +74,10 @@ def _fewest_persons(fitting: Pairs | None, classes: Classes, persons: NDArray[np
     return int(needed.min(initial=len(persons)))
 
 
-def _is_whole(of_row: Ids, sizes: Ids) -> bool:
-    return bool(np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(sizes)), sizes))
+def _require_whole(of_row: Ids, sizes: Ids) -> None:
+    if not np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(sizes)), sizes):
+        problem = "some rows of a group were left out, and others not"
+        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
 
 
 def _groups_that_fit(guarantee: PersonAnonymity, beside: Beside, of_released: Ids) -> Ids:
