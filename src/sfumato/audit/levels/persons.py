@@ -64,17 +64,16 @@ def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
     classes = group_rows(beside.released, columns)
     if not beside.knows_rows:
         of_row = None if beside.fitting is None else beside.fitting.group_of_originals(classes.ids)
-        if of_row is None or not _is_whole(of_row, classes.sizes):
+        if of_row is None:
             problem = "rows are sorted, and some original rows fit several groups"
             raise NotToldError(problem)
+        _require_whole(of_row, classes.sizes)
         return ReleasedRows(beside.rows[of_row >= 0], of_row[of_row >= 0])
     if len(beside.rows) == beside.released.n_rows:
         return ReleasedRows(beside.rows, classes.ids)
     of_row = _groups_that_fit(columns, beside, classes.ids)
     is_released = of_row >= 0
-    if not _is_whole(of_row, classes.sizes):
-        problem = "some rows of a group were left out, and others not"
-        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
+    _require_whole(of_row, classes.sizes)
     return ReleasedRows(beside.rows[is_released], of_row[is_released])
 
 
@@ -109,8 +108,10 @@ def _fewest_persons(fitting: Pairs | None, classes: Classes, persons: NDArray[np
     return int(needed.min(initial=len(persons)))
 
 
-def _is_whole(of_row: Ids, sizes: Ids) -> bool:
-    return bool(np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(sizes)), sizes))
+def _require_whole(of_row: Ids, sizes: Ids) -> None:
+    if not np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(sizes)), sizes):
+        problem = "some rows of a group were left out, and others not"
+        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
 
 
 def measure_diversity(guarantee: PersonDiversity, beside: Beside) -> float:
