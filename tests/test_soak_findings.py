@@ -44,7 +44,8 @@ def published(tmp_path_factory):
 
 def changed(manifest_path, target, change):
     """Change a manifest; of version 1, in which more than one text can say the same."""
-    entries = json.loads(manifest_path.read_text()) | {"sfumato_manifest": 1}
+    entries = json.loads(manifest_path.read_text()) | {"sfumato_manifest": 1, "project_sha256": None}
+    entries["input"]["sha256"] = None
     change(entries)
     target.write_text(json.dumps(entries))
     return target

@@ -294,7 +294,9 @@ UNIQUE_ROWS = "unique_row_fraction"
 
 def _with_unique_rows(evidence: Mapping[str, Any], released: AnyTable) -> dict[str, Any]:
     """Say how many released rows are unique on everything; of rows that are not in memory it is said when written."""
-    if isinstance(released.coded_part, CountedTable):
+    coded = released.coded_part
+    is_outline = any(len(column.codes) != coded.n_rows for column in coded.columns.values())
+    if is_outline or isinstance(coded, CountedTable):
         return dict(evidence)
     return stating_unique_rows(evidence, n_unique_rows(released), released.n_rows)
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.progress import Progress
-from sfumato.schema import Role
+from sfumato.schema import Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
 from sfumato.table.roles import ColumnGuess
@@ -386,6 +386,21 @@ def needs_of(mechanism: object) -> Needs:
 def name_of(mechanism: object) -> str:
     """Name a mechanism as its manifests do; an object that has no such name by its class."""
     return str(getattr(mechanism, "mechanism_name", type(mechanism).__name__))
+
+
+def check_takes_both_roles(schema: Schema, mechanism: object) -> None:
+    """Refuse a mechanism that cannot treat a column as sensitive and quasi-identifying, where a table has one.
+
+    Raises
+    ------
+    SchemaError
+        Names the column and the mechanism.
+    """
+    both = schema.names(Role.SENSITIVE_QUASI_IDENTIFIER)
+    if both and not getattr(mechanism, "takes_both_roles", False):
+        problem = f"is sensitive and a quasi-identifier, and {name_of(mechanism)} cannot treat a column as both"
+        hint = "give it one of the two roles, or use mondrian"
+        raise SchemaError(problem, column=both[0], hint=hint, remedy=("mechanism",))
 
 
 def combinations(choices: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...]:

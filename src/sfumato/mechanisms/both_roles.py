@@ -36,38 +36,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.counting.same_values import value_numbers
-from sfumato.errors import SchemaError
 from sfumato.learning.c45.tree import MISSING
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.base import name_of
 from sfumato.mechanisms.part_constraints import Constraint, Counts, Flags, Ids, Levels
 from sfumato.mechanisms.recoder import Cover
-from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 
 RowCounts = NDArray[np.int64]
 
 _CELLS_AT_ONCE = 2**22
-
-
-def check_takes_both_roles(schema: Schema, mechanism: object) -> None:
-    """Refuse a mechanism that cannot treat a column as sensitive and quasi-identifying, where a table has one.
-
-    Raises
-    ------
-    SchemaError
-        Names the column and the mechanism.
-    """
-    both = sensitive_quasi_identifiers(schema)
-    if both and not getattr(mechanism, "takes_both_roles", False):
-        problem = f"is sensitive and a quasi-identifier, and {name_of(mechanism)} cannot treat a column as both"
-        hint = "give it one of the two roles, or use mondrian"
-        raise SchemaError(problem, column=both[0], hint=hint, remedy=("mechanism",))
-
-
-def sensitive_quasi_identifiers(schema: Schema) -> tuple[str, ...]:
-    """Names of the columns that are both."""
-    return schema.names(Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 @dataclass(frozen=True, eq=False)

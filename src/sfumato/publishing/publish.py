@@ -15,8 +15,7 @@ from sfumato.atomic import PendingFile, alone_in, appear_together, check_writabl
 from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.manifest import AnyTable, Manifest, with_audited
-from sfumato.mechanisms.base import Mechanism, Release, name_of
-from sfumato.mechanisms.both_roles import check_takes_both_roles
+from sfumato.mechanisms.base import Mechanism, Release, check_takes_both_roles, name_of
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey

@@ -187,15 +187,16 @@ def test_breach_aware_is_able():
 
 
 def test_all_rows_of_the_chosen_columns_are_written(published, source):
-    """In the order of the file, with every cell as it is."""
+    """Every row, with every cell as it is; the order is that of the cells."""
     chosen = published.release.manifest.guarantees[0]["columns"]
     original = described(read_table(source))
     kept = [name for name in original.schema.names() if name in chosen or name in ("ill", "note")]
 
     assert "town" not in chosen
-    assert read_table(published.table_path).to_arrow() == original.keep(kept).to_arrow().cast(
-        read_table(published.table_path).to_arrow().schema
-    )
+    written = read_table(published.table_path).to_arrow()
+    rows = original.keep(kept).to_arrow().cast(written.schema).to_pylist()
+    assert written.column_names == kept
+    assert sorted(written.to_pylist(), key=repr) == sorted(rows, key=repr)
 
 
 @pytest.mark.slow
@@ -435,7 +436,7 @@ def test_a_long_quasi_identifier_is_offered_by_its_cells(tmp_path):
 
     assert "score" in _chosen(json.loads(published.manifest_path.read_text()))
     written = read_table(published.table_path).to_arrow().column("score").to_pylist()
-    assert [float(number) for number in written] == numbers.tolist()
+    assert sorted(float(number) for number in written) == sorted(numbers.tolist())
 
 
 def test_a_rare_target_that_the_sample_misses_is_said(tmp_path, sample_of_few):
@@ -487,8 +488,8 @@ def test_a_changed_manifest_is_refused(published, source, change, said):
 @pytest.mark.slow
 def test_a_changed_cell_is_refused(published, source):
     lines = published.table_path.read_text().splitlines()
-    lines[300], lines[301] = lines[301].replace("True", "true"), lines[300]
-    assert lines[300] != lines[301]
+    other = min({line.rpartition(",")[2] for line in lines[1:]} - {lines[300].rpartition(",")[2]})
+    lines[300] = lines[300].rpartition(",")[0] + f",{other}"
     published.table_path.write_text("\n".join(lines) + "\n")
     report = audit_large_file(
         published.table_path, published.manifest_path, MEMORY, original=opened(source), check_roles=True

@@ -20,7 +20,7 @@ from sfumato.guarantees import (
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, Release, combinations
-from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, WithinGroups, sensitive_quasi_identifiers
+from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, WithinGroups
 from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.division import Limit, Partition, SplitRule, mondrian_partition
 from sfumato.mechanisms.part_constraints import (
@@ -266,7 +266,7 @@ class Mondrian(Recoder):
             If there is one and what is asked for besides is more than can be kept at once.
         """
         names = [own[0].sensitive for own in promised]
-        found = [name for name in names if name in sensitive_quasi_identifiers(table.schema)]
+        found = [name for name in names if name in table.schema.names(Role.SENSITIVE_QUASI_IDENTIFIER)]
         if not found:
             return None
         if len(found) > 1:

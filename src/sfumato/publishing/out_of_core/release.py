@@ -14,8 +14,7 @@ from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.columns import Declared
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import Manifest, stating_unique_rows
-from sfumato.mechanisms.base import Needs, name_of, needs_of
-from sfumato.mechanisms.both_roles import check_takes_both_roles
+from sfumato.mechanisms.base import Needs, check_takes_both_roles, name_of, needs_of
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress, in_rows
 from sfumato.publishing.manifest_file import manifest_path_for

@@ -122,8 +122,11 @@ def test_the_audit_tells_the_papers_noise_apart(stays, releases):
 
 
 def test_the_flipped_release_promises_k_and_states_the_cells(stays, releases):
+    """Whoever publishes it knows which row is whose; a recipient of sorted rows is told that cells were not compared."""
     release = releases["flipped"]
-    report = sfumato.audit_release(release.table, release.manifest.to_dict(), original=stays)
+    entries, own = release.manifest.to_dict(), np.arange(release.table.n_rows)
+    report = sfumato.audit_release(release.table, entries, original=stays, places=own)
+    assert "cells" in {one.name for one in sfumato.audit_release(release.table, entries, original=stays).unchecked}
 
     stated = release.manifest.perturbation["n_cells_changed"]
     assert stated > 0
@@ -409,9 +412,12 @@ def test_a_changed_target_is_caught(stays, releases):
     )
     changed = type(release.table)(release.table.matrix, release.table.features, companions)
 
-    report = sfumato.audit_release(changed, release.manifest.to_dict(), original=stays)
-
+    own = np.arange(changed.n_rows)
+    report = sfumato.audit_release(changed, release.manifest.to_dict(), original=stays, places=own)
     assert any(f"'{name}' differs in 1 rows" in failure for failure in report.failures)
+
+    as_a_bag = sfumato.audit_release(changed, release.manifest.to_dict(), original=stays)
+    assert any("the other columns are not those of the original" in failure for failure in as_a_bag.failures)
 
 
 def test_synthetic_rows_with_other_class_sizes_are_caught(stays, releases):
@@ -444,7 +450,7 @@ def test_suppressed_rows_are_not_told_from_flipped_ones(stays, releases):
     manifest["suppressed_rows"] = 1
     manifest["output"]["rows"] -= 1
 
-    report = sfumato.audit_release(shorter, sealed(manifest), original=stays)
+    report = sfumato.audit_release(shorter, sealed(manifest), original=stays, places=kept)
 
     assert any(
         "suppressed rows, which cannot be distinguished from flipped ones" in failure for failure in report.failures
