@@ -75,17 +75,20 @@ def folder(tmp_path_factory):
 ARGUMENTS = {
     "attack": ["attack", "data.csv", "r.csv"],
     "audit": ["audit", "r.csv", "--manifest", "r.csv.manifest.json"],
+    "audit-key": ["audit-key", "r.csv.manifest.json", "-o", "release.key"],
     "collaborate": ["collaborate", "simulate", "data.csv", "--target", "readmitted"],
     "compare": ["compare", "data.csv", "--target", "readmitted", "--run-folder", "points"],
     "demo": ["demo", "-o", "demo"],
     "hierarchy": ["hierarchy", "show", "data.csv"],
     "init": ["init", "data.csv", "--target", "readmitted", "-o", "new.toml"],
+    "ledger": ["ledger", "list"],
     "mechanisms": ["mechanisms"],
     "plot": ["plot", "r.csv.manifest.json", "-o", "plot.svg"],
     "release": ["release", "data.csv", "--target", "readmitted", "-o", "second.csv"],
     "report": ["report", "r.csv", "-o", "report.html"],
     "reproduce": ["reproduce", "--help"],
     "serve": ["serve", "--no-browser"],
+    "sign": ["sign", "r.csv.manifest.json", "--key", "private.pem"],
 }
 
 

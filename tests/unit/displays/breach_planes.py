@@ -62,8 +62,8 @@ def entry(columns, performance, breach, **more):
 def manifest_of(entries, *, metric="accuracy", n_candidates=None, mechanism="breach-aware"):
     n_candidates = len(entries) - 1 if n_candidates is None else n_candidates
     return Manifest(
-        input={"name": "in.csv", "sha256": None, "format": "csv", "rows": 9, "columns": 2},
-        output={"name": "out.csv", "sha256": None, "format": "csv", "rows": 9, "columns": []},
+        input={"name": "in.csv", "commitment": None, "format": "csv", "rows": 9, "columns": 2},
+        output={"name": "out.csv", "sha256": None, "format": "csv", "rows": 9, "order": "sorted", "columns": []},
         mechanism={"name": mechanism, "parameters": {"max_breach_increase": -0.5, "metric": metric}, "seed": 0},
         missing={"tokens": [], "rows": "kept", "n_dropped": 0},
         evidence={

@@ -157,7 +157,11 @@ def with_other_illness(cells):
 def with_other_town(cells):
     towns = cells.column("town").to_pylist()
     places = [i for i, town in enumerate(towns) if town != towns[0]][:1]
-    return cells.set_column(1, "town", pa.array([towns[places[0]], *towns[1:]])) if places else with_exchanged_illness(cells)
+    return (
+        cells.set_column(1, "town", pa.array([towns[places[0]], *towns[1:]]))
+        if places
+        else with_exchanged_illness(cells)
+    )
 
 
 def with_other_dose(cells):

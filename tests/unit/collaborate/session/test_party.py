@@ -116,8 +116,8 @@ def test_all_remove_what_the_definitions_say_and_publish_the_rest(group, plan):
         original = part(group, name)
         kept = [column for column in original.schema.names() if column not in removed]
         assert group.output(name).read_text().splitlines()[0].split(",") == kept
-        released = sfumato.read_table(group.output(name)).to_arrow()
-        assert released == original.keep(kept).to_arrow()
+        released = sfumato.read_table(group.output(name)).to_arrow().to_pylist()
+        assert sorted(released, key=repr) == sorted(original.keep(kept).to_arrow().to_pylist(), key=repr)
         manifest = f"{group.output(name)}.manifest.json"
         assert audit_published(group.output(name), manifest, original=original, check_roles=True).passed
 

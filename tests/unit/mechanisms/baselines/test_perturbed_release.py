@@ -122,7 +122,7 @@ def test_the_audit_tells_the_papers_noise_apart(stays, releases):
 
 
 def test_the_flipped_release_promises_k_and_states_the_cells(stays, releases):
-    """Whoever publishes it knows which row is whose; a recipient of sorted rows is told that cells were not compared."""
+    """Its publisher knows which row is whose; a recipient of sorted rows is told that cells were not compared."""
     release = releases["flipped"]
     entries, own = release.manifest.to_dict(), np.arange(release.table.n_rows)
     report = sfumato.audit_release(release.table, entries, original=stays, places=own)
