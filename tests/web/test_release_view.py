@@ -137,7 +137,7 @@ def test_downloads_are_the_files_themselves(pages, what):
     assert answer.headers["content-length"] == str(file["size"])
 
 
-@pytest.mark.parametrize("what", ["project", "data", "result", "..", "columns.sqlite", "job.json", "%2e%2e%2fjob.json"])
+@pytest.mark.parametrize("what", ["project", "data", "key", "result", "..", "columns.sqlite", "job.json", "%2e%2e%2fjob.json"])
 def test_nothing_else_can_be_downloaded(pages, what):
     assert pages.get(f"/release/files/{what}").status == 404
 
@@ -148,7 +148,8 @@ def test_private_data_comes_with_its_project_file(made):
         assert is_same(pages.get("/release/files/project").body, (made / "sfumato.toml").read_bytes())
         assert is_same(pages.get("/release/files/data").body, (made / "stays.csv").read_bytes())
         page = pages.get("/release")
-        assert "put it into a folder with stays.csv" in page.shown
+        assert is_same(pages.get("/release/files/key").body, (made / "sfumato.key").read_bytes())
+        assert "put both into a folder with stays.csv" in page.shown
         assert "/release/save" not in page.text
         assert pages.post("/release/save").status == 404
     finally:

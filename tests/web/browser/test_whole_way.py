@@ -39,6 +39,7 @@ def made_again(folder: Path, *, by: str, given: list[Path]) -> dict[str, bytes]:
     folder.mkdir()
     for path in given:
         (folder / path.name).write_bytes(path.read_bytes())
+        (folder / path.name).chmod(0o600)  # as the page asks for the key
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     line = by if by.startswith("sfumato ") else [sys.executable, "-c", by]
     subprocess.run(line, shell=isinstance(line, str), cwd=folder, env=environment, check=True, capture_output=True)
@@ -70,15 +71,16 @@ def test_table_from_upload_to_files_that_command_and_python_make_again(shared_se
     assert tab.url == f"{served.origin}/release"
 
     downloads = tmp_path / "downloads"
-    table, manifest, report, project, original = (
-        download(tab, name, downloads) for name in (*MADE, "report.html", "sfumato.toml", "admissions.csv")
+    table, manifest, report, project, original, key = (
+        download(tab, name, downloads)
+        for name in (*MADE, "report.html", "sfumato.toml", "admissions.csv", "sfumato.key")
     )
     assert table.read_text(encoding="utf-8").count("\n") == N_ROWS + 1
     assert b"<html" in report.read_bytes()
     expected = {path.name: path.read_bytes() for path in (table, manifest)}
     for number, shown in enumerate(("#as-command", "#as-python")):
         by = tab.locator(shown).inner_text()
-        assert made_again(tmp_path / f"again-{number}", by=by, given=[project, original]) == expected
+        assert made_again(tmp_path / f"again-{number}", by=by, given=[project, original, key]) == expected
 
 
 def sparse_file(path: Path) -> Path:
@@ -157,8 +159,10 @@ def test_sparse_file_of_many_columns_from_upload_to_download(shared_server, open
         follow(tab, tab.get_by_role("navigation", name="Steps").get_by_role("link", name=step))
         check_step(tab)
 
-    released, manifest, project = (download(tab, name, tmp_path / "downloads") for name in (*MADE, "sfumato.toml"))
+    released, manifest, project, key = (
+        download(tab, name, tmp_path / "downloads") for name in (*MADE, "sfumato.toml", "sfumato.key")
+    )
     assert json.loads(manifest.read_bytes())["mechanism"]["name"] == "greedy-containment"
     assert len(released.read_text(encoding="utf-8").splitlines()) == 401
-    again = made_again(tmp_path / "again", by=tab.locator("#as-command").inner_text(), given=[project, original])
+    again = made_again(tmp_path / "again", by=tab.locator("#as-command").inner_text(), given=[project, original, key])
     assert again == {path.name: path.read_bytes() for path in (released, manifest)}

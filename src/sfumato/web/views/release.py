@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+from sfumato.project.keys import KEY_NAME
 from sfumato.web.jobs.jobs import TaskError
 from sfumato.web.made_release import PURPOSE, MadeRelease, made_release, missing_response
 from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, redirect
@@ -29,6 +30,7 @@ _TITLES = {
     "report": "Report for the data holder, to read and to file",
     "project": "Project file with all settings",
     "data": "The original, as opened: do not pass it on",
+    "key": "Secret of this project, by which the manifest commits to the original: keep it, and give it to nobody",
 }
 _MEDIA_TYPES = {
     ".csv": "text/csv; charset=utf-8",
@@ -136,11 +138,14 @@ def _other_formats(output: str) -> dict[str, str]:
 
 
 def _downloads(page: Page, made: MadeRelease) -> dict[str, Path]:
-    """Files that may be downloaded; project file and data only where they stand in the private folder alone."""
+    """Files that may be downloaded; project file, key and data only where they stand in the private folder alone."""
     is_private = bool(page.state.get("is_private"))
     names = {what: file["name"] for what, file in made.result["files"].items() if what != "project" or is_private}
     found = {what: made.job.folder / name for what, name in names.items()}
-    return found | ({"data": made.input("data")} if is_private else {})
+    if not is_private:
+        return found
+    key = made.input("project file").parent / KEY_NAME
+    return found | {"data": made.input("data")} | ({"key": key} if key.is_file() else {})
 
 
 def _page(
