@@ -77,12 +77,13 @@ def with_another_column(folder):
 
 
 def with_a_folder_for_a_column(folder):
-    (path,) = folder.iterdir()
-    table = pq.read_table(path)
+    parts = sorted(folder.iterdir())
+    table = pa.concat_tables(pq.read_table(path) for path in parts)
     (label,) = set(table.column("town").to_pylist())
     inner = folder / ("town=" + "".join(f"%{byte:02X}" for byte in label.encode()))
     inner.mkdir()
-    path.unlink()
+    for path in parts:
+        path.unlink()
     raw = pa.array([f"{CANARY} {i}" for i in range(table.num_rows)])
     pq.write_table(table.set_column(0, "town", raw), inner / "part.parquet")
 

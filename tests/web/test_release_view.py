@@ -137,7 +137,9 @@ def test_downloads_are_the_files_themselves(pages, what):
     assert answer.headers["content-length"] == str(file["size"])
 
 
-@pytest.mark.parametrize("what", ["project", "data", "key", "result", "..", "columns.sqlite", "job.json", "%2e%2e%2fjob.json"])
+@pytest.mark.parametrize(
+    "what", ["project", "data", "key", "result", "..", "columns.sqlite", "job.json", "%2e%2e%2fjob.json"]
+)
 def test_nothing_else_can_be_downloaded(pages, what):
     assert pages.get(f"/release/files/{what}").status == 404
 

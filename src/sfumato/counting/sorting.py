@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.private_folders import PrivateFolder
+from sfumato.rows.database import spilling_connection
 from sfumato.schema import Kind
 from sfumato.table.row_order import numbers_of_texts, stored_values, value_ranks
 
 Block = Mapping[str, NDArray[np.int32] | pa.Array]
 _LARGEST_KEY = 2**62
 _ROWS_AT_ONCE = 1 << 17
-_SHARE_OF_MEMORY = 3
 
 
 class _NoNumbersError(Exception):
@@ -127,18 +125,8 @@ class RowSorter:
         fields = [field for i, part in enumerate(self._parts) for field in self._fields(i, part, by_number)]
         reader = pa.RecordBatchReader.from_batches(pa.schema(fields), self._batches(blocks, by_number, failures))
         by = ", ".join(f"{field.name} NULLS FIRST" for field in fields)
-        folder = PrivateFolder("sort")
-        config: dict[str, Any] = {
-            "temp_directory": str(folder.path),
-            "memory_limit": f"{self._memory // _SHARE_OF_MEMORY // 1000}KB",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,
-            "preserve_insertion_order": False,
-        }
         try:
-            with duckdb.connect(":memory:", config=config) as connection:
-                connection.execute("SET enable_progress_bar = false")
+            with spilling_connection(self._memory) as connection:
                 found = connection.from_arrow(reader).order(by).to_arrow_reader(_ROWS_AT_ONCE)
                 for batch in found:
                     yield self._block(batch)
@@ -148,8 +136,6 @@ class RowSorter:
             problem = "the released rows cannot be sorted in the given memory"
             hint = "give more memory, or free disk space for spilling"
             raise InputError(problem, hint=hint, remedy=("memory",)) from None
-        finally:
-            folder.remove()
 
     def _fields(self, i: int, part: _Listed | _Open, by_number: set[str]) -> Sequence[pa.Field]:
         if isinstance(part, _Listed):
