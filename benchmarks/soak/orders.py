@@ -68,11 +68,11 @@ def release_order(original: Path, mechanism: str, suffix: str, *options: str) ->
 
 def is_confirmed(released: Path, original: Path) -> bool:
     """Whether the audit confirms a release that stands on disk, as ``sfumato audit`` does it."""
-    from sfumato.publishing.reaudit import audit_published, read_manifest, read_original
+    from sfumato.publishing.reaudit import audit_published, read_original
     from sfumato.table.io.read import DEFAULT_OPTIONS
 
     manifest = released.with_name(f"{released.name}.manifest.json")
-    table = read_original(original, read_manifest(manifest)[0], DEFAULT_OPTIONS)
+    table = read_original(original, DEFAULT_OPTIONS)
     return audit_published(released, manifest, original=table).passed
 
 

@@ -221,10 +221,10 @@ class _ReadManifest:
         self.original = folder / "people.csv"
 
     def __call__(self, path: Path) -> object:
-        from sfumato.publishing.reaudit import audit_published, read_manifest, read_original
+        from sfumato.publishing.reaudit import audit_published, read_original
         from sfumato.table.io.read import DEFAULT_OPTIONS
 
-        original = read_original(self.original, read_manifest(path)[0], DEFAULT_OPTIONS)
+        original = read_original(self.original, DEFAULT_OPTIONS)
         report = audit_published(self._table(path), path, original=original)
         if report.passed and json.loads(path.read_bytes()) not in self.good:
             raise AssertionError("a changed manifest was confirmed")
