@@ -124,7 +124,7 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
     described = {
         "mechanism": name_of(mechanism),
         "parameters": parameters,
-        "columns": [asdict(column) for column in project.columns],
+        "columns": [{**asdict(column), "hierarchy": _content_of(column.hierarchy)} for column in project.columns],
         "default_role": project.default_role,
         "options": asdict(project.options),
         **({"keep_order": True} if project.keep_order else {}),

@@ -357,7 +357,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
             table,
             released,
             mechanism=self.mechanism_name,
-            parameters=self.parameters(),
+            parameters=self.parameters() | {"hierarchies": self._given_hierarchies(table.schema)},
             guarantees=self.guarantees(table),
             evidence={
                 "utility": utility,
@@ -421,6 +421,12 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         for name in SharePromises.of(self).left_unsaid:
             given.pop(name)
         return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
+
+    def _given_hierarchies(self, schema: Schema) -> list[str] | None:
+        """Name the columns whose hierarchy is the user's, whose labels may end at values that no row has."""
+        coarsened = schema.names(Role.QUASI_IDENTIFIER)
+        of_schema = [name for name in coarsened if schema[name].hierarchy is not None]
+        return sorted({*(self.hierarchies or ()), *of_schema}) or None
 
     def risk(self, table: Table, released: Table) -> dict[str, Any]:
         """Risk left that the guarantees do not say."""

@@ -124,6 +124,21 @@ def test_labels_are_read_back_from_disk_without_the_project(tmp_path):
     assert [f for f in report.failures if "SHA" not in f] == []
 
 
+@pytest.mark.parametrize("is_of_schema", [True, False])
+def test_labels_of_a_file_may_end_at_values_that_no_row_has(is_of_schema, tmp_path):
+    """Whether the schema names the file or a parameter does: the manifest says that it was given."""
+    path = tmp_path / "age.csv"
+    path.write_text("".join(f"{age};[{20 * (age // 20)}, {20 * (age // 20) + 19}];*\n" for age in range(100)))
+    column = Column("age", kind=Kind.NUMERIC, hierarchy=str(path) if is_of_schema else None)
+    table = Table.from_arrow(pa.table({"age": [23, 25, 31, 47, 52, 58] * 3}), Schema.of([column]))
+    release = sfumato.release(table, GlobalRecoder(k=4, hierarchies=None if is_of_schema else {"age": str(path)}))
+
+    assert release.manifest.mechanism["parameters"]["hierarchies"] == ["age"]
+    assert set(release.table["age"].cells().to_pylist()) == {"[20, 39]", "[40, 59]"}
+    published = publish(release, tmp_path / "out.csv", original=table)
+    assert audit_published(published.table_path, published.manifest_path, original=table).passed
+
+
 def test_rows_that_are_suppressed_are_regrouped_or_left_out():
     table = people()
     plain = GlobalRecoder(k=6, max_suppressed_fraction=0.2, hierarchies={"job": JOBS}, regroup=False).fit(table)
