@@ -61,11 +61,15 @@ class Asked:
     is_as_read: bool = False
 
 
-def settings_of(manifest: Manifest, declared: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def settings_of(
+    manifest: Manifest, declared: Mapping[str, Any], original: AnyTable | None = None
+) -> tuple[dict[str, Any], list[str]]:
     """Take the parameters of the manifest's mechanism, and the names of those that only a project file holds.
 
-    A manifest tells only that hierarchies and rules for features were given, for they may name values.
+    A manifest tells only that hierarchies and rules for features were given, for they may name values. Hierarchies
+    that the original's description names are no settings.
     """
+    described = () if original is None else [c.name for c in original.coded_part.schema if c.hierarchy is not None]
     stated = manifest.mechanism.get("parameters") or {}
     found: dict[str, Any] = {}
     unknown: list[str] = []
@@ -80,17 +84,17 @@ def settings_of(manifest: Manifest, declared: Mapping[str, Any]) -> tuple[dict[s
             found[parameter.name] = value
         elif parameter.name in declared:
             found[parameter.name] = declared[parameter.name]
-        else:
+        elif parameter.name != "hierarchies" or not set(value) <= set(described):
             unknown.append(parameter.name)
     return found, unknown
 
 
-def mechanism_of(manifest: Manifest, declared: Mapping[str, Any]) -> Mechanism | str:
+def mechanism_of(manifest: Manifest, declared: Mapping[str, Any], original: AnyTable | None = None) -> Mechanism | str:
     """Build the mechanism of a manifest, or say why it cannot be built."""
     name = manifest.mechanism["name"]
     if find_mechanism(name) is None:
         return f"'{name}' is not a mechanism that runs on one table alone"
-    settings, unknown = settings_of(manifest, declared)
+    settings, unknown = settings_of(manifest, declared, original)
     if unknown:
         return f"the manifest does not hold the settings of {', '.join(unknown)}; give the project file"
     try:
@@ -107,7 +111,7 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
         return None, [f"'{name}' is a session of several parties: one party cannot run it alone."]
     if original is None or source is None or source.format == "memory":
         return None, ["The original is not a file, so no shell command can read it."]
-    settings, unknown = settings_of(manifest, asked.declared)
+    settings, unknown = settings_of(manifest, asked.declared, original)
     tables = [key for key, value in settings.items() if not _fits_options(value)]
     if (unknown or tables) and asked.project is None:
         needed = ", ".join([*unknown, *tables])

@@ -168,7 +168,7 @@ def summarize(
     )
     checked.raise_if_failed()
     _check_entries(manifest)
-    rebuilt = mechanism or mechanism_of(manifest, known.declared)
+    rebuilt = mechanism or mechanism_of(manifest, known.declared, original)
     utility = utility_kept(release, original, rebuilt, quick=quick, progress=progress)
     risk = risk if risk is not None else risk_section(risk_left(release, original, progress=progress))
     columns = column_changes(manifest, release.table, original)

@@ -21,7 +21,7 @@ from sfumato.report.reproduction import (
     mechanism_of,
     settings_of,
 )
-from sfumato.schema import Role
+from sfumato.schema import Role, Schema
 from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
 from shell_lines import run_line
@@ -153,6 +153,12 @@ def test_settings_that_only_a_project_file_holds_are_named():
     assert settings_of(given, {})[1] == ["hierarchies"]
     assert settings_of(given, {"hierarchies": {"age": "age.csv"}})[0]["hierarchies"] == {"age": "age.csv"}
     assert "hierarchies" in mechanism_of(given, {})
+
+    table = stays()
+    age = replace(table.schema["age"], hierarchy="age.csv")
+    described = table.with_schema(Schema.of(age if column.name == "age" else column for column in table.schema))
+    assert settings_of(given, {}, described)[1] == []
+    assert settings_of(given, {}, table)[1] == ["hierarchies"]
 
 
 def test_what_cannot_be_made_again_by_a_line_is_said(folder):
