@@ -151,7 +151,7 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
     --------
     >>> from sfumato.datasets.admissions import admissions
     >>> Anatomy(l=3).release(admissions(n_rows=200)).manifest.evidence["risk"]
-    {'largest_share_of_a_sensitive_value': 0.333, 'anonymity_level': 1}
+    {'largest_share_of_a_sensitive_value': 0.333, 'anonymity_level': 1, 'unique_row_fraction': 1.0}
     """
 
     mechanism_name: ClassVar[str] = "anatomy"
