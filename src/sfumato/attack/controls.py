@@ -78,14 +78,14 @@ def without_people_of(control: AnyTable, original: AnyTable) -> AnyTable:
     ColumnNotFoundError
         If the control table lacks that column.
     """
-    name = _plain(original).schema.person
+    name = original.coded_part.schema.person
     if name is None:
         return control
-    if name not in _plain(control).schema:
-        raise ColumnNotFoundError(name, _plain(control).schema.names(), where="the control table")
-    known, asked = (pc.cast(_plain(table)[name].values, pa.string()) for table in (original, control))
+    if name not in control.coded_part.schema:
+        raise ColumnNotFoundError(name, control.coded_part.schema.names(), where="the control table")
+    known, asked = (pc.cast(table.coded_part[name].values, pa.string()) for table in (original, control))
     is_known = pc.is_in(asked, value_set=known).to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(~is_known[_plain(control)[name].codes])
+    rows = np.flatnonzero(~is_known[control.coded_part[name].codes])
     return control if len(rows) == control.n_rows else control.take(rows)
 
 
@@ -122,10 +122,6 @@ def stacked(original: AnyTable, control: AnyTable) -> AnyTable:
         return replace(original, matrix=matrix, companions=companions)
     problem = "got a table of columns and one of sparse features"
     raise InvalidParameterError("control", problem, allowed="a table of the same form as the original")
-
-
-def _plain(table: AnyTable) -> Table:
-    return table.companions if isinstance(table, BinaryTable) else table
 
 
 def _stacked_columns(original: Table, control: Table) -> Table:

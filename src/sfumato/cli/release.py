@@ -239,8 +239,7 @@ def _note_no_ledger(data: str | None, project: Path, use: LedgerUse | None) -> N
 
 def say_left_out(original: AnyTable) -> None:
     """Say how many rows were left out because each person was to have one."""
-    plain: Any = getattr(original, "companions", original)
-    kept = plain.person_rows
+    kept = original.coded_part.person_rows
     if kept is not None:
         said = f"kept the {kept.rule} row of each of {original.n_rows:,} persons"
         click.echo(f"note: {said}; {kept.n_dropped:,} further rows were left out", err=True)

@@ -117,7 +117,7 @@ def person_notes(table: AnyTable) -> list[str]:
     >>> person_notes(Table.from_arrow(visits, described))
     ["2 of 4 rows have no value in 'patient': together they count as the rows of one person"]
     """
-    plain = table.companions if isinstance(table, BinaryTable) else table
+    plain = table.coded_part
     name = plain.schema.person
     if name is None or not plain.n_rows:
         return []

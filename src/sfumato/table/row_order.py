@@ -102,7 +102,7 @@ def canonical_order(table: Table | BinaryTable, format: str) -> Rows:
 def _ranked_columns(table: Table | BinaryTable, format: str) -> Iterator[tuple[NDArray[np.integer], int]]:
     if isinstance(table, BinaryTable):
         yield from _feature_words(table)
-    coded = table.companions if isinstance(table, BinaryTable) else table
+    coded = table.coded_part
     for column in coded.schema:
         own = coded[column.name]
         ranks = value_ranks(stored_values(own.values, format), column.kind)
