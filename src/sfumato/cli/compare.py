@@ -56,7 +56,7 @@ class Order:
 @click.option("--guarantee", "guarantees", multiple=True, metavar="NAME=VALUE", help="What to promise, such as k=5.")
 @click.option("--no-l", "no_l", is_flag=True, help="Ask for k alone, even if a column is sensitive.")
 @click.option(
-    "--also", multiple=True, metavar="KIND", help="Try another kind of promise too, such as containment; or all."
+    "--also", multiple=True, metavar="KIND", help="Try another kind of promise too, such as containment; all; papers."
 )
 @click.option("--weights", metavar="U,P,S", help="Weights of utility, privacy and size in E(S). Default: equal.")
 @click.option("--classifiers", metavar="A,B,…", help="Classifiers that measure utility.")
@@ -91,7 +91,7 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     people re-identified by an attacker who knows all quasi-identifiers (marketer attack). A recommended release must
     promise strict k-anonymity with k = 5, and l = 2 of every sensitive column, unless --guarantee says otherwise.
     --also tries other kinds of promises (kk-anonymity, containment, buckets, differential-privacy, breach-bound,
-    perturbation, partial) in groups of their own.
+    perturbation, partial) in groups of their own; --also papers adds the papers' own systems as baselines.
 
     The command recommends the release with the least risk among those on the Pareto front whose utility does not
     clearly differ from the best with the same promise.

@@ -3,39 +3,149 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from sfumato.mechanisms.base import MechanismInfo, Parameter
+    from sfumato.mechanisms.presets import Preset
+
+_WIDTH = 118
+_ROWS = {
+    "all rows": "the whole table in memory",
+    "counts": "counts only: also tables larger than memory and on a cluster",
+    "counts or a sample": "counts or a sample: also tables larger than memory and on a cluster",
+    "a sample": "a sample: also tables larger than memory and on a cluster",
+    "counts of features": "counts of binary features: also tables larger than memory and on a cluster",
+}
+_SESSION = "sfumato collaborate simulate table.csv --target class --parties 3 --min-privacy-gain 0.1"
+
 
 @click.command("mechanisms")
+@click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
-def command(as_json: bool) -> None:
-    """List the mechanisms, what they promise and their parameters."""
-    from sfumato.mechanisms.registry import registered_mechanisms
+def command(name: str | None, as_json: bool) -> None:
+    """List the mechanisms, what they promise and their parameters; or explain the one called NAME.
 
+    Names that begin with paper: are the papers' own systems, each a mechanism with the paper's settings.
+
+    \b
+    Examples:
+      sfumato mechanisms
+      sfumato mechanisms mondrian
+      sfumato mechanisms paper:hamdist
+    """
+    from sfumato.mechanisms.presets import PRESETS
+    from sfumato.mechanisms.registry import mechanism_info, registered_mechanisms
+
+    if name is not None:
+        preset = PRESETS.get(name)
+        info = None if preset and not preset.mechanism else mechanism_info(name)
+        described = _described(info, name, preset)
+        click.echo(json.dumps(described, indent=2) if as_json else _explained(described, info, preset))
+        return
     with warnings.catch_warnings(record=True) as left_out:
         warnings.simplefilter("always")
         entries = registered_mechanisms().values()
     for warning in left_out:
         click.echo(str(warning.message), err=True)
     if as_json:
-        described = [
-            {
-                "name": info.name,
-                "why": info.why,
-                "promises": info.promises,
-                "parameters": [
-                    {"name": p.name, "default": p.default, "help": p.help, "choices": list(p.choices)}
-                    for p in info.parameters
-                ],
-            }
-            for info in entries
-        ]
-        click.echo(json.dumps(described, indent=2))
+        listed = [_described(info, info.name) for info in entries]
+        listed += [_described(_info_of(preset), name, preset) for name, preset in PRESETS.items()]
+        click.echo(json.dumps(listed, indent=2))
         return
     for info in entries:
         click.echo(f"{info.name}\n  promises {info.promises}\n  {info.why}")
         for parameter in info.parameters:
-            choices = f" ({' | '.join(parameter.choices)})" if parameter.choices else ""
-            click.echo(f"    {parameter.name} = {parameter.default}{choices}: {parameter.help}")
+            click.echo(f"    {_parameter_line(parameter)}")
+    click.echo("\nThe papers' own systems: a mechanism with the paper's settings")
+    for name, preset in PRESETS.items():
+        click.echo(f"  {name}: {preset.title}; {preset.mechanism or 'sfumato collaborate'}")
+    click.echo("\nsfumato mechanisms NAME explains one of them.")
+
+
+def _info_of(preset: Preset) -> MechanismInfo | None:
+    from sfumato.mechanisms.registry import mechanism_info
+
+    return mechanism_info(preset.mechanism) if preset.mechanism else None
+
+
+def _described(info: MechanismInfo | None, name: str, preset: Preset | None = None) -> dict[str, Any]:
+    described: dict[str, Any] = {"name": name}
+    if preset is not None:
+        described |= {
+            "title": preset.title,
+            "paper": preset.section,
+            "mechanism": preset.mechanism or None,
+            "fixed": dict(preset.fixed),
+            "usual": dict(preset.usual),
+            "differs": preset.differs,
+        }
+    if info is None:
+        return described
+    given: Mapping[str, Any] = preset.parameters if preset else {}
+    return described | {
+        "why": info.why,
+        "promises": info.promises,
+        "parameters": [
+            {"name": p.name, "default": given.get(p.name, p.default), "help": p.help, "choices": list(p.choices)}
+            for p in info.parameters
+        ],
+    }
+
+
+def _parameter_line(parameter: Parameter, default: Any = None) -> str:
+    choices = f" ({' | '.join(parameter.choices)})" if parameter.choices else ""
+    return f"{parameter.name} = {parameter.default if default is None else default}{choices}: {parameter.help}"
+
+
+def _explained(described: Mapping[str, Any], info: MechanismInfo | None, preset: Preset | None) -> str:
+    """Explain a mechanism or preset: what it is, promises and costs, where it comes from, how to run it."""
+    from sfumato.mechanisms.presets import presets_of
+
+    name = described["name"]
+    lines = [str(name)]
+
+    def say(what: str, text: str) -> None:
+        if text:
+            indent = " " * 14
+            lines.append(textwrap.fill(text, _WIDTH, initial_indent=f"  {what + ':':<12}", subsequent_indent=indent))
+
+    if preset is not None:
+        say("is", preset.title)
+        say("paper", preset.section)
+    if info is None:
+        say("differs", preset.differs if preset else "")
+        say("example", _SESSION)
+        return "\n".join(lines)
+    given: Mapping[str, Any] = preset.parameters if preset else {}
+    promises = f"{info.promises}. Kind with these settings: {_kind(info, given)}" if preset else info.promises
+    say("keeps" if preset is None else "mechanism", info.why if preset is None else f"{info.name}: {info.why}")
+    say("promises", promises)
+    say("needs", _ROWS[info.needs] + (", and a target" if info.needs_target_for(given) else ""))
+    say("cost", f"about {info.cost_of(given):g} s for 10,000 rows and 10 columns")
+    for own, one in presets_of(info.name).items() if preset is None else ():
+        say("paper", f"{one.section}: {one.title} ({own})")
+    if preset is not None:
+        say("differs", preset.differs)
+        say("fixed", ", ".join(f"{key}={value}" for key, value in preset.fixed.items()))
+    lines.append("  parameters:")
+    fixed = set(preset.fixed) if preset else set()
+    lines += [f"    {_parameter_line(p, given.get(p.name))}" for p in info.parameters if p.name not in fixed]
+    say("example", _example(info, str(name), given))
+    return "\n".join(lines)
+
+
+def _kind(info: MechanismInfo, given: Mapping[str, Any]) -> str:
+    return info.guarantee if info.kind_of is None else info.kind_of(given)
+
+
+def _example(info: MechanismInfo, name: str, given: Mapping[str, Any]) -> str:
+    taken = {parameter.name for parameter in info.parameters}
+    roles = " --target readmitted" + (" --sensitive discharge_diagnosis" if "sensitive" in taken else "")
+    level = f" -k {given.get('k', 5)}" if "k" in taken else ""
+    return f"sfumato release admissions.csv{roles} -m {name}{level} -o release.csv"

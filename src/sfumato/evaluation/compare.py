@@ -158,7 +158,7 @@ class RunFolder:
 
     def path_of(self, point: Point) -> Path:
         """File of a point's result."""
-        return self.path / f"{point.mechanism}-{self.key(point)[:16]}.json"
+        return self.path / f"{point.mechanism.replace(':', '-')}-{self.key(point)[:16]}.json"
 
     def prepare(self) -> None:
         """Make the folder, or refuse what cannot be one."""

@@ -22,6 +22,7 @@ from sfumato.evaluation.treatment import class_column, learned_from, repeatable
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.base import Mechanism, MechanismInfo, combinations
+from sfumato.mechanisms.presets import PRESETS
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info, registered_mechanisms
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Role
@@ -38,6 +39,8 @@ USUAL_K, USUAL_L = 5, 2
 _OF_A_COLUMN = ("l", "t", "beta", "delta", "alpha")
 """Parameters that ask for something of a sensitive column."""
 ON_REQUEST = ", which is tried on request"
+PAPERS = "papers"
+"""Asks a comparison for the papers' own systems, beside kinds of promises."""
 Proposals = dict[str, tuple[MechanismInfo, Sequence[Mapping[str, Any]]]]
 TIME_LIMITS = frozenset({"max_seconds", "time_budget"})
 _NOT_SHOWN = TIME_LIMITS | {"binarize", "n_workers"}
@@ -63,8 +66,9 @@ class Point:
 
     @property
     def settings(self) -> str:
-        """Parameters in a line; limits of time and rules for features are left out."""
-        shown = {name: value for name, value in self.parameters.items() if name not in _NOT_SHOWN}
+        """Parameters in a line; limits of time, rules for features and what a preset fixes are left out."""
+        hidden = {*_NOT_SHOWN, *(PRESETS[self.mechanism].fixed if self.mechanism in PRESETS else ())}
+        shown = {name: value for name, value in self.parameters.items() if name not in hidden}
         return " ".join(f"{name}={_shown(value)}" for name, value in shown.items())
 
 
@@ -112,7 +116,8 @@ def grid_for(
         What a release must promise: proposals with a less safe value get this one. Empty asks for what
         :func:`usual_guarantees` says. ``chosen`` is taken as it is.
     also : sequence of str
-        Kinds of promises to try beside those that are asked for, see :mod:`sfumato.evaluation.promises`.
+        Kinds of promises to try beside those that are asked for, see :mod:`sfumato.evaluation.promises`; ``papers``
+        adds the papers' own systems (:mod:`sfumato.mechanisms.presets`), whatever they promise.
 
     Raises
     ------
@@ -136,7 +141,7 @@ def grid_for(
         _check_number(listed)
         proposed = {name: (info, combinations(listed[name])) for name, info in known.items()}
     else:
-        proposed, left_out = _proposed(table, asked or usual_guarantees(table), mechanisms, checked_kinds(also))
+        proposed, left_out = _proposed(table, asked or usual_guarantees(table), mechanisms, also)
     wanted = {name: found for name, found in proposed.items() if not mechanisms or name in mechanisms}
     points = [
         _checked(Point(name, _with_plan(info, settings, binarize)))
@@ -196,28 +201,50 @@ def cheap_first(points: Sequence[Point], asked: Sequence[AskedGuarantee]) -> lis
 def _proposed(
     table: AnyTable, asked: Sequence[AskedGuarantee], named: Sequence[str], also: Sequence[str]
 ) -> tuple[Proposals, dict[str, str]]:
-    """Give by mechanism the proposals that promise what is asked for; all of those that are named."""
+    """Give by mechanism the proposals that promise what is asked for; all of those that are named, and presets."""
+    kinds = checked_kinds(kind for kind in also if kind != PAPERS)
+    presets = {
+        name: mechanism_info(name)
+        for name, preset in PRESETS.items()
+        if preset.mechanism and (PAPERS in also or name in named)
+    }
     proposed: Proposals = {}
     left_out: dict[str, str] = {}
-    repeats = person_codes(table) is not None
-    has_both = bool(table.coded_part.schema.names(Role.SENSITIVE_QUASI_IDENTIFIER))
-    for name, info in registered_mechanisms().items():
+    for name, info in {**registered_mechanisms(), **presets}.items():
         try:
-            if repeats and not info.build.counts_persons:
-                problem = "it counts rows, and some persons have several"
-                raise SchemaError(problem)
-            if has_both and not info.build.takes_both_roles:
-                problem = "a column is sensitive and a quasi-identifier, and it cannot treat a column as both"
-                raise SchemaError(problem)
-            settings = info.compared(table) if info.compared is not None else ({},)
-            if repeats:
-                settings = [one for one in settings if not build_mechanism(name, one).why_rows_count()]
-            raised = _raised(info, settings, asked)
-            wanted = raised if name in named else _wanted(info, raised, asked, also)
+            raised = _raised(info, _suited(name, info, table, asked), asked)
+            wanted = raised if name in (*named, *presets) else _wanted(info, raised, asked, kinds)
             proposed[name] = info, _protecting_all(info, wanted, table)
         except SchemaError as reason:
             left_out[name] = str(reason).removesuffix(".")
     return proposed, left_out
+
+
+def _suited(
+    name: str, info: MechanismInfo, table: AnyTable, asked: Sequence[AskedGuarantee]
+) -> Sequence[Mapping[str, Any]]:
+    """Give the settings that a mechanism proposes for a table, or those of a preset at the levels that are asked for.
+
+    Raises
+    ------
+    SchemaError
+        If it has none, with the reason.
+    """
+    repeats = person_codes(table) is not None
+    if repeats and not info.build.counts_persons:
+        problem = "it counts rows, and some persons have several"
+        raise SchemaError(problem)
+    if table.coded_part.schema.names(Role.SENSITIVE_QUASI_IDENTIFIER) and not info.build.takes_both_roles:
+        problem = "a column is sensitive and a quasi-identifier, and it cannot treat a column as both"
+        raise SchemaError(problem)
+    settings = info.compared(table) if info.compared is not None else ({},)
+    if name in PRESETS:
+        preset = PRESETS[name]
+        levels = {one.parameter: type(preset.usual[one.parameter])(one.value) for one in asked if one.parameter in preset.usual}
+        settings = ({**preset.parameters, **levels},)
+    if repeats:
+        settings = [one for one in settings if not build_mechanism(name, one).why_rows_count()]
+    return settings
 
 
 def _protecting_all(

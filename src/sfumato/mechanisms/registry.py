@@ -2,7 +2,8 @@
 
 Names are known without importing a mechanism, and asking for one imports its own modules only. A mechanism of this
 package joins by a line in ``_OWN``, one of another package by an entry point of the group ``sfumato.mechanisms``; both
-name a :class:`sfumato.mechanisms.base.MechanismInfo`. See ``docs/adding-a-mechanism.md``.
+name a :class:`sfumato.mechanisms.base.MechanismInfo`. See ``docs/adding-a-mechanism.md``. Names such as
+``paper:hamdist`` are those of :mod:`sfumato.mechanisms.presets`: a mechanism with a paper's settings.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from sfumato.errors import InvalidParameterError
 from sfumato.mechanisms.base import Mechanism, MechanismInfo, Parameter
+from sfumato.mechanisms.presets import PRESETS, find_preset, is_preset, with_preset
 
 ENTRY_POINTS = "sfumato.mechanisms"
 """Group of the entry points by which other packages add mechanisms."""
@@ -68,20 +70,22 @@ def registered_mechanisms() -> Mapping[str, MechanismInfo]:
 
 
 def find_mechanism(name: str) -> MechanismInfo | None:
-    """Look a mechanism up by name; ``None`` if there is none that can be used."""
+    """Look a mechanism up by its name or that of a preset; ``None`` if there is none that can be used."""
     try:
+        name = find_preset(name).mechanism if is_preset(name) else name
         return _loaded(name) if name in _declared() else None
     except InvalidParameterError:
         return None
 
 
 def mechanism_info(name: str) -> MechanismInfo:
-    """Look a mechanism up by name, suggesting the nearest one when there is none."""
+    """Look a mechanism up by its name or that of a preset, suggesting the nearest one when there is none."""
     known = mechanism_names()
+    if name in PRESETS:
+        name = find_preset(name).mechanism
     if name not in known:
-        raise InvalidParameterError(
-            "mechanism", f"got '{name}'", allowed=f"one of {', '.join(known)}", hint=_did_you_mean(name, known)
-        )
+        hint = _did_you_mean(name, [*known, *PRESETS])
+        raise InvalidParameterError("mechanism", f"got '{name}'", allowed=f"one of {', '.join(known)}", hint=hint)
     return _loaded(name)
 
 
@@ -145,8 +149,12 @@ def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
     --------
     >>> build_mechanism("greedy-containment", {"k": "3"})
     GreedyContainmentSelector(k=3)
+    >>> build_mechanism("paper:distcnt", {"k": "3"})
+    GreedyContainmentSelector(criterion='distinguished_pairs', k=3)
     """
     info = mechanism_info(name)
+    if is_preset(name):
+        name, parameters = with_preset(name, parameters)
     known = {parameter.name: parameter for parameter in info.parameters}
     converted: dict[str, Any] = {}
     for key, value in parameters.items():
