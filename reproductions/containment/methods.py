@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from reproductions.containment.scoring import Method, Prepared
 from sfumato import GreedyContainmentSelector
@@ -21,7 +22,7 @@ Greedy = GreedyContainmentSelector
 
 def selecting(selector: Any, matrix: sp.csc_matrix, classes: NDArray[np.int32], k: int) -> Prepared:
     """Keep the columns that a selector chooses."""
-    columns = selector.set_params(k=k).fit(matrix, classes).selected_columns_
+    columns = clone(selector).set_params(k=k).fit(matrix, classes).selected_columns_
     return Prepared(matrix[:, columns].tocsr(), classes, columns)
 
 

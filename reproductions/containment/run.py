@@ -6,67 +6,77 @@ Run as ``sfumato reproduce containment`` in a checkout, or ``python -m reproduct
 from __future__ import annotations
 
 import sys
-import time
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed
+import numpy as np
 
 from reproductions.containment import dp
-from reproductions.containment.data import DataSet, adult, email, entity
-from reproductions.containment.methods import OUR_METHODS, PAPER_METHODS
-from reproductions.containment.scoring import Score, score, topic_score
+from reproductions.containment.measuring import LEVELS, METHODS, SETS, Job, Outcome, data_set, measure
+from reproductions.containment.scoring import Score
+from reproductions.figures import Figure
+from reproductions.running import Reproduction, run
 
 FOLDER = Path(__file__).parent
-LEVELS = (5, 8, 11)
-METHODS = PAPER_METHODS | OUR_METHODS
+TABLES = {"Entity stand-in": "Table 4", "Adult": "Table 5", "Email": "Table 6"}
+Outcomes = Mapping[Job, Outcome | dp.Private]
+QUICK = {Job("Adult", name) for name in ("HamDist", "DistCnt", "CM Greedy")} | {Job("Email", "HamDist")}
+PRINTED: dict[str, Any] = tomllib.loads((FOLDER / "paper.toml").read_text())
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Scores of one method on one data set, a level each."""
-
-    data: str
-    method: str
-    scores: list[Score]
-    seconds: float
-
-
-def run_method(data: DataSet, name: str) -> Outcome:
-    """Score one method at all levels: by the SVM, or by the topic classifier of the Entity data."""
-    begun = time.perf_counter()
-    method = METHODS[name]
-    scores = []
-    for k in LEVELS:
-        if name == "Full-Feature-Set" and scores:
-            scores.append(scores[0])
-        else:
-            scores.append((topic_score if data.name.startswith("Entity") else score)(data, method, k))
-    return Outcome(data.name, name, scores, time.perf_counter() - begun)
+def reproduction() -> Reproduction[Job, Outcome | dp.Private]:
+    """Say what is run."""
+    return Reproduction(
+        "containment",
+        [Job(data, name) for data in SETS for name in (*METHODS, *dp.KINDS)],
+        measure,
+        label=lambda job: f"{job.data}, {job.method}",
+        is_quick=lambda job: job in QUICK,
+        figures=figures,
+        report=report,
+        misses=misses,
+    )
 
 
-def main() -> int:
-    """Run everything, write RESULTS.md and say what misses its expectation."""
-    sets = [adult(), email(), entity()]
-    jobs = [(data, name) for data in sets for name in METHODS]
-    outcomes = Parallel(n_jobs=2, verbose=5)(delayed(run_method)(data, name) for data, name in jobs)
-    private = Parallel(n_jobs=2, verbose=5)(delayed(dp.run)(data, kind) for data in sets for kind in dp.KINDS)
-    paper = tomllib.loads((FOLDER / "paper.toml").read_text())
-    (FOLDER / "RESULTS.md").write_text("\n".join(report(sets, outcomes, private, paper)) + "\n")
-    missed = list(misses(outcomes, tomllib.loads((FOLDER / "expected.toml").read_text())))
-    for line in missed:
-        sys.stderr.write(f"missed: {line}\n")
-    sys.stderr.write(f"wrote {FOLDER / 'RESULTS.md'}\n")
-    return 1 if missed else 0
+def scored(outcomes: Outcomes) -> dict[tuple[str, str], list[Score]]:
+    """Scores by data set and method."""
+    return {(o.data, o.method): o.scores for o in outcomes.values() if isinstance(o, Outcome)}
 
 
-def misses(outcomes: list[Outcome], expected: dict[str, Any]) -> Iterator[str]:
+def figures(outcomes: Outcomes) -> Iterator[Figure]:
+    """Tables 4 to 6: AUC as the paper takes it, on features selected from all rows, and how many are kept."""
+    found = scored(outcomes)
+    for (data, method), scores in found.items():
+        printed = PRINTED[data].get(method)
+        for place, k in enumerate(LEVELS) if printed else ():
+            where = f"{TABLES[data]}, {data}, {method}, k = {k}"
+            own = scores[place]
+            if not np.isnan(own.as_in_paper):
+                alike = [
+                    s[place].as_in_paper for (d, m), s in found.items() if d == data and _promises_as_much(m, method)
+                ]
+                yield Figure(f"{where}, AUC", printed["auc"][place], own.as_in_paper, 2, 0.02, "higher", max(alike))
+            if own.flipped_fraction is None:
+                yield Figure(f"{where}, kept", printed["kept"][place], own.n_columns, 0, 1)
+            else:
+                yield Figure(f"{where}, flipped %", printed["kept"][place], 100 * own.flipped_fraction, 2, 0.3)
+
+
+def _promises_as_much(other: str, method: str) -> bool:
+    """Whether another method promises as much: strict k-anonymity, containment, k-anonymity by wrong cells, nothing."""
+    if method in ("RF", "Full-Feature-Set"):
+        return other == method
+    if method.startswith("k-anonymity"):
+        return other.startswith("k-anonymity")
+    return other not in ("RF", "Full-Feature-Set")
+
+
+def misses(outcomes: Outcomes) -> Iterator[str]:
     """Compare with expected.toml."""
-    found = {(o.data, o.method): o.scores for o in outcomes}
-    for data, parts in expected.items():
+    found = scored(outcomes)
+    for data, parts in tomllib.loads((FOLDER / "expected.toml").read_text()).items():
         for method, counts in parts.get("kept", {}).items():
             ours = [s.n_columns for s in found[data, method]]
             if ours != counts:
@@ -77,18 +87,18 @@ def misses(outcomes: list[Outcome], expected: dict[str, Any]) -> Iterator[str]:
                 yield f"{data}, {method}: AUC {min(ours_auc):.3f}, expected at least {least}"
 
 
-def report(
-    sets: list[DataSet], outcomes: list[Outcome], private: list[dp.Private], paper: dict[str, Any]
-) -> Iterator[str]:
+def report(outcomes: Outcomes) -> Iterator[str]:
     """Lines of RESULTS.md."""
     yield (FOLDER / "preface.md").read_text().rstrip()
-    for data in sets:
+    for name in SETS:
+        data = data_set(name)
         yield f"\n## {data.name}: {data.matrix.shape[0]:,} × {data.matrix.shape[1]:,}, density {data.density:.1%}\n"
         yield "| method | paper, AUC (kept) | ours, selected in the fold | ours, on all rows | kept | s |"
         yield "| --- | --- | --- | --- | --- | --- |"
-        for outcome in (o for o in outcomes if o.data == data.name):
-            yield _line(outcome, paper[data.name].get(outcome.method))
-    yield from dp.report(private)
+        for outcome in outcomes.values():
+            if isinstance(outcome, Outcome) and outcome.data == name:
+                yield _line(outcome, PRINTED[name].get(outcome.method))
+    yield from dp.report([o for o in outcomes.values() if isinstance(o, dp.Private)])
     yield "\n" + (FOLDER / "reasons.md").read_text().rstrip()
 
 
@@ -106,4 +116,4 @@ def _line(outcome: Outcome, paper: dict[str, Any] | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(reproduction()))

@@ -96,6 +96,10 @@ class CellEncoder(GeneralizedEncoder):
         """Learn the cells, taking all columns as nominal."""
         super().fit(table, {n: replace(c, kind=Kind.CATEGORICAL, domain=None) for n, c in columns.items()})
         self._n_cells = np.nanmax(super().transform(table), axis=0).astype(int) + 1
+        names = zip(self.feature_names_, self._n_cells, strict=True)
+        self.feature_names_ = tuple(f"{name}, cell {place}" for name, n in names for place in range(n))
+        self.is_categorical_ = np.full(len(self.feature_names_), False)
+        self.is_piece_ = np.full(len(self.feature_names_), False)
         return self
 
     def transform(self, table: Table) -> Matrix:

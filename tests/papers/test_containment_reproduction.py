@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from reproductions.containment import run
+from reproductions.containment import measuring, run
 from reproductions.containment.data import DataSet
 from reproductions.containment.scoring import Prepared
 
@@ -26,9 +26,9 @@ def test_every_fold_selects_from_its_own_training_rows(name, data, monkeypatch):
         columns = np.sort(np.argsort(-np.asarray(matrix.sum(axis=0)).ravel(), kind="stable")[:8])
         return Prepared(matrix[:, columns].tocsr(), classes, columns)
 
-    monkeypatch.setitem(run.METHODS, "frequent", method)
-    monkeypatch.setattr(run, "LEVELS", (5,))
-    found = run.run_method(DataSet(name, data.matrix, data.classes), "frequent").scores[0]
+    monkeypatch.setitem(measuring.METHODS, "frequent", method)
+    monkeypatch.setattr(measuring, "LEVELS", (5,))
+    found = measuring.run_method(DataSet(name, data.matrix, data.classes), "frequent").scores[0]
 
     assert sorted(asked) == [48] * 5 + [60]
     assert found.honest != found.as_in_paper

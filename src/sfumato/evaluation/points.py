@@ -240,7 +240,11 @@ def _suited(
     settings = info.compared(table) if info.compared is not None else ({},)
     if name in PRESETS:
         preset = PRESETS[name]
-        levels = {one.parameter: type(preset.usual[one.parameter])(one.value) for one in asked if one.parameter in preset.usual}
+        levels = {
+            one.parameter: type(preset.usual[one.parameter])(one.value)
+            for one in asked
+            if one.parameter in preset.usual
+        }
         settings = ({**preset.parameters, **levels},)
     if repeats:
         settings = [one for one in settings if not build_mechanism(name, one).why_rows_count()]

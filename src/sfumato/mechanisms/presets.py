@@ -1,8 +1,8 @@
 """The papers' own systems by name: a mechanism with the settings that a paper describes, such as ``paper:hamdist``.
 
-A preset is no mechanism of its own. The registry builds the mechanism that it names, with its settings, and the manifest
-of a release states that mechanism and all parameters. Settings that make it the paper's system cannot be changed under
-its name; the others, such as k, can.
+A preset is no mechanism of its own. The registry builds the mechanism that it names, with its settings, and the
+manifest of a release states that mechanism and all parameters. Settings that make it the paper's system cannot be
+changed under its name; the others, such as k, can.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _BREACH = {"lists": "both", "search": "lists", "test": "paired", "metric": "accu
 _ERP = {"refine": False, "rule": "lowest", "criterion": "entropy", "splits": "binary", "min_samples_leaf": 2}
 _ERP_DIFFERS = (
     "prunes the lowest violating branches first, as the paper's Table 1 does; the rule as printed prunes its own "
-    "example to one group (rule=literal of error-risk-tree). Binary splits: the paper does not say, its Figure 1 has them"
+    "example to one group (rule=literal of error-risk-tree). Binary splits: as in its Figure 1; the text does not say"
 )
 _NOISE_DIFFERS = (
     "the printed noise is smaller than its ε needs (decision 6), so the release promises the larger ε that this noise "
@@ -86,7 +86,7 @@ PRESETS: Mapping[str, Preset] = {
         f"{_CONTAINMENT}, Algorithm 1",
         {"search": "top-r", "criterion": "hamming_separation"},
         {"k": 5, "r": 20},
-        differs="searches frequent itemsets, as the paper does; feasible sets that are not frequent are in exact-containment",
+        differs="searches frequent itemsets, as the paper does; exact-containment has all feasible sets",
     ),
     "paper:cm": Preset(
         "greedy-containment",
@@ -149,8 +149,8 @@ PRESETS: Mapping[str, Preset] = {
         "Gachanga, Kimwele, Nderu (2019), sections 3 and 4",
         {"slicing": True, "gain_correction": "none", "regroup": False},
         {"k": 5, "l": 3, "max_suppressed_fraction": 0.015, "threshold": 0.02},
-        differs="gains by H(C) - H(C|X), since Equation 3 is not information gain; for the paper's slices of Adult give "
-        "gain_target=sex, the class that its Table 1 was computed with",
+        differs="gains by H(C) - H(C|X), since Equation 3 is not information gain; for the paper's slices of Adult "
+        "give gain_target=sex, the class that its Table 1 was computed with",
     ),
     "paper:collaborate": Preset(
         "",

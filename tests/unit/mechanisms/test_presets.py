@@ -50,10 +50,15 @@ def test_usual_settings_may_be_changed():
 
 
 def test_presets_of_the_containment_paper_are_what_its_reproduction_measures():
-    names = {"HamDist": "paper:hamdist", "DistCnt": "paper:distcnt", "CM Greedy": "paper:cm", "Maximal": "paper:maximal"}
+    names = {
+        "HamDist": "hamdist",
+        "DistCnt": "distcnt",
+        "CM Greedy": "cm",
+        "Maximal": "maximal",
+    }
     for method, name in names.items():
         selector = PAPER_METHODS[method].args[0]
-        built = build_mechanism(name, {})
+        built = build_mechanism(f"paper:{name}", {})
 
         assert type(built) is type(selector)
         assert built.get_params() == selector.get_params()
@@ -86,7 +91,9 @@ def test_a_release_under_the_papers_name_is_that_of_the_mechanism(folder, monkey
     capsys.readouterr()
 
     assert (folder / "preset.csv").read_bytes() == (folder / "plain.csv").read_bytes()
-    stated = [json.loads((folder / f"{name}.csv.manifest.json").read_text())["mechanism"] for name in ("preset", "plain")]
+    stated = [
+        json.loads((folder / f"{name}.csv.manifest.json").read_text())["mechanism"] for name in ("preset", "plain")
+    ]
     assert stated[0] == stated[1]
     assert stated[0]["name"] == "error-risk-tree"
 

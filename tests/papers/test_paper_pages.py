@@ -1,0 +1,31 @@
+"""Every block "Run it" of a paper's page, typed as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sfumato.project.describe import write_demo
+from shell_lines import run_line
+
+PAGES = sorted((Path(__file__).parents[2] / "docs" / "papers").glob("*.md"))
+BLOCK = re.compile(r"^## Run it\n.*?^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    found = BLOCK.search(page.read_text(encoding="utf-8"))
+    return re.findall(r"^\$ (sfumato .*)$", found[1], re.MULTILINE) if found else []
+
+
+def test_every_system_has_such_a_block():
+    assert {page.stem for page in PAGES if commands(page)} >= {"containment", "tree", "gain"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
+def test_the_block_runs(page, tmp_path):
+    write_demo(tmp_path)
+    for line in commands(page):
+        run_line(line, tmp_path)
