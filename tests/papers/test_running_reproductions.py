@@ -1,4 +1,4 @@
-"""Reproductions are run one way: finished jobs are kept, nothing tracked is overwritten unasked, figures are classed."""
+"""Reproductions are run one way: finished jobs are kept, nothing tracked changes unasked, figures are classed."""
 
 from __future__ import annotations
 
