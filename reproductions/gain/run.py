@@ -214,14 +214,16 @@ def _attributes(outcomes: Outcomes, paper: Mapping[str, Any]) -> Iterator[str]:
 
 def _protection(outcomes: Outcomes) -> Iterator[str]:
     yield "\n## What holds, by the audit of a release of all rows\n"
-    yield "| method | levels | suppressed | k, l of the coarsened | k, l of all columns | unique rows | rows below k |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    yield "*Height*: generalization steps a cell (Equation 4 by rows × columns); suppressed rows at the top.\n"
+    yield "| method | levels | height | suppressed | k, l of the coarsened | k, l of all | unique rows | rows below k |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for job in [Job(case, method) for case in (PAPER, TEN) for method in METHODS[case]]:
         if job.method == ORIGINAL_NUMERIC:
             continue
         held = outcomes[job].held
         cells = [
             ", ".join(f"{name} {level}" for name, level in held.levels.items()),
+            "—" if held.height is None else f"{held.height:.3f}",
             f"{held.n_suppressed}",
             f"{held.k_of_slice}, {held.l_of_slice}",
             f"{held.k}, {held.l}",

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from sfumato.datasets.public import load_adult
 from sfumato.evaluation.encoding import GeneralizedEncoder, Matrix
 from sfumato.evaluation.utility import CrossValidatedUtility, cross_validated_utility
 from sfumato.guarantees import KAnonymity, LDiversity, UniquePatterns
+from sfumato.measures.loss import generalization_height
 from sfumato.mechanisms.hierarchies.adult import adult_hierarchies
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
@@ -69,6 +71,11 @@ _SLICING: dict[str, Callable[..., GlobalRecoder]] = {
     SLICED_BY_SALARY: partial(GainRecoder, slicing=True, gain_correction="none"),
 }
 _IN_ONE_ROUND = {f"{name}{NO_SECOND_ROUND}": partial(build, regroup=False) for name, build in _RECODERS.items()}
+SWAPPED = {
+    "swapping, occupation": ((SENSITIVE,), 1.0),
+    "swapping, low slice": (("workclass", "age", "race", "education", "native-country"), 1.0),
+    "swapping, low slice, a fifth": (("workclass", "age", "race", "education", "native-country"), 0.2),
+}
 OVER_HIERARCHIES = _RECODERS | _SLICING | _IN_ONE_ROUND
 WITHOUT_HIERARCHIES: dict[str, Callable[[], Any]] = {
     UNIFORM_TREE: partial(ErrorRiskTree, k=K, generalization="uniform"),
@@ -76,7 +83,17 @@ WITHOUT_HIERARCHIES: dict[str, Callable[[], Any]] = {
     MONDRIAN: partial(Mondrian, k=K, split="gain"),
 }
 METHODS = {
-    PAPER: (ORIGINAL, ORIGINAL_NUMERIC, PLAIN, SLICED_BY_SEX, SLICED_BY_SALARY, WEIGHTED, BY_CLASSES, BY_INFORMATION),
+    PAPER: (
+        ORIGINAL,
+        ORIGINAL_NUMERIC,
+        PLAIN,
+        SLICED_BY_SEX,
+        SLICED_BY_SALARY,
+        WEIGHTED,
+        BY_CLASSES,
+        BY_INFORMATION,
+        *SWAPPED,
+    ),
     TEN: (ORIGINAL, SLICED_BY_SEX),
     ARX: (ORIGINAL, ORIGINAL_NUMERIC, *_RECODERS, *_IN_ONE_ROUND, *WITHOUT_HIERARCHIES),
 }
@@ -143,6 +160,8 @@ class Held:
     l: int  # noqa: E741  # the field's own name
     unique_fraction: float
     fraction_below_k: float
+    height: float | None = None
+    """Equation 4 divided by the number of cells; of hierarchies only, a suppressed row at the highest levels."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +202,8 @@ def recoder_of(job: Job) -> Any:
     """Mechanism of a job; ``None`` where the rows are left as they are."""
     if job.method in WITHOUT_HIERARCHIES:
         return WITHOUT_HIERARCHIES[job.method]()
+    if job.method in SWAPPED:
+        return Swapping(*SWAPPED[job.method])
     if job.method not in OVER_HIERARCHIES:
         return None
     known = adult_hierarchies()
@@ -230,4 +251,56 @@ def held_by(recoder: Any, table: Table) -> Held:
 
     unique = measured_level(UniquePatterns(0.0, names), released)
     below = share_below(group_rows(Columns(released), names), K)
-    return Held(levels, table.n_rows - released.n_rows, *k_and_l(coarsened), *k_and_l(names), unique, below)
+    n_suppressed = table.n_rows - released.n_rows
+    height = height_of(released, n_suppressed, names) if levels else None
+    return Held(levels, n_suppressed, *k_and_l(coarsened), *k_and_l(names), unique, below, height)
+
+
+def height_of(released: Table, n_suppressed: int, names: Sequence[str]) -> float:
+    """Mean level of a cell (Equation 4 of the paper, over rows times columns), read off the released labels."""
+    known = adult_hierarchies()
+    total = 0
+    for name in names:
+        labels = released[name].values.to_pylist()
+        levels = [[known[name].level_of(str(label))] for label in labels]
+        counts = np.bincount(released[name].codes, minlength=len(labels))
+        total += generalization_height(levels, counts) + n_suppressed * (known[name].n_levels - 1)
+    return total / ((released.n_rows + n_suppressed) * len(names))
+
+
+class Swapping:
+    """Data swapping (section 2.2.4 of the paper): values of some columns are exchanged between random rows.
+
+    A baseline without a guarantee: every value stays in the table, so that all counts of single columns are those of
+    the original; only what belongs together is lost. Test rows stay as they are.
+    """
+
+    def __init__(self, columns: Sequence[str], share: float) -> None:
+        self.columns, self.share = columns, share
+
+    def recode(self, table: Table) -> Swapping:
+        """Take no notice of the rows."""
+        return self
+
+    def recoded(self, table: Table) -> Table:
+        """Exchange values among a share of the rows, each column by a permutation of its own."""
+        rng = np.random.default_rng(0)
+        rows = np.sort(rng.choice(table.n_rows, round(self.share * table.n_rows), replace=False))
+        columns = dict(table.columns)
+        for name in self.columns:
+            codes = columns[name].codes.copy()
+            codes[rows] = codes[rng.permutation(rows)]
+            columns[name] = replace(columns[name], codes=codes)
+        return Table(table.schema, columns, table.n_rows)
+
+    generalized = as_cells = staticmethod(lambda table: table)
+    names: tuple[str, ...] = ()
+    certainty_penalty = 0.0
+
+    def encodable(self) -> dict[str, Column]:
+        """No column changed its kind."""
+        return {}
+
+    def release(self, table: Table) -> SimpleNamespace:
+        """Give the swapped rows, for the audit's levels."""
+        return SimpleNamespace(table=self.recoded(table))

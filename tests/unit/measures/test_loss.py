@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import oracles
 from sfumato.errors import InvalidParameterError
 from sfumato.measures.loss import (
+    generalization_height,
     generalized_certainty_penalty,
     normalized_certainty_penalty_of_ranges,
     normalized_certainty_penalty_of_sets,
@@ -84,3 +85,14 @@ def test_rows_may_be_given_once_with_their_number():
     weighted = generalized_certainty_penalty(penalties, counts=[3, 2])
 
     assert weighted == pytest.approx(generalized_certainty_penalty(np.repeat(penalties, [3, 2], axis=0)))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 5)), max_size=8),
+)
+def test_the_height_is_the_sum_over_all_cells_of_all_records(rows):
+    """Equation 4 of [FBA19], record by record."""
+    records = [levels for *levels, count in rows for _ in range(count)]
+
+    assert generalization_height([row[:2] for row in rows], [row[2] for row in rows]) == sum(map(sum, records))
+    assert generalization_height(records) == sum(map(sum, records))

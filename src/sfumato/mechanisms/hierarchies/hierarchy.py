@@ -86,6 +86,20 @@ class Hierarchy:
         for codes in self.codes.T.tolist():
             yield tuple(level[code] for level, code in zip(self.labels, codes, strict=True))
 
+    def level_of(self, label: str) -> int:
+        """Lowest level that has a label.
+
+        Raises
+        ------
+        KeyError
+            If none has; the label is not in the message.
+        """
+        for level, labels in enumerate(self.labels):
+            if label in labels:
+                return level
+        problem = "no level of the hierarchy has this label"
+        raise KeyError(problem)
+
     @cached_property
     def parents(self) -> tuple[Codes, ...]:
         """For each level but the highest, which label of the next level each label becomes."""
