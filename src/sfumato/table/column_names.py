@@ -174,6 +174,11 @@ SENSITIVE_NAMES = _words(
     "rozpoznanie, choroba, wyznanie, religia, wynagrodzenie, zarobki, dochod, dlug",
 )
 
+RELIGION_NAMES = _words(
+    "religion, religious, faith, konfession, confession, religione, religiao, religie, geloof, wyznanie, religia"
+)
+"""Sensitive as a list of faiths; as a yes or no, the group that neighbours and census takers know a person to be in."""
+
 QUASI_IDENTIFIER_NAMES = _words(
     "age, sex, gender, zip(?: ?code)?, post ?code, postal(?: code)?, birth ?(?:date|day|year|place)?, "
     "(?:date|year|place) of birth, dob, yob, born, race, ethnic\\w*, marital(?: status)?, marriage, education, "

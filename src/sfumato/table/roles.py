@@ -24,6 +24,7 @@ from sfumato.table.column_names import (
     NAMES_OF_NAMES,
     PERSON_NAMES,
     QUASI_IDENTIFIER_NAMES,
+    RELIGION_NAMES,
     SENSITIVE_NAMES,
     TARGET_NAMES,
     folded_name,
@@ -276,6 +277,8 @@ def _target(candidates: list[_Seen]) -> ColumnGuess | None:
 def _other(seen: _Seen) -> ColumnGuess:
     for role, pattern in ((Role.SENSITIVE, SENSITIVE_NAMES), (Role.QUASI_IDENTIFIER, QUASI_IDENTIFIER_NAMES)):
         found = pattern.search(seen.words)
+        if found and seen.n_distinct <= 2 and RELIGION_NAMES.search(seen.words):
+            return seen.guess(Role.QUASI_IDENTIFIER, f"name says {found.group(1)}, with two values, which others know")
         if found:
             return seen.guess(role, f"name says {found.group(1)}")
     if seen.n_distinct + (seen.n_missing > 0) <= 1:

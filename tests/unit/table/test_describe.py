@@ -156,6 +156,12 @@ def test_sensitive_names_are_sensitive(name: str) -> None:
     assert guess_of(name, FEW).column.role is Role.SENSITIVE
 
 
+def test_religion_as_a_yes_or_no_is_what_others_know() -> None:
+    """As in CMC (wife-religion), which [ERP19] protects as one of nine quasi-identifiers."""
+    assert guess_of("wife-religion", TWO).column.role is Role.QUASI_IDENTIFIER
+    assert guess_of("HIV", TWO).column.role is Role.SENSITIVE
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [
