@@ -18,6 +18,7 @@ WORD_BITS = 64
 ONES, ZEROS = 1, 2
 _CHUNK_WORDS = 1 << 21  # words handled at once: 16 MiB
 _FIRST_BATCH = 16
+_CELLS_A_PAIR = 16  # a table of places and persons that has up to so many cells for each pair is filled, not sorted
 
 
 def pack_rows(rows: NDArray[np.int32], n_rows: int) -> Words:
@@ -59,8 +60,20 @@ def persons_at(places: NDArray[np.integer], persons: NDArray[np.integer], n: int
     [1, 0, 1]
     """
     width = int(persons.max(initial=0)) + 1
-    pairs = np.unique(places.astype(np.int64) * width + persons)
-    return np.bincount(pairs // width, minlength=n).astype(np.int64, copy=False)
+    pairs = places.astype(np.int64) * width + persons
+    if n * width <= _CELLS_A_PAIR * len(pairs):
+        has = np.zeros((n, width), dtype=np.bool_)
+        has.reshape(-1)[pairs] = True
+        return np.asarray(np.count_nonzero(has, axis=1), dtype=np.int64)
+    return np.bincount(distinct_keys(pairs) // width, minlength=n).astype(np.int64, copy=False)
+
+
+def distinct_keys(keys: Counts) -> Counts:
+    """Different keys, ascending: by sorting, which is many times faster than ``np.unique`` on millions of keys."""
+    ordered = np.sort(keys)
+    is_new = np.ones(len(ordered), dtype=np.bool_)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_new]
 
 
 def support_of_each(

@@ -134,8 +134,9 @@ def weights_in_separation(data: Labelled) -> NDArray[np.int64]:
 class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of selectors whose projection must stay k-anonymous by containment.
 
-    A subclass supplies ``_search``. ``fit`` follows scikit-learn; ``release`` turns a table into a
-    :class:`~sfumato.mechanisms.base.Release`.
+    A subclass supplies ``_search``. ``fit`` follows scikit-learn and counts rows; ``release`` turns a table into a
+    :class:`~sfumato.mechanisms.base.Release`, and counts persons where a column tells them apart and some have several
+    rows.
     """
 
     needs: ClassVar[Needs] = Needs.FEATURE_COUNTS

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.counting.bitsets import counted, persons_at, positions_in
+from sfumato.counting.bitsets import counted, distinct_keys, persons_at, positions_in
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -43,17 +43,21 @@ class Held:
     def by_persons(cls, places: NDArray[np.integer], persons: NDArray[np.integer], n: int) -> Held:
         """Make it from pairs of a pattern and a person, which may repeat."""
         known, numbers = np.unique(persons, return_inverse=True)
-        pairs = np.unique(places.astype(np.int64) * len(known) + numbers.reshape(-1))
-        at, who = np.divmod(pairs, max(len(known), 1))
-        held = sp.csr_matrix((np.ones(len(pairs), dtype=np.int32), (at, who)), shape=(n, len(known)))
-        return cls(np.diff(held.indptr).astype(np.int64), held)
+        return cls._numbered(places, numbers.reshape(-1), (n, len(known)))
+
+    @classmethod
+    def _numbered(cls, places: NDArray[np.integer], numbers: NDArray[np.integer], shape: tuple[int, int]) -> Held:
+        at, who = np.divmod(distinct_keys(places.astype(np.int64) * shape[1] + numbers), max(shape[1], 1))
+        counts = counted(at, None, shape[0])
+        starts = np.append(0, np.cumsum(counts))
+        return cls(counts, sp.csr_matrix((np.ones(len(who), dtype=np.int32), who, starts), shape=shape))
 
     def grouped(self, rows: NDArray[np.integer], groups: NDArray[np.integer], n_groups: int) -> Held:
         """Give who has a pattern of each group: some of the patterns, and the group of each."""
         if self.persons is None:
             return Held(counted(groups, self.counts[rows], n_groups))
         entries, owner = positions_in(self.persons.indptr[rows], self.persons.indptr[rows + 1])
-        return Held.by_persons(groups[owner], self.persons.indices[entries], n_groups)
+        return Held._numbered(groups[owner], self.persons.indices[entries], (n_groups, self.persons.shape[1]))
 
     def support(self, included: Flags) -> Counts:
         """Count who has one of the patterns in each set: sets × patterns."""

@@ -27,6 +27,7 @@ from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.time_limit import TimeBudget
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Role, Schema
+from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 
 SEARCHES = ["greedy-containment", "maximal-containment", "exact-containment", "optimal-containment"]
@@ -314,12 +315,30 @@ def test_the_default_counts_persons_of_features():
     assert {"containment", "containment-persons"} == set(promises(release))
 
 
-@pytest.mark.parametrize("mechanism", SEARCHES)
-@pytest.mark.parametrize("reveals", ["ones", "both"])
-def test_with_one_row_a_person_nothing_changes(mechanism, reveals):
+@pytest.mark.parametrize(("attacker_knows", "kind"), [("all", "k-persons"), ("ones", "containment-persons")])
+def test_the_default_counts_persons_of_sparse_tables(attacker_knows, kind):
+    table = visits()
+    names = [f"x{c}" for c in range(6)]
+    ones = np.column_stack([table.to_arrow().column(name).to_numpy() for name in names])
+    sparse = BinaryTable(
+        sp.csc_matrix(ones.astype(np.uint8)),
+        tuple(Feature(name, name) for name in names),
+        table.keep(["patient", "kept"]),
+    )
+    release = make_release(sparse, build_mechanism("auto", {"k": 4, "attacker_knows": attacker_knows}))
+    by_persons = promises(release)[kind]
+    reveals = {"reveals": ["both"] * len(by_persons["columns"])} if kind == "k-persons" else {}
+
+    assert by_persons["audited"] == level_by_definition(table, by_persons | reveals) >= 4
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "more"), [*((name, {}) for name in SEARCHES), ("greedy-containment", {"reveals": "both"})]
+)
+def test_with_one_row_a_person_nothing_changes(mechanism, more):
     table = visits()
     own = table.to_arrow().set_column(0, "patient", pa.array([f"p{row}" for row in range(table.n_rows)]))
-    asked = {"k": 4} | ({"reveals": reveals} if mechanism.startswith("greedy") else {})
+    asked = {"k": 4, **more}
     with_persons = make_release(Table.from_arrow(own, table.schema), build_mechanism(mechanism, asked))
     without = make_release(
         Table.from_arrow(own.drop_columns(["patient"]), table.schema.keep(own.column_names[1:])),
