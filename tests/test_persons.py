@@ -247,7 +247,7 @@ def test_a_mechanism_that_counts_rows_is_refused(name):
     mechanism = build_mechanism(name, {})
     with pytest.raises(
         InvalidParameterError,
-        match=r"one that counts persons \(auto, .*, mondrian\)",
+        match=r"one that counts persons \(auto, .*, mondrian, optimal-containment\)",
     ):
         propose_release(visits(), mechanism)
 

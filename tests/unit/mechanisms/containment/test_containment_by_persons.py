@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import person_oracles as oracle
+from sfumato.audit.levels.anonymity import Patterns, known_items
+from sfumato.audit.levels.persons_contained import fewest_holders
 from sfumato.audit.verify import audit_release
 from sfumato.counting.bitsets import ProjectedRows
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
@@ -254,6 +256,17 @@ def test_itemsets_of_larger_tables_are_those_of_k_persons(monkeypatch, dense_cel
 
 
 # Releases, and their audit.
+
+
+@given(people(), st.data())
+def test_the_audit_counts_by_the_definition(table, data):
+    rows, persons, _ = table
+    width = len(rows[0])
+    reveals = data.draw(st.just([]) | st.lists(st.sampled_from(REVEALS), min_size=width, max_size=width))
+    patterns = Patterns(known_items(sp.csr_matrix(np.array(rows)), reveals), None)
+    found = fewest_holders(patterns, np.arange(len(rows)), codes_of(persons))
+
+    assert found == oracle.contained_level(rows, persons, range(width), reveals or None)
 
 
 def visits(n_rows=200, n_columns=6, n_persons=60, seed=0):
