@@ -17,8 +17,6 @@ from sfumato.mechanisms.time_limit import TimeBudget
 # Rows projected on a set of columns from which columns can also be taken out again.
 
 
-Flags = NDArray[np.bool_]
-
 _COMPARED_WORDS = 1 << 21  # words compared at once: 16 MiB
 _FIRST_BATCH = 4
 
@@ -167,7 +165,7 @@ class SwappableRows:
         while start < len(asked):
             batch = asked[start : start + size]
             included = ((present[None, :, :] & batch[:, None, :]) == batch[:, None, :]).all(axis=2)
-            rare: Flags = held.support(included) < self.k
+            rare = held.falls_short(included, self.k)
             if rare.any():
                 return batch[rare], present, held
             start, size = start + size, min(2 * size, most)

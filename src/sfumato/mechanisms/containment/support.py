@@ -15,12 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.counting.bitsets import counted, distinct_keys, persons_at, positions_in
+from sfumato.counting.bitsets import WORD_BITS, counted, distinct_keys, persons_at, positions_in
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-_MOST_STEPS = 1 << 22  # intersections of rows of one person that are made, of all persons: some seconds
+_MOST_STEPS = 1 << 22  # words of intersections of rows of one person that are made, of all persons: some seconds
 _MOST_ADDED_UP = 1 << 24  # up to here floats of 32 bits add up whole numbers exactly
 
 
@@ -65,6 +65,17 @@ class Held:
             return np.asarray(included @ self.counts, dtype=np.int64)
         together = sp.csr_matrix(included, dtype=np.int32) @ self.persons
         return np.asarray(np.diff(together.indptr), dtype=np.int64)
+
+    def falls_short(self, included: Flags, k: int) -> Flags:
+        """Whether fewer than k have one of the patterns in each set: a pattern that k persons have settles it."""
+        if self.persons is None:
+            return np.asarray(included @ self.counts < k)
+        is_crowd = self.counts >= k
+        short = ~np.asarray(included[:, is_crowd].any(axis=1))
+        left = np.flatnonzero(~is_crowd)
+        few = Held(self.counts[left], self.persons[left])
+        short[short] = few.support(included[short][:, left]) < k
+        return short
 
     def beyond(self, known: Flags, added: NDArray[np.intp], keys: NDArray[np.intp], n_keys: int) -> Counts:
         """Count for each key who has one of its patterns and none of the known ones."""
@@ -135,14 +146,14 @@ def signed_sums(sets: Sequence[int], persons: sp.csr_matrix) -> dict[int, int] |
     {6: 2, 3: 1, 2: -1}
     """
     signed = dict.fromkeys(sets, 0)
-    n_steps = 0
+    n_steps, n_words = 0, 1 + max((one.bit_length() for one in sets), default=0) // WORD_BITS
     by_person = sp.csc_matrix(persons)
     by_person.sort_indices()
     owned = (tuple(by_person.indices[a:b].tolist()) for a, b in pairwise(by_person.indptr.tolist()))
     for rows, n_persons in Counter(owned).items():
         parts: dict[int, int] = {}
         for own in sorted((sets[row] for row in rows), key=lambda one: (-one.bit_count(), one)):
-            n_steps += len(parts)
+            n_steps += len(parts) * n_words
             if n_steps > _MOST_STEPS:
                 return None
             _include(parts, own)
