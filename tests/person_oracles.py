@@ -74,3 +74,41 @@ def level(classes, settings):
     if variant == "recursive":
         return min(recursive_level(rows, settings["c"]) for rows in classes)
     return min((entropy_level if variant == "entropy" else matched_level)(rows) for rows in classes)
+
+
+# Containment by persons: rows are tuples of 0 and 1, and each has a person.
+
+
+def known_values(row, columns, reveals=None):
+    """Pairs of a column and a value that an attacker may know of a row."""
+    shown = {"ones": (1,), "zeros": (0,), "both": (0, 1)}
+    return {(c, row[c]) for c in columns if row[c] in shown[reveals[c] if reveals else "ones"]}
+
+
+def contained_level(rows, persons, columns, reveals=None):
+    """Fewest persons with a row that has all revealing values of a row; 0 without rows."""
+    known = [known_values(row, columns, reveals) for row in rows]
+    return min((len({p for other, p in zip(known, persons, strict=True) if own <= other}) for own in known), default=0)
+
+
+def feasible_sets(rows, persons, k, reveals=None):
+    """All sets of columns on which the level is at least k."""
+    n_columns = len(rows[0])
+    every = (frozenset(c for c in range(n_columns) if mask >> c & 1) for mask in range(1 << n_columns))
+    return {columns for columns in every if contained_level(rows, persons, columns, reveals) >= k}
+
+
+def maximal_of(sets):
+    """Those of some sets that none of the others includes."""
+    return {one for one in sets if not any(one < other for other in sets)}
+
+
+def frequent_sets(rows, persons, k):
+    """List the sets of columns all of which are one in a row of at least k persons."""
+    n_columns = len(rows[0])
+    every = (frozenset(c for c in range(n_columns) if mask >> c & 1) for mask in range(1, 1 << n_columns))
+    return {
+        columns
+        for columns in every
+        if len({p for row, p in zip(rows, persons, strict=True) if all(row[c] for c in columns)}) >= k
+    }

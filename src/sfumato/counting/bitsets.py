@@ -18,6 +18,7 @@ WORD_BITS = 64
 ONES, ZEROS = 1, 2
 _CHUNK_WORDS = 1 << 21  # words handled at once: 16 MiB
 _FIRST_BATCH = 16
+_CELLS_A_PAIR = 16  # a table of places and persons that has up to so many cells for each pair is filled, not sorted
 
 
 def pack_rows(rows: NDArray[np.int32], n_rows: int) -> Words:
@@ -48,6 +49,42 @@ def counted(places: NDArray[np.integer], row_counts: Counts | None, n: int) -> C
 def ones_of_each(matrix: sp.csc_matrix, row_counts: Counts | None = None) -> Counts:
     """Count the ones of every feature."""
     return np.asarray(np.diff(matrix.indptr) if row_counts is None else row_counts @ matrix, dtype=np.int64)
+
+
+def persons_at(places: NDArray[np.integer], persons: NDArray[np.integer], n: int) -> Counts:
+    """Count the different persons at each place from 0 to n - 1; entries are a place and a person each.
+
+    Examples
+    --------
+    >>> persons_at(np.array([0, 0, 2]), np.array([7, 7, 7]), 3).tolist()
+    [1, 0, 1]
+    """
+    width = int(persons.max(initial=0)) + 1
+    pairs = places.astype(np.int64) * width + persons
+    if n * width <= _CELLS_A_PAIR * len(pairs):
+        has = np.zeros((n, width), dtype=np.bool_)
+        has.reshape(-1)[pairs] = True
+        return np.asarray(np.count_nonzero(has, axis=1), dtype=np.int64)
+    return np.bincount(distinct_keys(pairs) // width, minlength=n).astype(np.int64, copy=False)
+
+
+def distinct_keys(keys: Counts) -> Counts:
+    """Different keys, ascending: by sorting, which is many times faster than ``np.unique`` on millions of keys."""
+    ordered = np.sort(keys)
+    is_new = np.ones(len(ordered), dtype=np.bool_)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_new]
+
+
+def support_of_each(
+    matrix: sp.csc_matrix, row_counts: Counts | None = None, persons: NDArray[np.int32] | None = None
+) -> Counts:
+    """Count the rows with a one in each feature, or the different persons who have such a row."""
+    if persons is None:
+        return ones_of_each(matrix, row_counts)
+    ones = sp.csc_matrix(matrix)
+    features = np.repeat(np.arange(ones.shape[1]), np.diff(ones.indptr))
+    return persons_at(features, persons[ones.indices], ones.shape[1])
 
 
 def ones_by_class(
@@ -181,6 +218,8 @@ class ProjectedRows:
         For each feature which values an attacker may know: ``ONES``, ``ZEROS`` or both added; None: ones everywhere.
     row_counts : array of int or None
         How many rows each row of the matrix stands for; None: one.
+    persons : array of int or None
+        Person of each row, where persons instead of rows must be k; None: rows.
 
     Attributes
     ----------
@@ -197,6 +236,7 @@ class ProjectedRows:
         n_classes: int,
         reveals: NDArray[np.uint8] | None = None,
         row_counts: Counts | None = None,
+        persons: NDArray[np.int32] | None = None,
     ) -> None:
         n_rows, n_features = matrix.shape
         self.matrix = matrix
@@ -207,6 +247,7 @@ class ProjectedRows:
         self.n_groups = 1
         self.group = np.zeros(n_rows, dtype=np.int32)
         self.row_counts = row_counts
+        self.persons = persons
         self.class_counts = counted(classes, row_counts, n_classes)[None, :]
         self.excluded = np.zeros(n_features, dtype=np.bool_)
         self._patterns = np.zeros((1, 1), dtype=np.uint64)
@@ -216,7 +257,7 @@ class ProjectedRows:
 
     def exclude_rare(self, k: int) -> None:
         """Exclude features whose ones reveal and occur in 1 to k - 1 rows: they break containment in any company."""
-        n_ones = ones_of_each(self.matrix, self.row_counts)
+        n_ones = support_of_each(self.matrix, self.row_counts, self.persons)
         self.excluded |= ((self.reveals & ONES) != 0) & (n_ones > 0) & (n_ones < k)
 
     def exclude_conflicts(self, k: int) -> None:
@@ -231,7 +272,7 @@ class ProjectedRows:
         for feature in self.chosen[self._n_settled :]:
             rows = rows_with(self.matrix, feature)
             places, owner = positions_in(self._by_row.indptr[rows], self._by_row.indptr[rows + 1])
-            common = counted(self._by_row.indices[places], self._counts_of(rows[owner]), len(shows_ones))
+            common = self._supports(self._by_row.indices[places], rows[owner], len(shows_ones))
             if shows_ones[feature]:
                 self.excluded |= shows_ones & (common > 0) & (common < k)
         self._n_settled = len(self.chosen)
@@ -241,7 +282,8 @@ class ProjectedRows:
 
         Only rows with a revealing value of the feature gain something an attacker may know, so only their containment
         can fall. Among them, a projected row that occurs k times is safe, and so is one that such a row includes. No
-        other is: a pattern that no other includes must itself occur k times, and each is included in such a one.
+        other is: a pattern that no other includes must itself occur k times, and each is included in such a one. Of
+        persons the same is true: a pattern that no other includes is that of those persons only who have just it.
         """
         rows = rows_with(self.matrix, feature)
         if self.reveals[feature] & ONES and not self._keep(rows, k):
@@ -258,7 +300,7 @@ class ProjectedRows:
         row_counts = self._counts_of(rows)
         if (len(rows) if row_counts is None else row_counts.sum()) < k:
             return len(rows) == 0
-        groups, counts = self._groups_of(rows, row_counts)
+        groups, counts = self._groups_of(rows)
         is_safe = counts >= k
         return bool(is_safe.all()) or (
             bool(is_safe.any()) and all_included(self._patterns[groups[~is_safe]], self._patterns[groups[is_safe]])
@@ -267,14 +309,18 @@ class ProjectedRows:
     def _counts_of(self, rows: NDArray[np.integer]) -> Counts | None:
         return None if self.row_counts is None else self.row_counts[rows]
 
-    def _groups_of(
-        self, rows: NDArray[np.int32] | NDArray[np.intp], row_counts: Counts | None
-    ) -> tuple[NDArray[np.intp], Counts]:
-        """Find the groups that rows belong to, and how many of the rows each has."""
+    def _supports(self, places: NDArray[np.integer], rows: NDArray[np.integer], n: int) -> Counts:
+        """Count the rows, or their persons, at each place from 0 to n - 1."""
+        if self.persons is None:
+            return counted(places, self._counts_of(rows), n)
+        return persons_at(places, self.persons[rows], n)
+
+    def _groups_of(self, rows: NDArray[np.int32] | NDArray[np.intp]) -> tuple[NDArray[np.intp], Counts]:
+        """Find the groups that rows belong to, and how many of the rows, or of their persons, each has."""
         if len(rows) * 8 < self.n_groups:
             groups, place = np.unique(self.group[rows], return_inverse=True)
-            return groups, counted(place, row_counts, len(groups))
-        counts = counted(self.group[rows], row_counts, self.n_groups)
+            return groups, self._supports(place, rows, len(groups))
+        counts = self._supports(self.group[rows], rows, self.n_groups)
         present = np.flatnonzero(counts)
         return present, counts[present]
 

@@ -30,6 +30,7 @@ _JOINED = {
     "delta-disclosure": STRICT,
     "alpha-k-anonymity": STRICT,
     "global-anonymity": "kk-anonymity",
+    "containment-persons": "containment",
     "bucket-size": "buckets",
     "bucket-diversity": "buckets",
 }

@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from sfumato.guarantees.base import GUARANTEES, ROUNDING, Guarantee, declared, guarantee_from_dict
 from sfumato.guarantees.anonymity import GlobalAnonymity, KAnonymity, KKAnonymity
 from sfumato.guarantees.persons import PersonAnonymity
-from sfumato.guarantees.containment import REVEALING, Containment, UniquePatterns
+from sfumato.guarantees.containment import REVEALING, Containment, PersonContainment, UniquePatterns
 from sfumato.guarantees.diversity import DiversityVariant, LDiversity, check_diversity
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
 from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
@@ -48,6 +48,7 @@ __all__ = [
     "LikenessVariant",
     "PersonAnonymity",
     "PersonCloseness",
+    "PersonContainment",
     "PersonDiversity",
     "PrivacyGain",
     "TCloseness",

@@ -63,28 +63,34 @@ class Containment(CrowdGuarantee):
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
-        if not self.reveals:
-            known, rest = "ones", " (nothing is promised about zeros)"
-        else:
-            counted = ", ".join(f"{self.reveals.count(v)}: {v}" for v in REVEALING if v in self.reveals)
-            known, rest = "revealing values", f" (revealing are, by number of columns, {counted})"
+        known, rest = self._known_and_rest()
         return (
             f"whatever {known} of a row an attacker knows among {len(self.columns)} binary columns, "
             f"at least {self.k} rows have them all{rest}"
         )
 
+    def _known_and_rest(self) -> tuple[str, str]:
+        """Say which values reveal, and what is to be said of the others."""
+        if not self.reveals:
+            return "ones", " (nothing is promised about zeros)"
+        counted = ", ".join(f"{self.reveals.count(v)}: {v}" for v in REVEALING if v in self.reveals)
+        return "revealing values", f" (revealing are, by number of columns, {counted})"
+
     def in_plain_words(self) -> str:
         """Say the promise for people."""
+        return self._left_with("matching rows")
+
+    def _left_with(self, crowd: str) -> str:
         columns = f"these {len(self.columns)} columns" if len(self.columns) != 1 else "this column"
         if not self.reveals:
             return (
-                f"knowing any 1-values of a person in {columns} still leaves at least {self.k} matching rows. 0-values "
+                f"knowing any 1-values of a person in {columns} still leaves at least {self.k} {crowd}. 0-values "
                 "are not covered"
             )
         named = {"ones": "the 1-values", "zeros": "the 0-values", "both": "both values"}
         counted = ", ".join(f"{named[v]} of {self.reveals.count(v)}" for v in REVEALING if v in self.reveals)
         return (
-            f"knowing any revealing values of a person in {columns} still leaves at least {self.k} matching rows. "
+            f"knowing any revealing values of a person in {columns} still leaves at least {self.k} {crowd}. "
             f"Revealing values, by number of columns: {counted}. Other values are not covered"
         )
 
@@ -92,6 +98,47 @@ class Containment(CrowdGuarantee):
     def open_values(self) -> str:
         """Values that are not covered where only 1-values are said to reveal."""
         return "" if self.reveals else "0-values"
+
+
+@declared
+@dataclass(frozen=True)
+class PersonContainment(Containment):
+    """Containment by persons: at least k persons, whom ``person`` tells apart, have a row with all ones of a row.
+
+    Of two rows of a person it is enough that one has them all; what two rows have together counts for nobody, for an
+    attacker who looks for the values in one row finds neither.
+    """
+
+    kind: ClassVar[str] = "containment-persons"
+    rests_on_original: ClassVar[bool] = True
+    form_field: ClassVar[FormField | None] = None
+    words: ClassVar[GuaranteeWords] = GuaranteeWords(
+        title="containment by persons",
+        meaning="For 0/1 tables. Knowing any 1-values of a row of a person still leaves at least k different persons "
+        "who have a row with all of them, even if a person has several rows. 0-values are not covered, unless they are "
+        "declared as revealing.",
+        found="Found: the revealing values of a row occur together in rows of at least {level} persons. Promised: at "
+        "least {k}.",
+        against="an attacker who knows some revealing values of one row of a person (by default the 1-values: "
+        "conditions, items bought)",
+        not_promised=(
+            "Anything about an attacker who knows values of several rows of a person and links these rows.",
+            *Containment.words.not_promised,
+        ),
+    )
+    person: str = ""
+
+    def describe(self) -> str:
+        """Say the promise in one plain sentence."""
+        known, rest = self._known_and_rest()
+        return (
+            f"whatever {known} of a row an attacker knows among {len(self.columns)} binary columns, at least {self.k} "
+            f"different persons (by '{self.person}', which is not released) have a row with them all{rest}"
+        )
+
+    def in_plain_words(self) -> str:
+        """Say the promise for people."""
+        return self._left_with("different persons with a matching row")
 
 
 @declared

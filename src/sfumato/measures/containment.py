@@ -8,21 +8,24 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.counting.bitsets import all_included, distinct_rows, packed_patterns
+from sfumato.counting.bitsets import all_included, distinct_rows, packed_patterns, persons_at
 
 
-def containment_level(matrix: sp.spmatrix, row_counts: NDArray[np.int64] | None = None) -> int:
+def containment_level(
+    matrix: sp.spmatrix, row_counts: NDArray[np.int64] | None = None, persons: NDArray[np.int32] | None = None
+) -> int:
     """Largest k for which every row is k-anonymous by containment.
 
     :math:`AC(D)` of [kAC17]_, Definitions 4-6: each row's set of ones must be included in that of at least k - 1
     other rows. Higher is safer. No columns give the number of rows, no rows give 0. ``row_counts``: how many rows each
-    row of the matrix stands for.
+    row of the matrix stands for. ``persons``: person of each row, if k different persons must have such a row.
 
     Notes
     -----
     Never falls when columns are dropped (Lemma 2). It says nothing about zeros. It is how often the rarest distinct
     row occurs that no other row includes; a level holds iff each row that occurs less often is included in one that
-    occurs at least so often, and the levels are searched by halving.
+    occurs at least so often, and the levels are searched by halving. By persons a row occurs as often as it has
+    persons: those of a row that no other row includes are the persons who have just this row.
 
     Examples
     --------
@@ -34,9 +37,10 @@ def containment_level(matrix: sp.spmatrix, row_counts: NDArray[np.int64] | None 
         return 0
     distinct = distinct_rows(matrix, row_counts)
     words = packed_patterns(matrix, distinct.representatives)
-    levels = np.unique(distinct.counts).tolist()
+    counts = distinct.counts if persons is None else persons_at(distinct.inverse, persons, len(distinct.counts))
+    levels = np.unique(counts).tolist()
 
     def holds(level: int) -> bool:
-        return all_included(words[distinct.counts < level], words[distinct.counts >= level])
+        return all_included(words[counts < level], words[counts >= level])
 
     return int(levels[bisect_left(levels, True, lo=1, key=lambda level: not holds(level)) - 1])

@@ -14,6 +14,7 @@ SAMPLES = {
     "kk-anonymity": {"k": 5},
     "global-anonymity": {"k": 5},
     "containment": {"k": 5},
+    "containment-persons": {"k": 5, "person": "patient"},
     "unique-patterns": {"max_unique_fraction": 0.25},
     "l-diversity": {"l": 3.0, "sensitive": "ill"},
     "t-closeness": {"t": 0.25, "sensitive": "ill"},

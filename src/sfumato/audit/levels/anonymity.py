@@ -95,7 +95,7 @@ def counted_ones(columns: Columns, names: Sequence[str]) -> sp.csr_matrix:
 Words = NDArray[np.uint64]
 
 
-class _Patterns:
+class Patterns:
     """Distinct rows of a 0/1 matrix; for each column the set of patterns that have a one there, as packed bits.
 
     A pattern is included in those that lie in the intersection of the sets of its ones. ``row_counts`` says how many
@@ -136,12 +136,16 @@ class _Patterns:
             np.bitwise_and(common, self._set_of(column), out=common)
         return common
 
-    def n_rows_in(self, patterns: Words) -> int:
-        """Count the rows that have a pattern of a set."""
+    def members(self, patterns: Words) -> NDArray[np.intp]:
+        """Places of the patterns of a set."""
         words = np.flatnonzero(patterns)
         bits = np.unpackbits(patterns[words].view(np.uint8)).reshape(-1, 64)
         at, place = np.nonzero(bits)
-        return int(self.n_rows_with[words[at] * 64 + place].sum())
+        return np.asarray(words[at] * 64 + place)
+
+    def n_rows_in(self, patterns: Words) -> int:
+        """Count the rows that have a pattern of a set."""
+        return int(self.n_rows_with[self.members(patterns)].sum())
 
 
 def containment_level(columns: Columns, names: Sequence[str]) -> int:
@@ -166,7 +170,7 @@ def _ones(columns: Columns, names: Sequence[str]) -> sp.csr_matrix:
 
 def _level(ones: sp.csr_matrix, n_rows: int, row_counts: Counts | None) -> int:
     smallest = n_rows
-    patterns = _Patterns(ones, row_counts)
+    patterns = Patterns(ones, row_counts)
     for pattern in patterns.largest_first():
         if smallest <= 1:
             break
@@ -181,11 +185,11 @@ def _level(ones: sp.csr_matrix, n_rows: int, row_counts: Counts | None) -> int:
 def measure_containment(guarantee: Containment, released: AnyTable) -> float:
     """Largest k for which the revealing values of every row are those of at least k rows."""
     columns = Columns(released)
-    known = _known(_ones(columns, guarantee.columns), guarantee.reveals)
+    known = known_items(_ones(columns, guarantee.columns), guarantee.reveals)
     return _level(known, columns.n_rows, columns.row_counts)
 
 
-def _known(ones: sp.csr_matrix, reveals: Sequence[str]) -> sp.csr_matrix:
+def known_items(ones: sp.csr_matrix, reveals: Sequence[str]) -> sp.csr_matrix:
     """Write what an attacker may know as a 0/1 matrix: ones, zeros (as ones of the complement) or both."""
     if not reveals:
         return ones

@@ -26,14 +26,14 @@ from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import Classes, Joint, group_rows
 from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import ROUNDING
+from sfumato.guarantees import ROUNDING, PersonContainment
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
 from sfumato.guarantees.persons import PersonAnonymity
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
-PersonPromise = PersonAnonymity | PersonDiversity | PersonCloseness | BreachBound
+PersonPromise = PersonAnonymity | PersonContainment | PersonDiversity | PersonCloseness | BreachBound
 _NO_CELL = -1
 
 
@@ -82,12 +82,16 @@ def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
     try:
         rows = released_rows(guarantee.columns, beside)
     except NotToldError as exc:
-        persons = beside.original.coded(guarantee.person).codes[beside.rows]
-        fewest = _fewest_persons(beside.fitting, group_rows(beside.released, guarantee.columns), persons)
-        raise NotToldError(str(exc), fewest) from None
+        raise NotToldError(str(exc), fewest_persons_by_fit(guarantee, beside)) from None
     persons = beside.original.coded(guarantee.person).codes[rows.places]
     pairs = np.unique(np.column_stack([rows.groups, persons]), axis=0)
     return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
+
+
+def fewest_persons_by_fit(guarantee: PersonAnonymity | PersonContainment, beside: Beside) -> int:
+    """Fewest persons that a group of equal released rows can have, where it is not told which rows it holds."""
+    persons = beside.original.coded(guarantee.person).codes[beside.rows]
+    return _fewest_persons(beside.fitting, group_rows(beside.released, guarantee.columns), persons)
 
 
 def _fewest_persons(fitting: Pairs | None, classes: Classes, persons: NDArray[np.int32]) -> int:

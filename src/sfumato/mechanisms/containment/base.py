@@ -15,7 +15,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sfumato.counting.bitsets import ONES, counted, distinct_rows, ones_by_class, ones_of_each, revealing_items
+from sfumato.counting.bitsets import ONES, counted, distinct_rows, ones_by_class, revealing_items, support_of_each
 from sfumato.errors import (
     ColumnNotFoundError,
     InvalidParameterError,
@@ -23,7 +23,15 @@ from sfumato.errors import (
     PrivacyNotAchievableError,
     SchemaError,
 )
-from sfumato.guarantees import REVEALING, Containment, Guarantee, KAnonymity, UniquePatterns
+from sfumato.guarantees import (
+    REVEALING,
+    Containment,
+    Guarantee,
+    KAnonymity,
+    PersonAnonymity,
+    PersonContainment,
+    UniquePatterns,
+)
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level, sample_unique_fraction
 from sfumato.measures.containment import containment_level
@@ -34,6 +42,7 @@ from sfumato.schema import WITHHELD
 from sfumato.table.binarize import Binarization, BinarizePlan, binarize
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.coding import Table
+from sfumato.table.persons import PersonCodes, person_codes
 
 # Which columns a fitted selector keeps, as scikit-learn asks for it.
 
@@ -57,7 +66,8 @@ class Labelled:
 
     ``reveals`` says which values of each feature an attacker may know (see ``ProjectedRows``); None: the ones.
     ``target`` and ``source`` are the names that messages use. ``row_counts`` says how many rows each row of the matrix
-    stands for; None: one.
+    stands for; None: one. ``persons`` is the person of each row, by the column ``person``, where some have several: k
+    then counts persons. What a feature is worth counts rows in any case.
     """
 
     matrix: sp.csc_matrix
@@ -67,6 +77,8 @@ class Labelled:
     target: str | None = None
     source: str | None = None
     row_counts: NDArray[np.int64] | None = None
+    persons: PersonCodes | None = None
+    person: str | None = None
 
     def of_features(self, offered: Sequence[int]) -> Labelled:
         """Restrict to some features."""
@@ -77,6 +89,11 @@ class Labelled:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.matrix.shape[0] if self.row_counts is None else self.row_counts.sum())
+
+    @property
+    def largest_crowd(self) -> int:
+        """Largest k that there can be: the number of rows, or of persons."""
+        return self.n_rows if self.persons is None else len(np.unique(self.persons))
 
     @property
     def class_sizes(self) -> NDArray[np.int64]:
@@ -117,11 +134,13 @@ def weights_in_separation(data: Labelled) -> NDArray[np.int64]:
 class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of selectors whose projection must stay k-anonymous by containment.
 
-    A subclass supplies ``_search``. ``fit`` follows scikit-learn; ``release`` turns a table into a
-    :class:`~sfumato.mechanisms.base.Release`.
+    A subclass supplies ``_search``. ``fit`` follows scikit-learn and counts rows; ``release`` turns a table into a
+    :class:`~sfumato.mechanisms.base.Release`, and counts persons where a column tells them apart and some have several
+    rows.
     """
 
     needs: ClassVar[Needs] = Needs.FEATURE_COUNTS
+    counts_persons: ClassVar[bool] = True
     k: int
     binarize: BinarizePlan | Mapping[str, Any] | None
     max_unique_fraction: float | None = None
@@ -160,11 +179,10 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             where = "" if data.source is None else f" in {data.source}"
             problem = f"the target has one class only{where}; a selection for classification needs at least two"
             raise SchemaError(problem, column=data.target, hint="choose another target column")
-        if self.k > data.n_rows:
+        if self.k > (most := data.largest_crowd):
+            rows, count = ("rows", "row count") if data.persons is None else ("persons", "number of persons")
             raise PrivacyNotAchievableError(
-                f"containment with k = {self.k} on {data.n_rows:,} rows",
-                best_level=data.n_rows,
-                hint="k is at most the row count",
+                f"containment with k = {self.k} on {most:,} {rows}", best_level=most, hint=f"k is at most the {count}"
             )
         self.n_features_in_ = data.matrix.shape[1]
         found = self._search(data, progress)
@@ -177,9 +195,9 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
     def _level(self, data: Labelled) -> int:
         """Measure the promised level on the selected features."""
         chosen = data.matrix[:, self.selected_columns_]
-        if data.reveals is None:
-            return containment_level(chosen, data.row_counts)
-        return containment_level(revealing_items(chosen, data.reveals[self.selected_columns_]), data.row_counts)
+        if data.reveals is not None:
+            chosen = revealing_items(chosen, data.reveals[self.selected_columns_])
+        return containment_level(chosen, data.row_counts, data.persons)
 
     def _check_unique_fraction(self, data: Labelled) -> None:
         if self.max_unique_fraction is None:
@@ -210,7 +228,7 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         if isinstance(table, Table):
             table.schema.check_quasi_identifiers("to make features of")
         binary = binarize(table, self._plan()) if isinstance(table, Table) else _without_identifiers(table)
-        return self._released(table, binary, progress)
+        return self._released(table, binary, progress, persons=person_codes(table))
 
     def binarization(self, outline: Table) -> Binarization:
         """Say what becomes of the columns of a large table; rows that are equal in it and in the target are alike."""
@@ -233,9 +251,15 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         return replace(found, table=found.table.to_table()) if isinstance(found.table, BinaryTable) else found
 
     def _released(
-        self, table: AnyTable, binary: BinaryTable, progress: Progress | None, offered: Sequence[int] | None = None
+        self,
+        table: AnyTable,
+        binary: BinaryTable,
+        progress: Progress | None,
+        offered: Sequence[int] | None = None,
+        persons: PersonCodes | None = None,
     ) -> Release:
         data, n_features = self._labelled(binary), len(binary.features)
+        data = replace(data, persons=persons, person=table.coded_part.schema.person)
         if offered is not None:
             data, binary = data.of_features(offered), binary.select(offered)
         self._fit(data, progress)
@@ -271,7 +295,7 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
 
     def _nothing_found(self, data: Labelled) -> PrivacyNotAchievableError:
         """Say what can be had: with a feature that is common enough, another search finds it."""
-        best = int(ones_of_each(data.matrix, data.row_counts).max(initial=0))
+        best = int(support_of_each(data.matrix, data.row_counts, data.persons).max(initial=0))
         promise = f"a release of at least one of {data.matrix.shape[1]:,} features at k = {self.k}"
         if best >= self.k:
             hint = "the first feature tried breaks k; on_infeasible=skip goes on with the next"
@@ -279,23 +303,30 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         return PrivacyNotAchievableError(promise, best_level=best, hint="lower k, or binarize into broader bands")
 
     def _promises(self, data: Labelled, names: tuple[str, ...]) -> list[Guarantee]:
-        """Name what holds: values revealing both ways everywhere make containment ordinary k-anonymity."""
+        """Name what holds: values revealing both ways everywhere make containment ordinary k-anonymity.
+
+        Where persons are counted, the promise by rows follows, and stays beside it: a release alone can confirm it.
+        """
         k = int(self.k)
         codes = np.full(len(names), ONES) if data.reveals is None else data.reveals[self.selected_columns_]
         words = tuple(REVEALING[code - 1] for code in codes.tolist())
-        promise: Guarantee = Containment(k, names, () if set(words) == {"ones"} else words)
-        if set(words) == {"both"}:
-            promise = KAnonymity(k, names)
-        if self.max_unique_fraction is None:
-            return [promise]
-        return [promise, UniquePatterns(self.max_unique_fraction, names)]
+        reveals = () if set(words) == {"ones"} else words
+        is_equality = set(words) == {"both"}
+        promised: list[Guarantee] = [KAnonymity(k, names) if is_equality else Containment(k, names, reveals)]
+        if data.persons is not None:
+            person = data.person or ""
+            by_persons = PersonAnonymity(k, names, person), PersonContainment(k, names, reveals, person)
+            promised.append(by_persons[0] if is_equality else by_persons[1])
+        if self.max_unique_fraction is not None:
+            promised.append(UniquePatterns(self.max_unique_fraction, names))
+        return promised
 
     def _evidence(self, data: Labelled) -> dict[str, Any]:
         """Compute the utility kept (beside what all features have) and the risk left."""
         sizes = data.class_sizes
         chosen = self.selected_columns_
         level = self.containment_level_
-        if data.reveals is not None:
+        if data.reveals is not None or data.persons is not None:
             level = containment_level(data.matrix[:, chosen], data.row_counts)
         ones = data.ones_by_class()
         everything = distinct_rows(data.matrix, data.row_counts)

@@ -27,9 +27,10 @@ from sfumato.mechanisms.containment.base import (
     check_choices,
     weights_in_separation,
 )
-from sfumato.mechanisms.containment.feasibility import Counts, Reduced, maximal_sets_of, reduce_table
+from sfumato.mechanisms.containment.feasibility import Reduced, maximal_sets_of, reduce_table
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
 from sfumato.mechanisms.containment.improvement import improved_columns, shared_by_rows
+from sfumato.mechanisms.containment.support import Counts
 from sfumato.mechanisms.time_limit import TIME_BUDGET, TimeBudget
 from sfumato.progress import Progress
 from sfumato.table.binarize import Binarization, BinarizePlan
@@ -248,6 +249,10 @@ class ExactContainmentSelector(ContainmentSelector):
         check_choices(self, "criterion", "choose")
         self.check_parameters("time_budget", "random_state")
 
+    def why_rows_count(self) -> str:
+        """Say that cross-validation deals out rows, whose persons would be in several folds."""
+        return "with choose='cross_validation' deals rows out to folds, not persons" if self._validates else ""
+
     def binarization(self, outline: Table) -> Binarization:
         """Refuse cross-validation, which needs the rows one by one; else as the other selectors."""
         if self._validates:
@@ -257,7 +262,7 @@ class ExactContainmentSelector(ContainmentSelector):
 
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
         budget, k = TimeBudget(self.time_budget), int(self.k)
-        reduced = reduce_table(data.matrix, k, data.row_counts)
+        reduced = reduce_table(data.matrix, k, data.row_counts, data.persons)
         search = _Candidates(data, reduced, k, self.criterion, int(self.random_state))
         listed = maximal_sets_of(reduced, k, _MOST_SETS[self.choose], budget.share(_LISTING_SHARE))
         sets = listed.sets if listed.complete else search.improved(budget.share(0.5 if self._validates else 1.0))

@@ -4,27 +4,32 @@ A set of features is feasible for k when it holds no itemset that is *rare but p
 fewer than k rows. Subsets of feasible sets are feasible, so the family is given by its maximal members or, the other
 way round, by the minimal rare itemsets. Lemma 3 of [kAC17]_ proves only that itemsets with support k are feasible; the
 true family holds those and more. For k = 2 minimal rare itemsets are the minimal sample uniques of disclosure control.
+
+Where some persons have several rows, fewer than k *persons* takes the place of fewer than k rows: those who have a row
+with the whole itemset. The condition stays the same (decision 49), only what a row counts does not add up any more.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
+from operator import add, or_
 from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.counting.bitsets import distinct_rows, ones_of_each
+from sfumato.counting.bitsets import distinct_rows, ones_of_each, support_of_each
+from sfumato.mechanisms.containment.support import Counts, Held, as_matrix, as_sets, bits_of, signed_sums
 from sfumato.mechanisms.time_limit import TimeBudget
 
 # What is left to decide about a table at a given k: no features that are in or out at once, nothing twice.
 
 
-Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -41,13 +46,15 @@ class Reduced:
         Different rows × columns. The rows are sorted, so their order in the table does not matter; rows without ones
         are left out.
     counts : array of int
-        How often each row occurs.
+        How often each row occurs: in how many rows of the table, or of how many persons.
     members : tuple of tuple of int
         Features that each column stands for, ascending; columns are in the order of their first feature.
     free : tuple of int
         Free features, ascending.
     rare : tuple of int
         Features that are out at once.
+    persons : csr_matrix or None
+        Different rows × persons who have them, where persons are counted; None: rows are.
     """
 
     matrix: sp.csc_matrix
@@ -55,6 +62,25 @@ class Reduced:
     members: tuple[tuple[int, ...], ...]
     free: tuple[int, ...]
     rare: tuple[int, ...]
+    persons: sp.csr_matrix | None = None
+
+    @property
+    def held(self) -> Held:
+        """Who has each of the different rows."""
+        return Held(self.counts, self.persons)
+
+    def added_up(self) -> Reduced | None:
+        """Give rows and counts whose sum over the rows that include an itemset is its support, also by persons.
+
+        See :func:`sfumato.mechanisms.containment.support.signed_sums`; None if there are too many intersections.
+        """
+        if self.persons is None:
+            return self
+        signed = signed_sums(as_sets(self.matrix), self.persons)
+        if signed is None:
+            return None
+        counts = np.array(list(signed.values()), dtype=np.int64)
+        return replace(self, matrix=as_matrix(list(signed), self.n_columns), counts=counts, persons=None)
 
     @property
     def n_columns(self) -> int:
@@ -84,10 +110,13 @@ class Reduced:
         return np.asarray(self.matrix.toarray(), dtype=np.float32)
 
 
-def reduce_table(matrix: sp.csc_matrix, k: int, row_counts: Counts | None = None) -> Reduced:
+def reduce_table(
+    matrix: sp.csc_matrix, k: int, row_counts: Counts | None = None, persons: NDArray[np.int32] | None = None
+) -> Reduced:
     """Settle what can be settled feature by feature, and merge what is equal.
 
-    ``row_counts``: how many rows each row of the matrix stands for; None: one.
+    ``row_counts``: how many rows each row of the matrix stands for; None: one. ``persons``: person of each row, where
+    persons are counted.
 
     Examples
     --------
@@ -99,25 +128,28 @@ def reduce_table(matrix: sp.csc_matrix, k: int, row_counts: Counts | None = None
     n_rows = matrix.shape[0] if row_counts is None else row_counts.sum()
     support = ones_of_each(matrix, row_counts)
     is_free = (support == 0) | (support == n_rows)
-    is_open = (support >= k) & ~is_free
+    is_open = (support_of_each(matrix, row_counts, persons) >= k) & ~is_free
     features = np.flatnonzero(is_open)
     part = matrix[:, features]
     equal = distinct_rows(sp.csr_matrix(part.T))
     members: list[list[int]] = [[] for _ in equal.counts]
     for feature, column in zip(features.tolist(), equal.inverse.tolist(), strict=True):
         members[column].append(feature)
-    rows, counts = _sorted_distinct_rows(sp.csr_matrix(part[:, equal.representatives]), row_counts)
+    rows, held = _sorted_distinct_rows(sp.csr_matrix(part[:, equal.representatives]), row_counts, persons)
     return Reduced(
         rows,
-        counts,
+        held.counts,
         tuple(tuple(group) for group in members),
         tuple(np.flatnonzero(is_free).tolist()),
         tuple(np.flatnonzero(~is_free & ~is_open).tolist()),
+        held.persons,
     )
 
 
-def _sorted_distinct_rows(rows: sp.csr_matrix, row_counts: Counts | None) -> tuple[sp.csc_matrix, Counts]:
-    """Different rows that have ones, in an order that depends on nothing but themselves, and their counts."""
+def _sorted_distinct_rows(
+    rows: sp.csr_matrix, row_counts: Counts | None, persons: NDArray[np.int32] | None
+) -> tuple[sp.csc_matrix, Held]:
+    """Different rows that have ones, in an order that depends on nothing but themselves, and who has them."""
     distinct = distinct_rows(rows, row_counts)
     kept = rows[distinct.representatives]
     kept.sort_indices()
@@ -127,7 +159,12 @@ def _sorted_distinct_rows(rows: sp.csr_matrix, row_counts: Counts | None) -> tup
     order = [row for row in sorted(range(len(keys)), key=keys.__getitem__) if keys[row]]
     by_column = sp.csc_matrix(kept[order])
     by_column.sort_indices()
-    return by_column, distinct.counts[order]
+    if persons is None:
+        return by_column, Held(distinct.counts[order])
+    place = np.full(len(keys), -1)
+    place[order] = np.arange(len(order))
+    of_row = place[distinct.inverse]
+    return by_column, Held.by_persons(of_row[of_row >= 0], persons[of_row >= 0], len(order))
 
 
 # Maximal feasible sets of a table with many columns: complements of minimal transversals of the rare itemsets.
@@ -156,47 +193,41 @@ def maximal_columns(
     return found, True
 
 
-def bits_of(mask: int) -> Iterator[int]:
-    """Positions of the ones of a whole number, ascending.
-
-    Examples
-    --------
-    >>> list(bits_of(0b1010))
-    [1, 3]
-    """
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
 class RareItemsets:
     """Finds rare itemsets within a set of columns. Sets of columns are whole numbers, column c the bit ``1 << c``."""
 
     def __init__(self, reduced: Reduced, k: int) -> None:
-        by_row = reduced.matrix.tocsr()
-        bounds, indices = by_row.indptr.tolist(), by_row.indices.tolist()
         self.k = k
-        self.rows = [sum(1 << c for c in indices[a:b]) for a, b in pairwise(bounds)]
-        self.counts: list[int] = reduced.counts.tolist()
+        self.rows = as_sets(reduced.matrix)
+        by_rows = reduced.persons is None
+        # who has a row: a number of rows, which add up, or persons as bits, which are joined
+        self.held: list[int] = reduced.counts.tolist() if by_rows else as_sets(reduced.persons)
+        self._join: Callable[[int, int], int] = add if by_rows else or_
+        self._size: Callable[[int], int] = int if by_rows else int.bit_count
 
     def within(self, columns: int, including: int = 0) -> int:
         """Find a rare itemset among some columns that includes given ones and could spare no other; 0 if none."""
-        patterns: Counter[int] = Counter()
-        for row, count in zip(self.rows, self.counts, strict=True):
+        join, size = self._join, self._size
+        patterns: dict[int, int] = {}
+        for row, held in zip(self.rows, self.held, strict=True):
             if row & including == including:
-                patterns[row & columns] += count
-        few = sorted((p for p, count in patterns.items() if count < self.k), key=lambda p: (-p.bit_count(), p))
+                pattern = row & columns
+                patterns[pattern] = join(patterns.get(pattern, 0), held)
+        few = sorted((p for p, held in patterns.items() if size(held) < self.k), key=lambda p: (-p.bit_count(), p))
         for pattern in few:
-            if pattern and sum(count for p, count in patterns.items() if p & pattern == pattern) < self.k:
+            if pattern and self._support(pattern, patterns.items()) < self.k:
                 return self._shrunk(pattern, including)
         return 0
+
+    def _support(self, itemset: int, patterns: Iterable[tuple[int, int]]) -> int:
+        """Count who has an itemset, given patterns and who has each."""
+        return self._size(reduce(self._join, (held for p, held in patterns if p & itemset == itemset), 0))
 
     def _shrunk(self, itemset: int, including: int) -> int:
         """Leave out columns as long as the itemset stays rare."""
         for column in bits_of(itemset & ~including):
             smaller = itemset & ~(1 << column)
-            if sum(c for row, c in zip(self.rows, self.counts, strict=True) if row & smaller == smaller) < self.k:
+            if self._support(smaller, zip(self.rows, self.held, strict=True)) < self.k:
                 itemset = smaller
         return itemset
 
@@ -285,7 +316,6 @@ class _Transversals:
         return below
 
 
-Flags = NDArray[np.bool_]
 Columns = tuple[int, ...]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -314,8 +344,9 @@ def maximal_sets_of(reduced: Reduced, k: int, limit: int, budget: TimeBudget | N
     Notes
     -----
     With up to 24 columns to decide about, the supports of all sets of columns are counted by sums over supersets.
-    With more, maximal sets are the complements of minimal transversals of the rare itemsets, which are looked for as
-    they are needed; this ends soon only if the maximal sets are few.
+    With more, or if some persons have very many different rows, maximal sets are the complements of minimal
+    transversals of the rare itemsets, which are looked for as they are needed; this ends soon only if the maximal
+    sets are few.
 
     Examples
     --------
@@ -325,8 +356,9 @@ def maximal_sets_of(reduced: Reduced, k: int, limit: int, budget: TimeBudget | N
     >>> maximal_sets_of(reduced, 2, limit=10).sets  # {x1, x2, x5}, {x1, x3, x4, x5}
     ((0, 1, 4), (0, 2, 3, 4))
     """
-    if reduced.n_columns <= LATTICE_COLUMNS:
-        masks = Lattice(reduced, k).maximal()
+    summed = reduced.added_up() if reduced.n_columns <= LATTICE_COLUMNS else None
+    if summed is not None:
+        masks = Lattice(summed, k).maximal()
         sets = [columns_of(int(mask), reduced.n_columns) for mask in masks[:limit]]
         complete = len(masks) <= limit
     else:
@@ -335,7 +367,10 @@ def maximal_sets_of(reduced: Reduced, k: int, limit: int, budget: TimeBudget | N
 
 
 class Lattice:
-    """All sets of columns as numbers: the first column is the highest bit, so earlier columns make larger numbers."""
+    """All sets of columns as numbers: the first column is the highest bit, so earlier columns make larger numbers.
+
+    The rows of the table are such that their counts add up, see :meth:`Reduced.added_up`.
+    """
 
     def __init__(self, reduced: Reduced, k: int) -> None:
         self.n_columns = reduced.n_columns
@@ -354,7 +389,7 @@ class Lattice:
     def _supports(self, reduced: Reduced) -> NDArray[np.signedinteger]:
         """Support of every set: the sum of the counts of the rows' own sets over its supersets."""
         bits = 1 << np.arange(self.n_columns - 1, -1, -1, dtype=np.int64)
-        whole = np.int32 if reduced.counts.sum() < _MOST_IN_INT32 else np.int64
+        whole = np.int32 if np.abs(reduced.counts).sum() < _MOST_IN_INT32 else np.int64
         supports: NDArray[np.signedinteger] = np.zeros(1 << self.n_columns, dtype=whole)
         supports[reduced.matrix.astype(np.int64) @ bits] = reduced.counts
         for without, with_bit in self._halves(supports):

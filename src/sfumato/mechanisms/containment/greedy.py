@@ -253,7 +253,7 @@ class GreedyContainmentSelector(ContainmentSelector):
         return None if self.reveals == "ones" else revealing_codes(self.reveals, features())
 
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
-        rows = ProjectedRows(data.matrix, data.classes, data.n_classes, data.reveals, data.row_counts)
+        rows = ProjectedRows(data.matrix, data.classes, data.n_classes, data.reveals, data.row_counts, data.persons)
         stops = self.on_infeasible == "stop"
         ends_at_no_gain = stops and self.criterion == "distinguished_pairs"
         steps: list[Step] = []

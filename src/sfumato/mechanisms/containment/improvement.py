@@ -10,13 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.counting.bitsets import WORD_BITS, Words, rows_with
-from sfumato.mechanisms.containment.feasibility import Counts, Reduced
+from sfumato.mechanisms.containment.feasibility import Reduced
+from sfumato.mechanisms.containment.support import Counts, Held
 from sfumato.mechanisms.time_limit import TimeBudget
 
 # Rows projected on a set of columns from which columns can also be taken out again.
 
-
-Flags = NDArray[np.bool_]
 
 _COMPARED_WORDS = 1 << 21  # words compared at once: 16 MiB
 _FIRST_BATCH = 4
@@ -96,10 +95,10 @@ class SwappableRows:
         A pattern that is rare among the column's rows needs further rows that include it: those that lack just the
         one column that is taken out.
         """
-        rare, present, counts = self._rare_patterns(column, without)
+        rare, present, held = self._rare_patterns(column, without)
         found: set[int] | None = None
         for pattern in rare:
-            missing_rows, helped_by = self._lacking(pattern, present, counts, 1)
+            missing_rows, helped_by = self._lacking(pattern, present, held, 1)
             helpful = {single for (single,), n_rows in helped_by.items() if n_rows >= missing_rows}
             found = helpful if found is None else found & helpful
             if not found:
@@ -108,10 +107,10 @@ class SwappableRows:
 
     def obstacle_pairs(self, column: int) -> list[tuple[int, int]]:
         """Pairs of columns that may, taken out together, let another one join; ``allows`` says whether they do."""
-        rare, present, counts = self._rare_patterns(column, ())
+        rare, present, held = self._rare_patterns(column, ())
         if not len(rare):
             return []
-        missing_rows, helped_by = self._lacking(rare[0], present, counts, 2)
+        missing_rows, helped_by = self._lacking(rare[0], present, held, 2)
         singles = sorted(lacking[0] for lacking in helped_by if len(lacking) == 1)
         pairs = {*combinations(singles, 2), *(lacking for lacking in helped_by if len(lacking) == 2)}
         found = {
@@ -124,21 +123,24 @@ class SwappableRows:
                 found.update((min(single, c), max(single, c)) for c in self.obstacles(column, (single,)))
         return sorted(found)
 
-    def _lacking(
-        self, pattern: Words, present: Words, counts: Counts, most: int
-    ) -> tuple[int, dict[tuple[int, ...], int]]:
-        """How many rows a pattern is short of k, and the rows that lack up to so many of its columns, by these."""
+    def _lacking(self, pattern: Words, present: Words, held: Held, most: int) -> tuple[int, dict[tuple[int, ...], int]]:
+        """How many rows a pattern is short of k, and the rows that lack up to so many of its columns, by these.
+
+        Where persons are counted: how many persons, and those whom such rows would add. Two sets of columns may add the
+        same person, so that sums are bounds.
+        """
         lacking = pattern & ~present
         n_lacking = np.bitwise_count(lacking).sum(axis=1, dtype=np.int64)
         near = np.flatnonzero((n_lacking > 0) & (n_lacking <= most))
-        helped_by: dict[tuple[int, ...], int] = {}
+        keys: dict[tuple[int, ...], int] = {}
         if len(near):
             column_of = {place: chosen for chosen, place in self.place.items()}
             bits = np.unpackbits(lacking[near].astype("<u8").view(np.uint8), axis=1, bitorder="little")
-            for row, n_rows in zip(bits, counts[near].tolist(), strict=True):
-                columns = tuple(sorted(column_of[place] for place in np.flatnonzero(row).tolist()))
-                helped_by[columns] = helped_by.get(columns, 0) + n_rows
-        return self.k - int(counts[n_lacking == 0].sum()), helped_by
+            columns = (tuple(sorted(column_of[place] for place in np.flatnonzero(row).tolist())) for row in bits)
+            key_of = np.array([keys.setdefault(own, len(keys)) for own in columns])
+            added = held.beyond(n_lacking == 0, near, key_of, len(keys)).tolist()
+            keys = dict(zip(keys, added, strict=True))
+        return self.k - int(held.support((n_lacking == 0)[None, :])[0]), keys
 
     def _mask(self, columns: Iterable[int]) -> Words:
         mask = np.zeros(self._patterns.shape[1], dtype=np.uint64)
@@ -147,27 +149,27 @@ class SwappableRows:
             mask[word] |= np.uint64(1 << bit)
         return mask
 
-    def _rare_patterns(self, column: int, without: Iterable[int]) -> tuple[Words, Words, Counts]:
+    def _rare_patterns(self, column: int, without: Iterable[int]) -> tuple[Words, Words, Held]:
         """Patterns of the column's rows that fewer than k of them include (some of these, if there are any).
 
-        Also all patterns of these rows, and how many rows have them. Patterns with most ones are asked first.
+        Also all patterns of these rows, and who has them. Patterns with most ones are asked first.
         """
         rows = rows_with(self.reduced.matrix, column)
         groups, position = np.unique(self._group[rows], return_inverse=True)
-        counts = np.bincount(position, self.reduced.counts[rows]).astype(np.int64)
+        held = self.reduced.held.grouped(rows, position, len(groups))
         present = self._patterns[groups] & ~self._mask(without)
-        asked = present[counts < self.k]
+        asked = present[held.counts < self.k]
         asked = asked[np.argsort(-np.bitwise_count(asked).sum(axis=1, dtype=np.int64), kind="stable")]
         most = max(_FIRST_BATCH, _COMPARED_WORDS // max(1, present.size))
         start, size = 0, _FIRST_BATCH
         while start < len(asked):
             batch = asked[start : start + size]
             included = ((present[None, :, :] & batch[:, None, :]) == batch[:, None, :]).all(axis=2)
-            rare: Flags = included @ counts < self.k
+            rare = held.falls_short(included, self.k)
             if rare.any():
-                return batch[rare], present, counts
+                return batch[rare], present, held
             start, size = start + size, min(2 * size, most)
-        return asked[:0], present, counts
+        return asked[:0], present, held
 
 
 Reals = NDArray[np.float64]
@@ -334,26 +336,30 @@ def shared_by_rows(reduced: Reduced, weights: Counts, k: int, budget: TimeBudget
     for start in np.argsort(-_reached_by(shared, reduced.counts, k), kind="stable")[:_ROW_STARTS].tolist():
         if budget.is_spent():
             break
-        found.add(_common_columns(by_row, reduced.counts, weights, int(heaviest[start]), k))
+        found.add(_common_columns(by_row, reduced.held, weights, int(heaviest[start]), k))
     return sorted(found - {()}, key=lambda columns: (-int(weights[list(columns)].sum()), columns))
 
 
 def _reached_by(shared: Reals, counts: Counts, k: int) -> Reals:
-    """For every row the weight that it shares with at least k rows, counted one by one."""
+    """For every row the weight that it shares with at least k rows, counted one by one; persons as if they add up."""
     order = np.argsort(-shared, axis=1, kind="stable")
     n_rows = np.cumsum(counts[order], axis=1)
     last = np.minimum((n_rows < k).sum(axis=1), shared.shape[1] - 1)
     return np.asarray(shared[np.arange(len(shared)), order[np.arange(len(shared)), last]])
 
 
-def _common_columns(by_row: sp.csr_matrix, counts: Counts, weights: Counts, start: int, k: int) -> tuple[int, ...]:
+def _common_columns(by_row: sp.csr_matrix, held: Held, weights: Counts, start: int, k: int) -> tuple[int, ...]:
     common = by_row[start].indices
-    used = np.zeros(len(counts), dtype=np.bool_)
+    used = np.zeros(len(held.counts), dtype=np.bool_)
     used[start] = True
-    while counts[used].sum() < k and len(common):
+
+    def is_crowd() -> bool:
+        return int(held.support(used[None, :])[0]) >= k
+
+    while not is_crowd() and len(common):
         kept = np.asarray(by_row[:, common] @ weights[common]).ravel()
         kept[used] = -1
         best = int(np.argmax(kept))
         used[best] = True
         common = np.intersect1d(common, by_row[best].indices)
-    return tuple(sorted(common.tolist())) if counts[used].sum() >= k else ()
+    return tuple(sorted(common.tolist())) if is_crowd() else ()

@@ -12,13 +12,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
 
-from sfumato.counting.bitsets import Words, counted, distinct_rows, ones_of_each, pack_rows
+from sfumato.counting.bitsets import Words, counted, distinct_rows, pack_rows, persons_at, positions_in, support_of_each
+from sfumato.mechanisms.containment.support import Held
 from sfumato.mechanisms.time_limit import TimeBudget
 from sfumato.progress import Progress
 
 # Rows of a binary table as sets of items, and what a search for maximal frequent itemsets asks of them.
 #
-# A set of items is *frequent* when at least k rows contain it, and *maximal* when no further item can join it.
+# A set of items is *frequent* when at least k rows contain it, and *maximal* when no further item can join it. Where
+# persons are counted, a row has as many copies as persons have it. Persons of several rows do not add up: their sum is
+# an upper bound, by which the search prunes, and what it offers is counted exactly.
 
 
 Positions = NDArray[np.intp]
@@ -45,11 +48,13 @@ class Transactions:
     rows_by_item, item_starts : arrays
         The rows of the first item, ascending, then those of the second, and so on; where those of each begin.
     copies : array
-        How often each row occurs, at most k: further copies change nothing.
+        How often each row occurs, or how many persons have it, at most k: further copies change nothing.
     features : array
         Positions of the features that occur in at least k rows.
     item_of_feature : array
         The item that each of these belongs to.
+    held : Held or None
+        Which persons have each row; None: rows are counted.
     """
 
     k: int
@@ -60,20 +65,31 @@ class Transactions:
     copies: Reals
     features: Positions
     item_of_feature: Positions
+    held: Held | None = None
 
     @classmethod
-    def from_matrix(cls, matrix: sp.csc_matrix, k: int, row_counts: NDArray[np.int64] | None = None) -> Transactions:
+    def from_matrix(
+        cls,
+        matrix: sp.csc_matrix,
+        k: int,
+        row_counts: NDArray[np.int64] | None = None,
+        persons: NDArray[np.int32] | None = None,
+    ) -> Transactions:
         """Keep the features with at least k ones, and merge what is equal.
 
-        ``row_counts``: how many rows each row of the matrix stands for; None: one.
+        ``row_counts``: how many rows each row of the matrix stands for; None: one. ``persons``: person of each row,
+        where persons are counted.
         """
-        features = np.flatnonzero(ones_of_each(matrix, row_counts) >= k)
+        features = np.flatnonzero(support_of_each(matrix, row_counts, persons) >= k)
         by_row = sp.csr_matrix(matrix[:, features])
         has_ones = np.diff(by_row.indptr) > 0
         by_row = by_row[has_ones]
         representatives, counts, inverse = merge_equal_rows(by_row)
         if row_counts is not None:
             counts = counted(inverse, row_counts[has_ones], len(counts))
+        held = None if persons is None else Held.by_persons(inverse, persons[has_ones], len(counts))
+        if held is not None:
+            counts = held.counts
         by_item = sp.csr_matrix(by_row[representatives].T)
         first_of_item, _, item_of_feature = merge_equal_rows(by_item)
         by_item = by_item[first_of_item]
@@ -87,6 +103,7 @@ class Transactions:
             np.minimum(counts, k).astype(np.float64),
             features,
             item_of_feature,
+            held,
         )
 
     @property
@@ -148,9 +165,28 @@ class Transactions:
         """Items outside the set with which it stays frequent: none if it is maximal."""
         rows = self.rows_with(items)
         place, found = self.items_of_rows(rows)
-        together = add_up(found, self.copies[rows][place], self.n_items)
+        together = self._together(rows, place, found)
         together[items] = 0
         return np.flatnonzero(together >= self.k)
+
+    def _together(self, rows: Positions, place: Positions, found: Positions) -> Reals:
+        """Count for every item who has it in these rows, given their entries."""
+        together = add_up(found, self.copies[rows][place], self.n_items)
+        if self.held is None or self.held.persons is None:
+            return together
+        likely = (together >= self.k)[found]  # persons are at most so many
+        holders = self.held.persons
+        at, entry = positions_in(holders.indptr[rows[place[likely]]], holders.indptr[rows[place[likely]] + 1])
+        by_persons = persons_at(found[likely][entry], holders.indices[at], self.n_items)
+        return by_persons.astype(np.float64)
+
+    def is_frequent(self, rows: Positions) -> bool:
+        """Whether what these rows have in common is frequent, as far as they show; rows are enough to show it."""
+        if self.held is None:
+            return bool(self.copies[rows].sum() >= self.k)
+        is_member = np.zeros((1, self.n_rows), dtype=np.bool_)
+        is_member[0, rows] = True
+        return bool(self.held.support(is_member)[0] >= self.k)
 
     def extended(self, items: Positions, worth: Reals) -> Positions:
         """Let the item that is worth most join, as long as one can: a maximal set, ascending."""
@@ -375,8 +411,15 @@ class ItemsetSearch:
         """Take a frequent set if it is good enough and maximal."""
         items = np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *taken]))
         worth = float(self.worth[items].sum())
-        if worth > self.floor and items not in self.best and not len(self.transactions.joinable(items)):
+        if worth > self.floor and items not in self.best and self._is_maximal(items):
             self.best.add(items, worth)
+
+    def _is_maximal(self, items: Positions) -> bool:
+        """Whether a set is frequent, which the search knows of rows and not of persons, and nothing can join it."""
+        whole = self.transactions
+        if whole.held is not None and not whole.is_frequent(whole.rows_with(items)):
+            return False
+        return not len(whole.joinable(items))
 
     def offer_extended(self, items: Positions) -> None:
         """Take a frequent set, which items that are worth most join as long as they can, if it is good enough."""
@@ -611,6 +654,7 @@ def heaviest_itemsets(
     time_budget: float = 30.0,
     progress: Progress | None = None,
     row_counts: NDArray[np.int64] | None = None,
+    persons: NDArray[np.int32] | None = None,
 ) -> FoundItemsets:
     """Find the r maximal frequent itemsets whose features weigh most.
 
@@ -627,6 +671,8 @@ def heaviest_itemsets(
         counted but not cut short.
     row_counts : array of int or None
         How many rows each row of the matrix stands for; None: one.
+    persons : array of int or None
+        Person of each row, where k persons must have a row that contains a set; None: k rows must.
 
     Examples
     --------
@@ -636,7 +682,7 @@ def heaviest_itemsets(
     FoundItemsets(itemsets=[(0, 1, 4)], worths=[8], proven=True, bound=8, n_nodes=0)
     """
     budget = TimeBudget(time_budget)
-    transactions = Transactions.from_matrix(matrix, k, row_counts)
+    transactions = Transactions.from_matrix(matrix, k, row_counts, persons)
     search = ItemsetSearch(transactions, transactions.per_item(np.maximum(weights, 1)), r)
     bound, proven = _descend(search, budget, progress)
     return _answer(search, weights, bound, proven)
@@ -650,6 +696,7 @@ def largest_itemsets(
     time_budget: float = 30.0,
     progress: Progress | None = None,
     row_counts: NDArray[np.int64] | None = None,
+    persons: NDArray[np.int32] | None = None,
 ) -> FoundItemsets:
     """Find the r maximal frequent itemsets with most features; of equally large ones, the heavier.
 
@@ -665,7 +712,7 @@ def largest_itemsets(
     [(0, 1, 4), (0, 3, 4), (0, 2, 4)]
     """
     budget = TimeBudget(time_budget)
-    transactions = Transactions.from_matrix(matrix, k, row_counts)
+    transactions = Transactions.from_matrix(matrix, k, row_counts, persons)
     total = int(tie_weights[transactions.features].sum()) + 1
     shift = max(0, (total * (len(transactions.features) + 1)).bit_length() - _EXACT_BITS)
     ties = tie_weights >> shift
@@ -742,14 +789,14 @@ def _dive(search: ItemsetSearch, row: int) -> None:
     transactions = search.transactions
     common = transactions.items_of_row(row)
     unused = np.ones(transactions.n_rows, dtype=np.bool_)
-    n_copies = 0.0
-    while n_copies < transactions.k and len(common):
+    used: list[int] = []
+    while not transactions.is_frequent(np.array(used, dtype=np.intp)) and len(common):
         worth = np.zeros(transactions.n_items)
         worth[common] = search.worth[common]
         shared = np.where(unused, transactions.per_row(worth), -1.0)
         nearest = int(np.argmax(shared))
         unused[nearest] = False
-        n_copies += transactions.copies[nearest]
+        used.append(nearest)
         common = np.intersect1d(common, transactions.items_of_row(nearest), assume_unique=True)
     if len(common):
         search.offer_extended(common)

@@ -134,10 +134,11 @@ class MaximalContainmentSelector(ContainmentSelector):
         separated = weights_in_separation(data)
         matrix, k, seconds = data.matrix, int(self.k), float(self.time_budget)
         if self.search == "best":
-            found = heaviest_itemsets(matrix, separated, k, 1, seconds, progress, data.row_counts)
+            found = heaviest_itemsets(matrix, separated, k, 1, seconds, progress, data.row_counts, data.persons)
             unit: float = int(pairs_of_different_classes(data.class_sizes))
         else:
-            found = largest_itemsets(matrix, separated, k, int(self.r), seconds, progress, data.row_counts)
+            r = int(self.r)
+            found = largest_itemsets(matrix, separated, k, r, seconds, progress, data.row_counts, data.persons)
             unit = 1
         return Selection(self._best(found, data, separated), ending=self._ending(found, unit))
 

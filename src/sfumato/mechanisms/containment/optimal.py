@@ -14,15 +14,14 @@ from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec
 from sfumato.mechanisms.containment.base import ContainmentSelector, Labelled, Selection, weights_in_separation
 from sfumato.mechanisms.containment.feasibility import (
     LATTICE_COLUMNS,
-    Counts,
     Lattice,
     Reduced,
-    bits_of,
     columns_of,
     reduce_table,
 )
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
 from sfumato.mechanisms.containment.improvement import good_start
+from sfumato.mechanisms.containment.support import Counts, bits_of
 from sfumato.mechanisms.time_limit import TIME_BUDGET, TimeBudget
 from sfumato.progress import Progress
 from sfumato.table.binarize import BinarizePlan
@@ -81,6 +80,9 @@ def heaviest_feasible(
 
     Parameters
     ----------
+    reduced : Reduced
+        The table, so that counts add up (:meth:`Reduced.added_up`). Where persons do not, nothing is searched: the set
+        that is known is given with a bound.
     weights : array of int
         Weight of every column, none negative.
     start : sequence of int
@@ -88,7 +90,8 @@ def heaviest_feasible(
     budget : TimeBudget
         When it is spent, the best set found so far is given with the bound reached so far.
     """
-    if reduced.n_columns > MOST_COLUMNS or reduced.n_rows * reduced.n_columns > MOST_CELLS:
+    is_large = reduced.n_columns > MOST_COLUMNS or reduced.n_rows * reduced.n_columns > MOST_CELLS
+    if is_large or reduced.persons is not None:
         weight = int(weights[list(start)].sum())
         return Outcome(tuple(sorted(start)), weight, max(weight, clique_bound(reduced, weights, k, budget)), 0)
     return _Search(reduced, weights, k, start, budget).run(progress)
@@ -97,7 +100,8 @@ def heaviest_feasible(
 def clique_bound(reduced: Reduced, weights: Counts, k: int, budget: TimeBudget) -> int:
     """Bound the weight of every feasible set by payments to cliques, block after block of columns.
 
-    Once the budget is spent, the columns not looked at count with all their weight.
+    Once the budget is spent, the columns not looked at count with all their weight. Persons who do not add up are
+    counted too often, so that some conflicts are not seen: a bound all the same.
     """
     order = np.argsort(-weights, kind="stable")
     bound = 0
@@ -173,8 +177,9 @@ class _Node:
 
 class _Search:
     def __init__(self, reduced: Reduced, weights: Counts, k: int, start: Sequence[int], budget: TimeBudget) -> None:
-        copies = np.minimum(reduced.counts, k)  # further ones change nothing
-        if copies.sum() > 2 * reduced.n_rows:
+        has_signs = bool((reduced.counts <= 0).any())
+        copies = reduced.counts if has_signs else np.minimum(reduced.counts, k)  # further ones change nothing
+        if has_signs or copies.sum() > 2 * reduced.n_rows:
             self.ones, self.counts = reduced.dense(), copies.astype(np.float32)
         else:  # equal rows one by one: a product with itself is faster than a weighted one
             self.ones = reduced.dense().repeat(copies, axis=0)
@@ -385,14 +390,15 @@ class OptimalContainmentSelector(ContainmentSelector):
 
     def _search(self, data: Labelled, progress: Progress | None) -> Selection:
         budget, k = TimeBudget(self.time_budget), int(self.k)
-        reduced = reduce_table(data.matrix, k, data.row_counts)
+        reduced = reduce_table(data.matrix, k, data.row_counts, data.persons)
         weights = reduced.weights(weights_in_separation(data))
-        if reduced.n_columns <= LATTICE_COLUMNS:
-            method, found = "all sets compared", heaviest_of_all(reduced, weights, k)
+        summed = reduced.added_up()
+        if summed is not None and reduced.n_columns <= LATTICE_COLUMNS:
+            method, found = "all sets compared", heaviest_of_all(summed, weights, k)
         else:
             greedy = GreedyContainmentSelector(k, on_infeasible="skip")._search(data, None)
             start = good_start(reduced, weights, k, greedy.features, budget.share(_START_SHARE))
-            found = heaviest_feasible(reduced, weights, k, start, budget, progress)
+            found = heaviest_feasible(summed or reduced, weights, k, start, budget, progress)
             method = "branch and bound" if found.n_nodes else "greedy and exchanges"
         ending = {"method": method} | _ending(found, int(pairs_of_different_classes(data.class_sizes)))
         return Selection(reduced.features(found.columns), ending=ending)
