@@ -32,7 +32,7 @@ from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.recoder import Cover, Recoding
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.publishing.ledger import Ledger
-from sfumato.publishing.together import repaired
+from sfumato.publishing.repair import repaired
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -178,7 +178,6 @@ def command(
         said = "not used: a data file was named, not the project"
         click.echo(f"ledger: {said}", err=True)
     recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check")
-    release = release.with_order_kept() if settings["keep_order"] else release
     if target is not None:
         published = publish(release, target, original=original, force=force, recorded=recorded)
         release = published.release
@@ -286,7 +285,8 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     output = Path(settings["output"]) if settings["output"] else None
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
-        return (propose_release if is_published else make_release)(table, mechanism, progress=progress), table
+        made = (propose_release if is_published else make_release)(table, mechanism, progress=progress)
+        return made.with_order_kept() if settings["keep_order"] else made, table
 
     return Order(name, mechanism, output, table.source, make, tuple(guesses))
 
@@ -335,7 +335,8 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         declared = {key: value for key, value in declared.items() if key not in foreign}
     output = Path(settings["output"]) if settings["output"] else written.output
     parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
-    return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output)
+    keep_order = written.keep_order or settings.get("keep_order", False)  # which the number of the release depends on
+    return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output, keep_order=keep_order)
 
 
 def merged_parameters(name: str, written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:

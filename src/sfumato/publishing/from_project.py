@@ -27,7 +27,8 @@ from sfumato.publishing.publish import (
     propose_release,
     publish,
 )
-from sfumato.publishing.together import LedgerUse, checked_together, repaired
+from sfumato.publishing.repair import repaired
+from sfumato.publishing.together import LedgerUse, checked_together
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.coding import Source
 

@@ -18,6 +18,7 @@ from sfumato.audit.reading.values import same_value
 from sfumato.audit.together.levels import ABSENT, Appearances, Ids, Together
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy, KAnonymity, LDiversity
+from sfumato.guarantees.person_values import PersonDiversity
 from sfumato.guarantees.persons import PersonAnonymity
 
 MOST_COMPARISONS = 20_000_000_000
@@ -35,7 +36,7 @@ class Promised:
     columns : tuple of str
         Quasi-identifiers over which classes are made.
     diversity : mapping of str to float
-        Different values of sensitive columns in every class.
+        Different values of sensitive columns in every class, of as many different persons.
     epsilon : float or None
         Of differential privacy.
     others : tuple of str
@@ -66,7 +67,7 @@ class Promised:
             if isinstance(guarantee, KAnonymity | PersonAnonymity):
                 k = max(k, int(guarantee.k))
                 columns |= dict.fromkeys(guarantee.over if isinstance(guarantee, KAnonymity) else guarantee.columns)
-            elif isinstance(guarantee, LDiversity):
+            elif isinstance(guarantee, LDiversity | PersonDiversity):
                 diversity[guarantee.sensitive] = max(float(guarantee.l), diversity.get(guarantee.sensitive, 0.0))
                 if guarantee.variant != "distinct":
                     others.append(f"{guarantee.variant} l-diversity")

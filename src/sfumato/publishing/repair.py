@@ -1,0 +1,300 @@
+"""Releases made so that they hold together with earlier ones: whom to leave out, and what is asked of every class.
+
+Persons whom the earlier releases show in the same classes are a *group*. Where persons have several rows, a person may
+be in several groups, one for each combination of classes that the person has rows in. Of every group those who get a
+row in a class of the new release, and those who get none, must be nobody or enough: as many persons as were promised,
+with as many sensitive values. So some are left out together with those who left.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.reading.columns import Columns
+from sfumato.audit.together.appearances import (
+    NamedRows,
+    Promised,
+    check_named,
+    judged_together,
+    names_of,
+    numbered_alike,
+)
+from sfumato.audit.together.levels import ABSENT, Together, runs
+from sfumato.errors import PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import KAnonymity, LDiversity
+from sfumato.manifest import AnyTable
+from sfumato.mechanisms.base import Mechanism
+from sfumato.mechanisms.earlier_releases import EarlierReleases, GroupLimit, enough
+from sfumato.publishing.ledger import Ledger
+from sfumato.table.coding import Table
+
+Ids = NDArray[np.int64]
+_NOTHING = -1
+_FEWEST_BROUGHT_ALONG = 2
+"""Values of a class that follow from any two of its persons: of more, each must have a carrier of its own."""
+
+
+def repaired(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mechanism:
+    """Give a mechanism whose release of a table holds together with those in a ledger.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism cannot do that.
+    PrivacyNotAchievableError
+        If nobody could be released.
+    """
+    chosen = mechanism.for_table(table)
+    promises = getattr(chosen, "guarantees", None)
+    if not isinstance(table, Table) or promises is None:
+        return mechanism.with_earlier(_NOBODY)  # which refuses
+    if not any(entry.rows is not None for entry in ledger.entries()):
+        return mechanism
+    made = promises(table)
+    k = max((int(g.k) for g in made if isinstance(g, KAnonymity)), default=0)
+    diversity = {g.sensitive: float(g.l) for g in made if isinstance(g, LDiversity)}
+    if not k:
+        return mechanism.with_earlier(_NOBODY)
+    earlier = earlier_releases(table, ledger, Promised(k, diversity=diversity))
+    if len(earlier.kept) < k:
+        problem = "nobody of this table can be released together with the earlier releases"
+        raise PrivacyNotAchievableError(
+            problem, best_level=len(earlier.kept), hint="withdraw them and release all anew"
+        )
+    return mechanism.with_earlier(earlier)
+
+
+_NOBODY = EarlierReleases(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), ())
+
+
+def earlier_releases(table: AnyTable, ledger: Ledger, promised: Promised) -> EarlierReleases:
+    """Put the rows of a new table into groups by what the ledger's releases show of their persons.
+
+    Raises
+    ------
+    SchemaError
+        If no column tells persons apart, or some rows have no person.
+    """
+    known = [entry.rows for entry in ledger.entries() if entry.rows is not None]
+    person = table.coded_part.schema.person
+    if person is None:
+        problem = "no column has the role person"
+        raise SchemaError(problem, hint="name the column that tells persons apart", remedy=("person",))
+    columns = Columns(table)
+    own_persons = names_of(columns, person)
+    check_named(own_persons, person)
+    values = {name: names_of(columns, name) for name in promised.diversity}
+    whole = np.zeros(table.n_rows, dtype=np.int64)
+    new = ledger.named(NamedRows(own_persons, whole, values, promised))
+    return asked_by_earlier(known, new)
+
+
+def asked_by_earlier(known: Sequence[NamedRows], new: NamedRows) -> EarlierReleases:
+    """Say which rows of a new table can be released, and what earlier releases ask of every class of these.
+
+    Parameters
+    ----------
+    new : NamedRows
+        All rows of the table, whose classes do not matter, with what is to be promised.
+    """
+    return _Groups.of(known, new).limits_of(new.promised)
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Who is in which group: pairs of a person and a group, and members, which are pairs of a row and a group.
+
+    Parameters
+    ----------
+    persons, groups : ndarray of int64
+        Of each pair, by person; the last group holds those who are in no earlier release.
+    row_of, pair_of : ndarray
+        Of each member, by row.
+    numbers : sequence of ndarray
+        Person of each row, of the earlier releases and of the new table.
+    """
+
+    known: Sequence[NamedRows]
+    new: NamedRows
+    together: Together
+    numbers: Sequence[Ids]
+    persons: Ids
+    groups: Ids
+    row_of: NDArray[np.intp]
+    pair_of: Ids
+
+    @classmethod
+    def of(cls, known: Sequence[NamedRows], new: NamedRows) -> _Groups:
+        numbers = numbered_alike([*(own.persons for own in known), new.persons])
+        together = judged_together(known)
+        arrived = np.setdiff1d(numbers[-1], together.persons)
+        persons = np.concatenate([together.persons, arrived])
+        groups = np.concatenate([together.joint, np.full(len(arrived), len(together.classes))])
+        order = np.lexsort((groups, persons))
+        persons, groups = persons[order], groups[order]
+        first, last = (np.searchsorted(persons, numbers[-1], side=side) for side in ("left", "right"))
+        row_of = np.repeat(np.arange(len(first)), last - first)
+        return cls(known, new, together, numbers, persons, groups, row_of, runs(first, last))
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, that of newcomers included."""
+        return len(self.together.classes) + 1
+
+    def limits_of(self, promised: Promised) -> EarlierReleases:
+        """Say what is asked of every class of the new release, and which rows can be released."""
+        is_there = np.append(self.together.classes != ABSENT, np.zeros((1, len(self.known)), dtype=np.bool_), axis=0)
+        k_before = np.where(is_there, [own.promised.k for own in self.known], 0).max(axis=1)
+        before = [GroupLimit(self.persons, k_before)]
+        for i, own in enumerate(self.known):
+            for column, l_before in own.promised.diversity.items():
+                needed = np.where(is_there[:, i], np.ceil(l_before), 0).astype(np.int64)
+                before.append(GroupLimit(self._value_of_pairs(i, column), needed))
+        after = [GroupLimit(self.persons[self.pair_of], np.maximum(k_before, promised.k))]
+        after += [limit.take(self.pair_of) for limit in before[1:]]
+        for column, l_now in promised.diversity.items():
+            codes = self._values_of_rows(column, l_now)[self.row_of]
+            after.append(GroupLimit(codes, np.full(self.n_groups, int(np.ceil(l_now)), dtype=np.int64)))
+            after += self._limits_of_remaining(column, l_now, is_there)
+        is_kept = _Leaving(self, before, after).kept_persons()
+        rows = np.flatnonzero(is_kept[self.numbers[-1]]).astype(np.intp)
+        is_one_each = len(self.row_of) == len(self.numbers[-1])
+        return EarlierReleases(
+            rows, self.groups[self.pair_of], tuple(after), None if is_one_each else self.row_of.astype(np.intp)
+        )
+
+    def _value_of_pairs(self, release: int, column: str) -> Ids:
+        """One value of each person in the group's class of an earlier release, the rarest: each carries one then."""
+        own = self.known[release]
+        codes = own.values[column].codes
+        order = np.lexsort((codes, np.bincount(codes)[codes], own.classes, self.numbers[release]))
+        width = int(own.classes.max(initial=-1)) + 2
+        keys = (self.numbers[release] * width + own.classes)[order]
+        classes = np.append(self.together.classes[:, release], ABSENT)[self.groups]
+        wanted = self.persons * width + classes
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        is_found = (classes != ABSENT) & (keys[place] == wanted)
+        return np.where(is_found, codes[order][place], _NOTHING)
+
+    def _values_of_rows(self, column: str, l_now: float) -> Ids:
+        """Value of each row; of persons with several rows one row's alone where more than two values are asked for.
+
+        Two persons of a class bring two carriers along for any two values; of three, two may be one person's.
+        """
+        codes = self.new.values[column].codes
+        if l_now <= _FEWEST_BROUGHT_ALONG:
+            return codes
+        persons = self.numbers[-1]
+        order = np.lexsort((np.arange(len(codes)), np.bincount(codes)[codes], persons))
+        carries = order[np.unique(persons[order], return_index=True)[1]]
+        found = np.full(len(codes), _NOTHING, dtype=np.int64)
+        found[carries] = codes[carries]
+        return found
+
+    def _limits_of_remaining(self, column: str, l_now: float, is_there: NDArray[np.bool_]) -> list[GroupLimit]:
+        """Ask for values that the earlier classes leave possible, where the values of a person may have changed."""
+        promising = [i for i, own in enumerate(self.known) if column in own.promised.diversity]
+        if not promising:
+            return []
+        numbered = numbered_alike([*(self.known[i].values[column] for i in promising), self.new.values[column]])
+        n_values = 1 + max(int(own.max(initial=0)) for own in numbered)
+        needed, pairs = np.zeros(self.n_groups, dtype=np.int64), []
+        for i, codes in zip(promising, numbered, strict=False):
+            held = np.unique(self.known[i].classes * n_values + codes)
+            groups = np.flatnonzero(is_there[:, i])
+            of_class = held // n_values
+            classes = self.together.classes[groups, i]
+            first, last = (np.searchsorted(of_class, classes, side=side) for side in ("left", "right"))
+            pairs.append(np.repeat(groups, last - first) * n_values + held[runs(first, last)] % n_values)
+            strictest = int(np.ceil(max(l_now, self.known[i].promised.diversity[column])))
+            needed[groups] = np.maximum(needed[groups], strictest)
+        found, times = np.unique(np.concatenate(pairs), return_counts=True)
+        remaining = found[times == is_there[:, promising].sum(axis=1)[found // n_values]]
+        needed[np.setdiff1d(np.arange(self.n_groups), remaining // n_values)] = 0  # there values did change over time
+        own = self._values_of_rows(column, l_now)
+        keys = self.groups[self.pair_of] * n_values + numbered[-1][self.row_of]
+        return [GroupLimit(np.where(np.isin(keys, remaining), own[self.row_of], _NOTHING), needed)]
+
+    def order_of_names(self) -> Ids:
+        """Place of each person in the order of their keyed hashes, which is as good as drawn at random."""
+        names: list[bytes] = [b""] * (int(self.persons.max(initial=-1)) + 1)
+        for own, numbered in zip([*self.known, self.new], self.numbers, strict=True):
+            for code, number in zip(own.persons.codes.tolist(), numbered.tolist(), strict=True):
+                names[number] = own.persons.names[code]
+        place = {name: i for i, name in enumerate(sorted(set(names)))}
+        return np.array([place[name] for name in names], dtype=np.int64)
+
+
+class _Leaving:
+    """Finds who can get rows: of each group those left out and those kept are nobody, or enough.
+
+    Leaving somebody out may be too little in another group of that person, which is then looked at once more. Nobody
+    comes back, so that it ends.
+    """
+
+    def __init__(self, groups: _Groups, before: Sequence[GroupLimit], after: Sequence[GroupLimit]) -> None:
+        self._groups, self._before, self._after = groups, before, after
+        n_groups_of = np.bincount(groups.persons)
+        is_present = np.zeros(len(n_groups_of), dtype=np.bool_)
+        is_present[groups.numbers[-1]] = True
+        self._is_kept = is_present
+        order = np.lexsort((groups.order_of_names()[groups.persons], n_groups_of[groups.persons], groups.groups))
+        self._pairs = order
+        self._pair_starts = np.searchsorted(groups.groups[order], np.arange(groups.n_groups + 1))
+        of_member = groups.groups[groups.pair_of]
+        self._members = np.argsort(of_member, kind="stable")
+        self._member_starts = np.searchsorted(of_member[self._members], np.arange(groups.n_groups + 1))
+
+    def kept_persons(self) -> NDArray[np.bool_]:
+        """Whether each person can get rows."""
+        waiting = deque(range(self._groups.n_groups))
+        is_waiting = np.ones(self._groups.n_groups, dtype=np.bool_)
+        while waiting:
+            group = waiting.popleft()
+            is_waiting[group] = False
+            for person in self._leaving(group).tolist():
+                first, last = np.searchsorted(self._groups.persons, [person, person + 1])
+                for other in self._groups.groups[first:last].tolist():
+                    if other != group and not is_waiting[other]:
+                        is_waiting[other] = True
+                        waiting.append(other)
+        return self._is_kept
+
+    def _leaving(self, group: int) -> Ids:
+        """Leave out whom a group cannot keep."""
+        pairs = self._pairs[self._pair_starts[group] : self._pair_starts[group + 1]]
+        persons = self._groups.persons[pairs]
+        is_kept = self._is_kept[persons]
+        present, left = pairs[is_kept], pairs[~is_kept]
+        gone: list[Ids] = []
+        asked = [(limit.codes, int(limit.needed[group])) for limit in self._before]
+        if len(present) and len(left) and not enough([(codes[left], needed) for codes, needed in asked]):
+            along = _going_along([*asked[1:], asked[0]], left, present)
+            gone.append(self._groups.persons[present[along]])
+            present = present[~along]
+            self._is_kept[gone[-1]] = False
+        members = self._members[self._member_starts[group] : self._member_starts[group + 1]]
+        members = members[self._is_kept[self._groups.persons[self._groups.pair_of[members]]]]
+        if len(members) and not enough([(own.codes[members], int(own.needed[group])) for own in self._after]):
+            gone.append(self._groups.persons[present])
+            self._is_kept[gone[-1]] = False
+        return np.concatenate(gone) if gone else np.zeros(0, dtype=np.int64)
+
+
+def _going_along(limits: Sequence[tuple[Ids, int]], left: Ids, present: Ids) -> NDArray[np.bool_]:
+    """Choose who of those present must go with those who left for them to be enough: values first, then persons."""
+    is_chosen = np.zeros(len(present), dtype=np.bool_)
+    for codes, needed in limits:
+        held = set(codes[left].tolist()) | set(codes[present[is_chosen]].tolist())
+        for i, code in enumerate(codes[present].tolist()):
+            if len(held) >= needed:
+                break
+            if code not in held:
+                held.add(code)
+                is_chosen[i] = True
+    return is_chosen
