@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 from sfumato.cli.main import run
+from sfumato.errors import InputError
+from sfumato.publishing.from_project import publish_project
 from tests.together_oracles import carried, joint_classes
 
 ILLS = ("flu", "asthma", "gout", "none")
@@ -259,6 +261,18 @@ def test_a_lost_or_foreign_key_is_one_clear_line(two_years, capsys):
     assert run(["release", "-o", "release-2.csv"]) == 3
     assert "sfumato.key: the project's key is not there. Hint: restore it" in capsys.readouterr().err
     assert not key.exists()  # no other key is made in its place
+    assert run(["release", "-o", "release-2.csv", "--ledger", "off"]) == 3  # nor if the ledger is left alone
+    assert "If it is lost for good, move .sfumato-ledger away" in capsys.readouterr().err
+    assert not key.exists()
+    with pytest.raises(InputError, match="the project's key is not there"):
+        publish_project(two_years / "sfumato.toml", "release-2.csv", ledger="off")
+    assert not key.exists()
+    (two_years / ".sfumato-ledger").rename(two_years / "away")  # as the message says
+    assert run(["release", "-o", "release-2.csv"]) == 0
+    (two_years / "release-2.csv").unlink()
+    (two_years / "release-2.csv.manifest.json").unlink()
+    shutil.rmtree(two_years / ".sfumato-ledger")
+    (two_years / "away").rename(two_years / ".sfumato-ledger")
     key.write_text("0" * 64 + "\n")
     key.chmod(0o600)
     assert run(["release", "-o", "release-2.csv"]) == 3

@@ -148,8 +148,7 @@ def command(
         raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project, without DATA")
     home = home_of(memory, engine)
     if home is not None:
-        _note_no_ledger(data, Path(project or PROJECT_NAME), ledger)
-        release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json)
+        release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json, ledger or "check")
         return
     if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
         check_data_there(data)
@@ -174,9 +173,8 @@ def command(
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
         show_persons(original)
         say_left_out(original)
-    if data and Path(LEDGER_NAME).is_dir():
-        said = "not used: a data file was named, not the project"
-        click.echo(f"ledger: {said}", err=True)
+    if data:
+        say_not_used()
     recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check")
     if target is not None:
         published = publish(release, target, original=original, force=force, recorded=recorded)
@@ -212,6 +210,12 @@ def order_warnings(release: Release) -> list[str]:
     return [f"{said}, and may find people whom neither release shows alone"]
 
 
+def say_not_used() -> None:
+    """Say where there is a ledger that a release of a data file leaves it alone."""
+    if Path(LEDGER_NAME).is_dir():
+        click.echo("ledger: not used: a data file was named, not the project", err=True)
+
+
 def _checked_with_ledger(
     release: Release, original: AnyTable, project: Path, use: LedgerUse
 ) -> Recording | NotRecorded:
@@ -219,21 +223,14 @@ def _checked_with_ledger(
     from sfumato.publishing.ledger import Ledger
     from sfumato.publishing.together import checked_together
 
-    recorded = checked_together(release, original, Ledger.of_project(project), use)
+    return said_of(checked_together(release, original, Ledger.of_project(project), use))
+
+
+def said_of(recorded: Recording | NotRecorded) -> Recording | NotRecorded:
+    """Say what a check with the ledger found."""
     for line in recorded.lines:
         click.echo(f"ledger: {line}", err=True)
     return recorded
-
-
-def _note_no_ledger(data: str | None, project: Path, use: LedgerUse | None) -> None:
-    """Say where rows are not in memory that the ledger is not asked."""
-    from sfumato.errors import InvalidParameterError
-
-    if use == "repair":
-        raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
-    if not data and (project.parent / LEDGER_NAME).is_dir():
-        said = "not checked together with earlier releases, nor kept: that needs the rows in memory"
-        click.echo(f"ledger: {said}", err=True)
 
 
 def say_left_out(original: AnyTable) -> None:

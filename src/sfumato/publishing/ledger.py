@@ -110,7 +110,10 @@ class Ledger:
 
     def _lost_key(self, problem: str) -> InputError:
         path = self.folder.parent / KEY_NAME
-        hint = "restore it from a backup; without it nobody can say who is in the earlier releases"
+        hint = (
+            "restore it from a backup; without it nobody can say who is in the earlier releases. If it is lost for "
+            f"good, move {LEDGER_NAME} away: new releases are then checked with none of them"
+        )
         return InputError(f"the project's key {problem}", path=path, hint=hint)
 
     def named(self, rows: NamedRows) -> NamedRows:
@@ -257,8 +260,14 @@ class Ledger:
             "has_persons": rows is not None,
             "key_check": _key_check(key),
         }
-        with table.open("rb") as source, _private(folder / copy) as target:
-            shutil.copyfileobj(source, target)
+        if table.is_dir():  # the part files of a cluster
+            (folder / copy).mkdir(mode=0o700)
+            pairs = [(part, folder / copy / part.name) for part in sorted(table.iterdir()) if part.is_file()]
+        else:
+            pairs = [(table, folder / copy)]
+        for path, own in pairs:
+            with path.open("rb") as source, _private(own) as target:
+                shutil.copyfileobj(source, target)
         _write_private(folder / _MANIFEST, manifest.to_json().encode())
         if rows is not None:
             sink = pa.BufferOutputStream()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,10 @@ from sfumato.errors import InputError, PrivacyNotAchievableError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Release
 from sfumato.publishing.ledger import Entry, Ledger
+from sfumato.publishing.out_of_core.proposal import Proposal
+from sfumato.publishing.out_of_core.whose_rows import check_fits, named_rows_away
 from sfumato.publishing.repair import earlier_releases
+from sfumato.rows.memory_limit import Memory
 
 LedgerUse = Literal["check", "repair", "off"]
 """What a project's releases do with its ledger: be checked, be made so that they pass, or leave it alone."""
@@ -66,6 +69,26 @@ class NotRecorded:
         return nullcontext()
 
 
+@dataclass(frozen=True)
+class _Proposed:
+    """A proposal as the check needs it, wherever its rows are.
+
+    Parameters
+    ----------
+    person : str or None
+        Column that tells persons apart.
+    rows : callable
+        Given what is promised and that column, says whose row is in which class.
+    nearest : callable
+        Given what is promised, names the nearest setting that holds, and options that lead there.
+    """
+
+    release: Release
+    person: str | None
+    rows: Callable[[Promised, str], NamedRows]
+    nearest: Callable[[Promised], tuple[str, tuple[str, ...]]]
+
+
 def checked_together(
     release: Release, original: AnyTable, ledger: Ledger, use: LedgerUse = "check"
 ) -> Recording | NotRecorded:
@@ -82,7 +105,44 @@ def checked_together(
     SchemaError
         If the column that tells persons apart has missing values.
     """
-    person = original.coded_part.schema.person
+
+    def rows(promised: Promised, person: str) -> NamedRows:
+        claims = read_claims(release.manifest.to_dict())
+        places = release.kept_rows if release.kept_rows is not None else np.arange(original.n_rows)
+        is_known = len(places) == release.table.n_rows
+        return named_rows(release.table, original, claims, person, rows=places if is_known else None)
+
+    def nearest(promised: Promised) -> tuple[str, tuple[str, ...]]:
+        return _nearest(original, release, promised, ledger)
+
+    return _checked(_Proposed(release, original.coded_part.schema.person, rows, nearest), ledger, use)
+
+
+def checked_away(
+    proposal: Proposal, memory: Memory, ledger: Ledger, use: LedgerUse = "check"
+) -> Recording | NotRecorded:
+    """Check a proposal whose rows are not in memory, as :func:`checked_together` does.
+
+    Raises
+    ------
+    InputError
+        Also if who is in which class of all releases does not fit in memory.
+    """
+    original = proposal.original
+
+    def rows(promised: Promised, person: str) -> NamedRows:
+        n_before = sum(len(entry.rows.classes) for entry in ledger.entries() if entry.rows is not None)
+        check_fits(original.n_rows + n_before, memory, original.place)
+        return named_rows_away(proposal, promised, person)
+
+    def nearest(promised: Promised) -> tuple[str, tuple[str, ...]]:
+        return "in memory, auto and mondrian can make a release that holds together with these", ("ledger_repair",)
+
+    return _checked(_Proposed(proposal.release, original.schema.person, rows, nearest), ledger, use)
+
+
+def _checked(proposed: _Proposed, ledger: Ledger, use: LedgerUse) -> Recording | NotRecorded:
+    release, person = proposed.release, proposed.person
     if use == "off":
         said = "left out of the ledger, and not checked together with earlier releases, as asked"
         return NotRecorded((said,) if ledger.exists or person is not None else ())
@@ -95,18 +155,11 @@ def checked_together(
     if cannot:
         lines = [*_epsilon_lines(promised, entries), *([_not_checked(entries, cannot)] if entries else [])]
         return Recording(ledger, None, None, numbers, tuple(lines))
-    rows = _rows_of(release, original, str(person))
+    rows = proposed.rows(promised, str(person))
     if entries:
         rows = ledger.named(rows)
-    lines = _checked_with(entries, rows, release, original, ledger)
+    lines = _checked_with(entries, rows, proposed, ledger)
     return Recording(ledger, rows, person, numbers, tuple(lines))
-
-
-def _rows_of(release: Release, original: AnyTable, person: str) -> NamedRows:
-    claims = read_claims(release.manifest.to_dict())
-    rows = release.kept_rows if release.kept_rows is not None else np.arange(original.n_rows)
-    is_known = len(rows) == release.table.n_rows
-    return named_rows(release.table, original, claims, person, rows=rows if is_known else None)
 
 
 def _why_not(promised: Promised, person: str | None, release: Release) -> str:
@@ -135,9 +188,7 @@ def _epsilon_lines(promised: Promised, entries: Sequence[Entry]) -> list[str]:
     return [f"differential privacy together with {_earlier(len(before))}: ε = {total:g}, the sum"]
 
 
-def _checked_with(
-    entries: Sequence[Entry], rows: NamedRows, release: Release, original: AnyTable, ledger: Ledger
-) -> list[str]:
+def _checked_with(entries: Sequence[Entry], rows: NamedRows, proposed: _Proposed, ledger: Ledger) -> list[str]:
     known = [entry.rows for entry in entries if entry.rows is not None and not are_same(entry.rows, rows)]
     lines = []
     for why, n in (
@@ -161,7 +212,7 @@ def _checked_with(
     below, already = together.persons_below(), before.persons_below()
     at_risk = np.setdiff1d(below, already)
     if len(at_risk):
-        raise _refusal(together, len(at_risk), rows, known, release, original, ledger)
+        raise _refusal(together, len(at_risk), len(known), proposed.nearest(rows.promised))
     if len(already):
         lines.append(f"{len(already):,} persons are below the promise by the earlier releases alone")
     said = f"together with {_earlier(len(known))} ({n_common:,} of {rows.n_persons:,} persons are in them)"
@@ -176,18 +227,11 @@ def _is_judged_alone(promised: Promised) -> bool:
 
 
 def _refusal(
-    together: Together,
-    n_at_risk: int,
-    rows: NamedRows,
-    known: Sequence[NamedRows],
-    release: Release,
-    original: AnyTable,
-    ledger: Ledger,
+    together: Together, n_at_risk: int, n_known: int, nearest: tuple[str, tuple[str, ...]]
 ) -> PrivacyNotAchievableError:
-    found = list(together.shortfalls())
-    what = "; ".join(_in_words(shortfall) for shortfall in found)
-    guarantee = f"together with {_earlier(len(known))} {n_at_risk:,} persons fall below what was promised ({what})"
-    hint, remedy = _nearest(original, release, rows.promised, ledger)
+    what = "; ".join(_in_words(shortfall) for shortfall in together.shortfalls())
+    guarantee = f"together with {_earlier(n_known)} {n_at_risk:,} persons fall below what was promised ({what})"
+    hint, remedy = nearest
     return PrivacyNotAchievableError(guarantee, best_level=None, problem="refused:", hint=hint, remedy=remedy)
 
 

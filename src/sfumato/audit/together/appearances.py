@@ -158,11 +158,16 @@ def check_named(persons: Named, column: str) -> None:
 def names_of(columns: Columns, name: str) -> Named:
     """Name each row's cell of a column by its value, however it is spelled; a missing one has the empty name."""
     column = columns.coded(name)
-    texts = pc.cast(column.values, pa.string()).to_pylist()
+    return spelled_alike(column.values, column.codes)
+
+
+def spelled_alike(values: pa.Array, codes: NDArray[np.integer]) -> Named:
+    """Name each row's value, given by its place among some that may be one value in several spellings."""
+    texts = pc.cast(values, pa.string()).to_pylist()
     spelled = [b"" if text is None else repr(same_value(text)).encode() for text in texts]
     names = tuple(dict.fromkeys(spelled))
     number = {own: i for i, own in enumerate(names)}
-    return Named(np.array([number[own] for own in spelled], dtype=np.int64)[column.codes], names)
+    return Named(np.array([number[own] for own in spelled], dtype=np.int64)[codes], names)
 
 
 def judged_together(releases: Sequence[NamedRows]) -> Together:
