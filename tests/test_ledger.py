@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import signal
 import stat
@@ -18,7 +19,7 @@ import pytest
 from sfumato.cli.main import run
 from sfumato.errors import InputError
 from sfumato.publishing.from_project import publish_project
-from tests.together_oracles import carried, joint_classes
+from together_oracles import carried, joint_classes
 
 ILLS = ("flu", "asthma", "gout", "none")
 
@@ -338,10 +339,40 @@ def test_a_promise_that_is_not_judged_together_is_named(two_years, capsys):
 
 
 def test_a_mechanism_that_cannot_be_repaired_names_those_that_can(two_years, capsys):
-    assert run(["release", "-m", "global-recoding", "-o", "release-2.csv"]) == 4
+    assert run(["release", "-m", "local-recoding", "-o", "release-2.csv"]) == 4
     assert "auto and mondrian can make a release that holds together with these" in capsys.readouterr().err
-    assert run(["release", "-m", "global-recoding", "-o", "release-2.csv", "--ledger", "repair"]) == 2
-    assert "auto or mondrian" in capsys.readouterr().err
+    assert run(["release", "-m", "local-recoding", "-o", "release-2.csv", "--ledger", "repair"]) == 2
+    assert "auto, mondrian, global-recoding or gain-recoding" in capsys.readouterr().err
+    slicing = ["-m", "gain-recoding", "-p", "slicing=true", "-p", "threshold=1", "-o", "release-2.csv"]
+    assert run(["release", *slicing, "--ledger", "repair"]) == 2
+
+
+def test_a_recoding_is_repaired_by_levels_that_keep_most_rows(two_years, capsys):
+    """What the refusal says it costs is what it costs, and the levels are those of the first year where these do."""
+    assert run(["ledger", "forget", "1"]) == 0
+    years = {1: "first.csv", 2: "second.csv"}
+    recoding = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0"]
+    hierarchy = [f"{age};[{age // 15 * 15}, {age // 15 * 15 + 14}];*" for age in range(20, 82)]
+    (two_years / "age.csv").write_text("\n".join(hierarchy) + "\n")
+    recoding += ["--hierarchy", "age=age.csv"]
+    project(two_years, years[1])
+    assert run(["release", *recoding, "-o", "release-1b.csv"]) == 0
+    project(two_years, years[2])
+    capsys.readouterr()
+    assert run(["release", *recoding, "-o", "release-2.csv"]) == 4
+    said = capsys.readouterr().err
+    found = re.search(r"levels( of an earlier release)?: that leaves out (\d+) of 340 rows", said)
+    assert found, said
+    assert run(["release", *recoding, "-o", "release-2.csv", "--ledger", "repair"]) == 0
+    assert below_in_ledger(two_years) == set()
+    manifests = [json.loads(Path(f"release-{name}.csv.manifest.json").read_text()) for name in ("1b", "2")]
+    assert manifests[1]["suppressed_rows"] == int(found[2])
+    assert manifests[1]["input"]["rows"] == 340
+    assert len(read(two_years / "release-2.csv")) == 340 - int(found[2])
+    levels = [manifest["evidence"]["utility"]["levels"] for manifest in manifests]
+    assert (levels[0] == levels[1]) or not found[1]
+    with_original = ["--original", "second.csv", "--accept", "figures,commitment,roles"]
+    assert audit(*with_original) == 0
 
 
 def test_a_third_release_is_checked_with_both(two_years, capsys):

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.publishing.ledger import Ledger
-from tests.test_ledger import below_in_ledger, people, project, read, visits, write
+from test_ledger import below_in_ledger, people, project, read, visits, write
 
 RECODING = ["-m", "global-recoding"]
 AWAY = ["--memory", "300MB"]

@@ -11,7 +11,7 @@ from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.earlier_releases import EarlierReleases, GroupLimit
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.publishing.repair import asked_by_earlier
-from tests.together_oracles import carried, joint_classes, remaining
+from together_oracles import carried, joint_classes, remaining
 
 
 @st.composite

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.audit.together.levels import ABSENT, Appearances, Together
-from tests.together_oracles import Row, Rows, carried, joint_classes, possible_values, remaining
+from together_oracles import Row, Rows, carried, joint_classes, possible_values, remaining
 
 
 def appearances(rows: Rows, k: int = 1, diversity: Mapping[str, float] | None = None) -> Appearances:

@@ -175,7 +175,7 @@ def command(
         say_left_out(original)
     if data:
         say_not_used()
-    recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check")
+    recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check", order.built)
     if target is not None:
         published = publish(release, target, original=original, force=force, recorded=recorded)
         release = published.release
@@ -217,13 +217,13 @@ def say_not_used() -> None:
 
 
 def _checked_with_ledger(
-    release: Release, original: AnyTable, project: Path, use: LedgerUse
+    release: Release, original: AnyTable, project: Path, use: LedgerUse, mechanism: Mechanism
 ) -> Recording | NotRecorded:
     """Check a project's release together with its earlier ones, and say what was found."""
     from sfumato.publishing.ledger import Ledger
     from sfumato.publishing.together import checked_together
 
-    return said_of(checked_together(release, original, Ledger.of_project(project), use))
+    return said_of(checked_together(release, original, Ledger.of_project(project), use, mechanism=mechanism))
 
 
 def said_of(recorded: Recording | NotRecorded) -> Recording | NotRecorded:

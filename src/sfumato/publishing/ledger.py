@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,8 @@ class Entry:
     person: str | None
     promised: Promised
     rows: NamedRows | None
+    levels: Mapping[str, int] | None = None
+    """Level of each quasi-identifier's hierarchy, where the release is a global recoding."""
 
 
 class Ledger:
@@ -156,6 +158,7 @@ class Ledger:
                 about["person"],
                 promised,
                 rows,
+                levels_of(manifest),
             )
             known = str(about["key_check"])
         except InputError:
@@ -297,6 +300,16 @@ class Ledger:
             folder.rename(hidden)
             _sync(self.folder)
         shutil.rmtree(hidden, ignore_errors=True)
+
+
+def levels_of(manifest: Mapping[str, Any]) -> Mapping[str, int] | None:
+    """Level of each quasi-identifier that a manifest states of a global recoding; ``None`` of all else."""
+    evidence = manifest.get("evidence")
+    utility = evidence.get("utility") if isinstance(evidence, Mapping) else None
+    levels = utility.get("levels") if isinstance(utility, Mapping) else None
+    if not isinstance(levels, Mapping) or not all(isinstance(level, int) for level in levels.values()):
+        return None
+    return {str(name): int(level) for name, level in levels.items()}
 
 
 def _hashed(named: Named, key: bytes, purpose: str) -> Named:

@@ -9,8 +9,8 @@ with as many sensitive values. So some are left out together with those who left
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ from sfumato.guarantees import KAnonymity, LDiversity
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism
 from sfumato.mechanisms.earlier_releases import EarlierReleases, GroupLimit, enough
+from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.ledger import Ledger
 from sfumato.table.coding import Table
 
@@ -49,24 +51,40 @@ def repaired(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mechanism
     PrivacyNotAchievableError
         If nobody could be released.
     """
-    chosen = mechanism.for_table(table)
-    promises = getattr(chosen, "guarantees", None)
-    if not isinstance(table, Table) or promises is None:
+    promised = _promised(mechanism, table)
+    if promised is None or not isinstance(table, Table):
         return mechanism.with_earlier(_NOBODY)  # which refuses
     if not any(entry.rows is not None for entry in ledger.entries()):
         return mechanism
-    made = promises(table)
-    k = max((int(g.k) for g in made if isinstance(g, KAnonymity)), default=0)
-    diversity = {g.sensitive: float(g.l) for g in made if isinstance(g, LDiversity)}
-    if not k:
-        return mechanism.with_earlier(_NOBODY)
-    earlier = earlier_releases(table, ledger, Promised(k, diversity=diversity))
-    if len(earlier.kept) < k:
+    if isinstance(mechanism, GlobalRecoder) and is_repaired_by_levels(mechanism):
+        own = mechanism.recode(table)
+        found = at_earlier_levels(mechanism, table, ledger, promised, dict(zip(own.names, own.levels[0], strict=True)))
+        earlier = found.earlier
+        made: Mechanism = mechanism.at_levels(found.levels, found.hierarchies, earlier, table.n_rows)
+    else:
+        earlier = earlier_releases(table, ledger, promised)
+        made = mechanism.with_earlier(earlier)
+    if len(earlier.kept) < promised.k:
         problem = "nobody of this table can be released together with the earlier releases"
         raise PrivacyNotAchievableError(
             problem, best_level=len(earlier.kept), hint="withdraw them and release all anew"
         )
-    return mechanism.with_earlier(earlier)
+    return made
+
+
+def is_repaired_by_levels(mechanism: Mechanism | None) -> bool:
+    """Whether a recoder has one combination of levels for all quasi-identifiers, which may be that of another time."""
+    return isinstance(mechanism, GlobalRecoder) and not getattr(mechanism, "slicing", False)
+
+
+def _promised(mechanism: Mechanism, table: AnyTable) -> Promised | None:
+    """Say what a mechanism is going to promise of all quasi-identifiers; ``None`` where that are no classes."""
+    promises = getattr(mechanism.for_table(table), "guarantees", None)
+    if not isinstance(table, Table) or promises is None:
+        return None
+    made = promises(table)
+    k = max((int(g.k) for g in made if isinstance(g, KAnonymity)), default=0)
+    return Promised(k, diversity={g.sensitive: float(g.l) for g in made if isinstance(g, LDiversity)}) if k else None
 
 
 _NOBODY = EarlierReleases(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), ())
@@ -80,7 +98,15 @@ def earlier_releases(table: AnyTable, ledger: Ledger, promised: Promised) -> Ear
     SchemaError
         If no column tells persons apart, or some rows have no person.
     """
-    known = [entry.rows for entry in ledger.entries() if entry.rows is not None]
+    whole = np.zeros(table.n_rows, dtype=np.int64)
+    return asked_by_earlier(_known(ledger), _new_rows(table, ledger, promised, whole))
+
+
+def _known(ledger: Ledger) -> list[NamedRows]:
+    return [entry.rows for entry in ledger.entries() if entry.rows is not None]
+
+
+def _new_rows(table: AnyTable, ledger: Ledger, promised: Promised, classes: Ids) -> NamedRows:
     person = table.coded_part.schema.person
     if person is None:
         problem = "no column has the role person"
@@ -89,9 +115,46 @@ def earlier_releases(table: AnyTable, ledger: Ledger, promised: Promised) -> Ear
     own_persons = names_of(columns, person)
     check_named(own_persons, person)
     values = {name: names_of(columns, name) for name in promised.diversity}
-    whole = np.zeros(table.n_rows, dtype=np.int64)
-    new = ledger.named(NamedRows(own_persons, whole, values, promised))
-    return asked_by_earlier(known, new)
+    return ledger.named(NamedRows(own_persons, classes, values, promised))
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierLevels:
+    """A recoding at the levels of an earlier release, and which rows it can release together with all of them."""
+
+    levels: Mapping[str, int]
+    hierarchies: Mapping[str, Hierarchy]
+    earlier: EarlierReleases
+    is_earlier: bool
+
+
+def at_earlier_levels(
+    mechanism: GlobalRecoder, table: Table, ledger: Ledger, promised: Promised, own: Mapping[str, int]
+) -> EarlierLevels:
+    """Find the levels, of earlier releases or those that would be taken without them, that keep most rows.
+
+    Parameters
+    ----------
+    own : mapping of str to int
+        Levels that would be taken without regard to earlier releases.
+    """
+    names = mechanism.columns(table)
+    sources, fitted = mechanism.fitted(table, names)
+    candidates = [(entry.levels, True) for entry in reversed(ledger.entries()) if entry.levels is not None]
+    known, blank = _known(ledger), _new_rows(table, ledger, promised, np.zeros(table.n_rows, dtype=np.int64))
+    best: EarlierLevels | None = None
+    for given, is_earlier in [*candidates, (own, False)]:
+        if set(given) != set(names):
+            continue
+        levels = {name: min(given[name], len(one.level_codes) - 1) for name, one in zip(names, fitted, strict=True)}
+        labels = [one.level_codes[levels[one.name]][table[one.name].codes] for one in fitted]
+        classes = np.unique(np.column_stack(labels), axis=0, return_inverse=True)[1].reshape(-1)
+        found = asked_by_earlier(known, replace(blank, classes=classes.astype(np.int64)))
+        if best is None or len(found.kept) > len(best.earlier.kept):
+            best = EarlierLevels(levels, dict(zip(names, sources, strict=True)), found, is_earlier)
+    if best is None:
+        raise AssertionError  # its own levels are those of these columns
+    return best
 
 
 def asked_by_earlier(known: Sequence[NamedRows], new: NamedRows) -> EarlierReleases:
@@ -100,7 +163,8 @@ def asked_by_earlier(known: Sequence[NamedRows], new: NamedRows) -> EarlierRelea
     Parameters
     ----------
     new : NamedRows
-        All rows of the table, whose classes do not matter, with what is to be promised.
+        All rows of the table, with what is to be promised. Their classes are what is to be divided further, if at all:
+        all in one, or each in that of a recoding that is settled.
     """
     return _Groups.of(known, new).limits_of(new.promised)
 
@@ -269,21 +333,41 @@ class _Leaving:
         """Leave out whom a group cannot keep."""
         pairs = self._pairs[self._pair_starts[group] : self._pair_starts[group + 1]]
         persons = self._groups.persons[pairs]
-        is_kept = self._is_kept[persons]
-        present, left = pairs[is_kept], pairs[~is_kept]
-        gone: list[Ids] = []
+        was_kept = self._is_kept[persons]
         asked = [(limit.codes, int(limit.needed[group])) for limit in self._before]
-        if len(present) and len(left) and not enough([(codes[left], needed) for codes, needed in asked]):
+        while True:
+            sizes = self._leave_classes(group)
+            is_kept = self._is_kept[persons]
+            present, left = pairs[is_kept], pairs[~is_kept]
+            if not len(present) or not len(left) or enough([(codes[left], needed) for codes, needed in asked]):
+                return persons[was_kept & ~is_kept]
+            # those of large classes first, which can do without them
+            slack = np.array([sizes[person] for person in self._groups.persons[present].tolist()])
+            present = present[np.argsort(-slack, kind="stable")]
             along = _going_along([*asked[1:], asked[0]], left, present)
-            gone.append(self._groups.persons[present[along]])
-            present = present[~along]
-            self._is_kept[gone[-1]] = False
-        members = self._members[self._member_starts[group] : self._member_starts[group + 1]]
-        members = members[self._is_kept[self._groups.persons[self._groups.pair_of[members]]]]
-        if len(members) and not enough([(own.codes[members], int(own.needed[group])) for own in self._after]):
-            gone.append(self._groups.persons[present])
-            self._is_kept[gone[-1]] = False
-        return np.concatenate(gone) if gone else np.zeros(0, dtype=np.int64)
+            self._is_kept[self._groups.persons[present[along]]] = False
+
+    def _leave_classes(self, group: int) -> dict[int, int]:
+        """Leave out who is in a class that has too few of a group; gives the size of the smallest class of others."""
+        every = self._members[self._member_starts[group] : self._member_starts[group + 1]]
+        while True:
+            of_member = self._groups.persons[self._groups.pair_of[every]]
+            is_kept = self._is_kept[of_member]
+            every, of_member = every[is_kept], of_member[is_kept]
+            classes = self._groups.new.classes[self._groups.row_of[every]]
+            order = np.argsort(classes, kind="stable")
+            gone: list[Ids] = []
+            sizes: dict[int, int] = {}
+            for members in np.split(order, np.flatnonzero(np.diff(classes[order])) + 1):
+                asked = [(own.codes[every[members]], int(own.needed[group])) for own in self._after]
+                persons = np.unique(of_member[members])
+                if len(members) and not enough(asked):
+                    gone.append(persons)
+                for person in persons.tolist():
+                    sizes[person] = min(sizes.get(person, len(persons)), len(persons))
+            if not gone:
+                return sizes
+            self._is_kept[np.concatenate(gone)] = False
 
 
 def _going_along(limits: Sequence[tuple[Ids, int]], left: Ids, present: Ids) -> NDArray[np.bool_]:

@@ -133,6 +133,13 @@ def _(proposal: ColumnProposal) -> Frame:
     return _named(rows, {name: sf.col(f"c{i}") for i, name in enumerate(names)})
 
 
+def collected(proposal: Proposal, names: Sequence[str]) -> pa.Table:
+    """Bring some columns of the released rows to the driver, which must have room for them."""
+    session = _on_cluster(proposal).session
+    with watching(session), exact_settings(session):
+        return frame_of(proposal).select(*(f"`{name}`" for name in names)).toArrow()
+
+
 def in_released_order(proposal: Proposal) -> Frame:
     """Released rows in their canonical order over all part files, unless the manifest says otherwise.
 

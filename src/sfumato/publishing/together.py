@@ -22,12 +22,14 @@ from sfumato.audit.together.appearances import (
 from sfumato.audit.together.levels import Shortfall, Together, total_epsilon
 from sfumato.errors import InputError, PrivacyNotAchievableError
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms.base import Release
-from sfumato.publishing.ledger import Entry, Ledger
+from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.publishing.ledger import Entry, Ledger, levels_of
 from sfumato.publishing.out_of_core.proposal import Proposal
 from sfumato.publishing.out_of_core.whose_rows import check_fits, named_rows_away
-from sfumato.publishing.repair import earlier_releases
+from sfumato.publishing.repair import at_earlier_levels, earlier_releases, is_repaired_by_levels
 from sfumato.rows.memory_limit import Memory
+from sfumato.table.coding import Table
 
 LedgerUse = Literal["check", "repair", "off"]
 """What a project's releases do with its ledger: be checked, be made so that they pass, or leave it alone."""
@@ -78,23 +80,33 @@ class _Proposed:
     person : str or None
         Column that tells persons apart.
     rows : callable
-        Given what is promised and that column, says whose row is in which class.
+        Given what is promised, that column and the entries of the ledger, says whose row is in which class.
     nearest : callable
         Given what is promised, names the nearest setting that holds, and options that lead there.
     """
 
     release: Release
     person: str | None
-    rows: Callable[[Promised, str], NamedRows]
+    rows: Callable[[Promised, str, Sequence[Entry]], NamedRows]
     nearest: Callable[[Promised], tuple[str, tuple[str, ...]]]
 
 
 def checked_together(
-    release: Release, original: AnyTable, ledger: Ledger, use: LedgerUse = "check"
+    release: Release,
+    original: AnyTable,
+    ledger: Ledger,
+    use: LedgerUse = "check",
+    *,
+    mechanism: Mechanism | None = None,
 ) -> Recording | NotRecorded:
     """Check a proposal together with all releases in a ledger.
 
     Where no column tells persons apart and there is no ledger, nothing is checked or kept.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or None
+        The one that made it, where it is at hand: a refusal then says what it could do instead.
 
     Raises
     ------
@@ -106,14 +118,14 @@ def checked_together(
         If the column that tells persons apart has missing values.
     """
 
-    def rows(promised: Promised, person: str) -> NamedRows:
+    def rows(promised: Promised, person: str, entries: Sequence[Entry]) -> NamedRows:
         claims = read_claims(release.manifest.to_dict())
         places = release.kept_rows if release.kept_rows is not None else np.arange(original.n_rows)
         is_known = len(places) == release.table.n_rows
         return named_rows(release.table, original, claims, person, rows=places if is_known else None)
 
     def nearest(promised: Promised) -> tuple[str, tuple[str, ...]]:
-        return _nearest(original, release, promised, ledger)
+        return _nearest(original, release, promised, ledger, mechanism)
 
     return _checked(_Proposed(release, original.coded_part.schema.person, rows, nearest), ledger, use)
 
@@ -130,8 +142,8 @@ def checked_away(
     """
     original = proposal.original
 
-    def rows(promised: Promised, person: str) -> NamedRows:
-        n_before = sum(len(entry.rows.classes) for entry in ledger.entries() if entry.rows is not None)
+    def rows(promised: Promised, person: str, entries: Sequence[Entry]) -> NamedRows:
+        n_before = sum(len(entry.rows.classes) for entry in entries if entry.rows is not None)
         check_fits(original.n_rows + n_before, memory, original.place)
         return named_rows_away(proposal, promised, person)
 
@@ -155,7 +167,7 @@ def _checked(proposed: _Proposed, ledger: Ledger, use: LedgerUse) -> Recording |
     if cannot:
         lines = [*_epsilon_lines(promised, entries), *([_not_checked(entries, cannot)] if entries else [])]
         return Recording(ledger, None, None, numbers, tuple(lines))
-    rows = proposed.rows(promised, str(person))
+    rows = proposed.rows(promised, str(person), entries)
     if entries:
         rows = ledger.named(rows)
     lines = _checked_with(entries, rows, proposed, ledger)
@@ -245,14 +257,24 @@ def _in_words(shortfall: Shortfall) -> str:
     return f"{words}: {shortfall.found:g} of {shortfall.promised:g}, {shortfall.n_persons:,} persons"
 
 
-def _nearest(original: AnyTable, release: Release, promised: Promised, ledger: Ledger) -> tuple[str, tuple[str, ...]]:
+def _nearest(
+    original: AnyTable, release: Release, promised: Promised, ledger: Ledger, mechanism: Mechanism | None
+) -> tuple[str, tuple[str, ...]]:
     """Name the nearest setting that holds, with what it costs."""
-    if release.manifest.mechanism["name"] != "mondrian":
+    n_rows, levels = original.n_rows, levels_of(release.manifest.to_dict())
+    is_partition = release.manifest.mechanism["name"] == "mondrian"
+    if not is_partition and (levels is None or not is_repaired_by_levels(mechanism) or not isinstance(original, Table)):
         return "auto and mondrian can make a release that holds together with these", ("mechanism", "ledger_repair")
-    earlier = earlier_releases(original, ledger, promised)
-    if len(earlier.kept) < promised.k:
+    most = earlier_releases(original, ledger, promised)  # those whom no class of their own tells apart
+    if len(most.kept) < promised.k:
         return "nobody of this table can be released together with these: withdraw them and release all anew", ()
-    n_left_out = original.n_rows - len(earlier.kept)
-    return f"let it be made so that it holds: that leaves out {n_left_out:,} of {original.n_rows:,} rows", (
-        "ledger_repair",
-    )
+    made, of_rows = "let it be made so that it holds", f"of {n_rows:,} rows"
+    if levels is None or not isinstance(mechanism, GlobalRecoder) or not isinstance(original, Table):
+        return f"{made}: that leaves out {n_rows - len(most.kept):,} {of_rows}", ("ledger_repair",)
+    found = at_earlier_levels(mechanism, original, ledger, promised, levels)
+    made += ", with the levels of an earlier release" if found.is_earlier else ", with the same levels"
+    n_left_out, n_least = (n_rows - len(one.kept) for one in (found.earlier, most))
+    fewer = f"; auto and mondrian leave out {n_least:,}" if n_least < n_left_out else ""
+    if len(found.earlier.kept) < promised.k:
+        return f"only auto and mondrian can: that leaves out {n_least:,} {of_rows}", ("mechanism", "ledger_repair")
+    return f"{made}: that leaves out {n_left_out:,} {of_rows}{fewer}", ("ledger_repair",)

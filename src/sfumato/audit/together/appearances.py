@@ -189,11 +189,13 @@ def judged_together(releases: Sequence[NamedRows]) -> Together:
 
 def are_same(one: NamedRows, other: NamedRows) -> bool:
     """Whether two releases show the same persons in the same classes under the same promises: they say it twice."""
+    if one.promised != other.promised or len(one.classes) != len(other.classes):
+        return False
     pairs = []
     for own in (one, other):
         names = own.persons.names
         pairs.append({(names[p], c) for p, c in zip(own.persons.codes.tolist(), own.classes.tolist(), strict=True)})
-    return one.promised == other.promised and len(one.classes) == len(other.classes) and pairs[0] == pairs[1]
+    return pairs[0] == pairs[1]
 
 
 def n_in_common(release: NamedRows, others: Iterable[NamedRows]) -> int:

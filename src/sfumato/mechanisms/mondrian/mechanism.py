@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -199,12 +198,7 @@ class Mondrian(Recoder):
         if self.earlier is None or not isinstance(table, Table):
             return super().release(table, progress=progress)
         kept = self.earlier.kept
-        made = super().release(table.take(kept), progress=progress)
-        n_left_out = table.n_rows - len(kept)
-        stated = made.manifest.input or {}
-        stated = {**stated, "rows": stated["rows"] + n_left_out}
-        made = made.with_manifest(input=stated, suppressed_rows=n_left_out)
-        return replace(made, kept_rows=kept)
+        return super().release(table.take(kept), progress=progress).of_some_rows(kept, table.n_rows)
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Divide the rows and cover each group."""

@@ -66,9 +66,9 @@ def named_rows_away(proposal: Proposal, promised: Promised, person: str) -> Name
 def _released_with(proposal: Proposal, person: str, names: Sequence[str]) -> Iterator[Block]:
     """Released rows of some columns with their persons, block by block: codes, or cells."""
     if not isinstance(proposal.original, LargeTable):
-        from sfumato.publishing.spark import frame_of  # Spark is there only where somebody has a cluster
+        from sfumato.publishing.spark import collected  # Spark is there only where somebody has a cluster
 
-        found = frame_of(_showing(proposal, person)).select(*(f"`{name}`" for name in names)).toArrow()
+        found = collected(_showing(proposal, person), names)
         yield {name: found.column(name).combine_chunks() for name in names}
         return
     if isinstance(proposal, FeatureProposal | ColumnProposal):  # which release all rows
