@@ -14,7 +14,7 @@ part makes every combination of classes that some person has rows in large enoug
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,18 +59,27 @@ class EarlierReleases:
     row_of : ndarray of intp or None
         Row of each member, ascending: a row is a member of every group of its person. ``None``: of one each, and
         members are the rows of the table.
+    fewer : tuple of ndarray of intp
+        Other choices of rows that can be released, ever fewer: small groups forbid so many cuts that it may cost less
+        detail to leave them out.
     """
 
     kept: NDArray[np.intp]
     groups: Ids
     limits: tuple[GroupLimit, ...]
     row_of: NDArray[np.intp] | None = None
+    fewer: tuple[NDArray[np.intp], ...] = ()
+
+    def choices(self) -> Iterator[EarlierReleases]:
+        """Give each choice of rows by itself, the one with most rows first."""
+        for kept in (self.kept, *self.fewer):
+            yield EarlierReleases(kept, self.groups, self.limits, self.row_of)
 
     @property
     def digest(self) -> str:
         """Hash of all that a release depends on here."""
         arrays = [self.kept, self.groups, *(a for limit in self.limits for a in (limit.codes, limit.needed))]
-        arrays += [] if self.row_of is None else [self.row_of]
+        arrays += [*([] if self.row_of is None else [self.row_of]), *self.fewer]
         return hashlib.sha256(b"".join(hashlib.sha256(a.tobytes()).digest() for a in arrays)).hexdigest()
 
     def of_kept(self) -> EarlierReleases:

@@ -37,6 +37,9 @@ from sfumato.table.coding import Table
 
 Ids = NDArray[np.int64]
 _NOTHING = -1
+ONCE = (1,)
+TIMES_ENOUGH = (1, 4, 16, 10**9)
+"""Of several choices of rows, ever fewer; by the last one newcomers alone."""
 _FEWEST_BROUGHT_ALONG = 2
 """Values of a class that follow from any two of its persons: of more, each must have a carrier of its own."""
 
@@ -90,8 +93,12 @@ def _promised(mechanism: Mechanism, table: AnyTable) -> Promised | None:
 _NOBODY = EarlierReleases(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), ())
 
 
-def earlier_releases(table: AnyTable, ledger: Ledger, promised: Promised) -> EarlierReleases:
+def earlier_releases(
+    table: AnyTable, ledger: Ledger, promised: Promised, *, times: Sequence[int] = TIMES_ENOUGH
+) -> EarlierReleases:
     """Put the rows of a new table into groups by what the ledger's releases show of their persons.
+
+    For ``times`` see :func:`asked_by_earlier`.
 
     Raises
     ------
@@ -99,7 +106,7 @@ def earlier_releases(table: AnyTable, ledger: Ledger, promised: Promised) -> Ear
         If no column tells persons apart, or some rows have no person.
     """
     whole = np.zeros(table.n_rows, dtype=np.int64)
-    return asked_by_earlier(_known(ledger), _new_rows(table, ledger, promised, whole))
+    return asked_by_earlier(_known(ledger), _new_rows(table, ledger, promised, whole), times=times)
 
 
 def _known(ledger: Ledger) -> list[NamedRows]:
@@ -149,7 +156,7 @@ def at_earlier_levels(
         levels = {name: min(given[name], len(one.level_codes) - 1) for name, one in zip(names, fitted, strict=True)}
         labels = [one.level_codes[levels[one.name]][table[one.name].codes] for one in fitted]
         classes = np.unique(np.column_stack(labels), axis=0, return_inverse=True)[1].reshape(-1)
-        found = asked_by_earlier(known, replace(blank, classes=classes.astype(np.int64)))
+        found = asked_by_earlier(known, replace(blank, classes=classes.astype(np.int64)), times=ONCE)
         if best is None or len(found.kept) > len(best.earlier.kept):
             best = EarlierLevels(levels, dict(zip(names, sources, strict=True)), found, is_earlier)
     if best is None:
@@ -157,7 +164,9 @@ def at_earlier_levels(
     return best
 
 
-def asked_by_earlier(known: Sequence[NamedRows], new: NamedRows) -> EarlierReleases:
+def asked_by_earlier(
+    known: Sequence[NamedRows], new: NamedRows, *, times: Sequence[int] = TIMES_ENOUGH
+) -> EarlierReleases:
     """Say which rows of a new table can be released, and what earlier releases ask of every class of these.
 
     Parameters
@@ -165,8 +174,10 @@ def asked_by_earlier(known: Sequence[NamedRows], new: NamedRows) -> EarlierRelea
     new : NamedRows
         All rows of the table, with what is to be promised. Their classes are what is to be divided further, if at all:
         all in one, or each in that of a recoding that is settled.
+    times : sequence of int
+        How many times the persons that it needs a group must have to be kept, of each choice of rows.
     """
-    return _Groups.of(known, new).limits_of(new.promised)
+    return _Groups.of(known, new).limits_of(new.promised, times)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +221,7 @@ class _Groups:
         """Number of groups, that of newcomers included."""
         return len(self.together.classes) + 1
 
-    def limits_of(self, promised: Promised) -> EarlierReleases:
+    def limits_of(self, promised: Promised, times: Sequence[int]) -> EarlierReleases:
         """Say what is asked of every class of the new release, and which rows can be released."""
         is_there = np.append(self.together.classes != ABSENT, np.zeros((1, len(self.known)), dtype=np.bool_), axis=0)
         k_before = np.where(is_there, [own.promised.k for own in self.known], 0).max(axis=1)
@@ -225,12 +236,21 @@ class _Groups:
             codes = self._values_of_rows(column, l_now)[self.row_of]
             after.append(GroupLimit(codes, np.full(self.n_groups, int(np.ceil(l_now)), dtype=np.int64)))
             after += self._limits_of_remaining(column, l_now, is_there)
-        is_kept = _Leaving(self, before, after).kept_persons()
-        rows = np.flatnonzero(is_kept[self.numbers[-1]]).astype(np.intp)
+        choices: list[NDArray[np.intp]] = []
+        for enough_times in times:
+            is_kept = _Leaving(self, before, self._with_crowds(after, enough_times)).kept_persons()
+            rows = np.flatnonzero(is_kept[self.numbers[-1]]).astype(np.intp)
+            if not choices or promised.k <= len(rows) < len(choices[-1]):
+                choices.append(rows)
         is_one_each = len(self.row_of) == len(self.numbers[-1])
-        return EarlierReleases(
-            rows, self.groups[self.pair_of], tuple(after), None if is_one_each else self.row_of.astype(np.intp)
-        )
+        row_of = None if is_one_each else self.row_of.astype(np.intp)
+        return EarlierReleases(choices[0], self.groups[self.pair_of], tuple(after), row_of, tuple(choices[1:]))
+
+    def _with_crowds(self, after: Sequence[GroupLimit], times: int) -> list[GroupLimit]:
+        """Ask for so many times the persons of each group of those who are in earlier releases."""
+        needed = after[0].needed * times
+        needed[-1] = after[0].needed[-1]
+        return [replace(after[0], needed=needed), *after[1:]]
 
     def _value_of_pairs(self, release: int, column: str) -> Ids:
         """One value of each person in the group's class of an earlier release, the rarest: each carries one then."""

@@ -27,7 +27,7 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.ledger import Entry, Ledger, levels_of
 from sfumato.publishing.out_of_core.proposal import Proposal
 from sfumato.publishing.out_of_core.whose_rows import check_fits, named_rows_away
-from sfumato.publishing.repair import at_earlier_levels, earlier_releases, is_repaired_by_levels
+from sfumato.publishing.repair import ONCE, at_earlier_levels, earlier_releases, is_repaired_by_levels
 from sfumato.rows.memory_limit import Memory
 from sfumato.table.coding import Table
 
@@ -265,16 +265,19 @@ def _nearest(
     is_partition = release.manifest.mechanism["name"] == "mondrian"
     if not is_partition and (levels is None or not is_repaired_by_levels(mechanism) or not isinstance(original, Table)):
         return "auto and mondrian can make a release that holds together with these", ("mechanism", "ledger_repair")
-    most = earlier_releases(original, ledger, promised)  # those whom no class of their own tells apart
+    most = earlier_releases(original, ledger, promised, times=ONCE)  # those whom no class of their own tells apart
     if len(most.kept) < promised.k:
         return "nobody of this table can be released together with these: withdraw them and release all anew", ()
     made, of_rows = "let it be made so that it holds", f"of {n_rows:,} rows"
     if levels is None or not isinstance(mechanism, GlobalRecoder) or not isinstance(original, Table):
-        return f"{made}: that leaves out {n_rows - len(most.kept):,} {of_rows}", ("ledger_repair",)
+        return f"{made}: that leaves out at least {n_rows - len(most.kept):,} {of_rows}", ("ledger_repair",)
     found = at_earlier_levels(mechanism, original, ledger, promised, levels)
     made += ", with the levels of an earlier release" if found.is_earlier else ", with the same levels"
     n_left_out, n_least = (n_rows - len(one.kept) for one in (found.earlier, most))
-    fewer = f"; auto and mondrian leave out {n_least:,}" if n_least < n_left_out else ""
+    fewer = f"; auto and mondrian may leave out as few as {n_least:,}" if n_least < n_left_out else ""
     if len(found.earlier.kept) < promised.k:
-        return f"only auto and mondrian can: that leaves out {n_least:,} {of_rows}", ("mechanism", "ledger_repair")
+        return f"only auto and mondrian can: that leaves out at least {n_least:,} {of_rows}", (
+            "mechanism",
+            "ledger_repair",
+        )
     return f"{made}: that leaves out {n_left_out:,} {of_rows}{fewer}", ("ledger_repair",)
