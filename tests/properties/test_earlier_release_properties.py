@@ -11,7 +11,7 @@ from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.earlier_releases import EarlierReleases, GroupLimit
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.publishing.repair import asked_by_earlier
-from together_oracles import carried, joint_classes, remaining
+from together_oracles import ABSENT, carried, joint_classes, remaining
 
 
 @st.composite
@@ -111,32 +111,51 @@ def people_below(years: list[list[Visit]], classes: list[list[int]], ks: list[in
     return below
 
 
-@given(st.data())
-@settings(max_examples=300, deadline=None)
-def test_whatever_is_cut_after_a_repair_leaves_nobody_new_below(data) -> None:
-    """Two or three years of persons with several rows; values may change from row to row."""
-    k, diversity = data.draw(st.sampled_from([(2, 1.0), (2, 2.0), (3, 2.0), (3, 3.0)]))
-    n_persons = data.draw(st.integers(4, 12))
+@st.composite
+def several_years(draw: st.DrawFn) -> tuple[int, float, list[list[Visit]]]:
+    """One or two earlier years and a new one, of persons with several rows; values may change from row to row."""
+    k, diversity = draw(st.sampled_from([(2, 1.0), (2, 2.0), (3, 2.0), (3, 3.0)]))
+    n_persons = draw(st.integers(4, 12))
     visit = st.tuples(st.integers(0, n_persons - 1), st.integers(0, 5), st.integers(0, 3))
-    years, classes, known = [], [], []
-    for _ in range(data.draw(st.integers(1, 2))):
-        year = data.draw(st.lists(visit, min_size=4, max_size=16))
-        own = [place // 3 for _, place, _ in year]
-        years.append(year)
-        classes.append(own)
-        known.append(named(year, own, k, diversity))
-    year = data.draw(st.lists(visit, min_size=4, max_size=18))
+    return k, diversity, draw(st.lists(st.lists(visit, min_size=4, max_size=18), min_size=2, max_size=3))
+
+
+def halves(year: list[Visit]) -> list[int]:
+    return [place // 3 for _, place, _ in year]
+
+
+def is_nobody_new_below(years: list[list[Visit]], new: list[int], k: int, diversity: float) -> bool:
+    classes, n = [halves(year) for year in years[:-1]], len(years)
+    before = people_below(years[:-1], classes, [k] * n, [diversity] * n)
+    return people_below(years, [*classes, new], [k] * n, [diversity] * n) <= before
+
+
+@given(several_years())
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_cut_after_a_repair_leaves_nobody_new_below(drawn) -> None:
+    k, diversity, years = drawn
+    known, year = [named(own, halves(own), k, diversity) for own in years[:-1]], years[-1]
     asked = asked_by_earlier(known, named(year, [0] * len(year), k, diversity))
-    ks, ls = [k] * (len(years) + 1), [diversity] * (len(years) + 1)
-    before = people_below(years, classes, ks, ls)
-    new = [-1] * len(year)
-    if len(asked.kept):
-        places = np.array([year[row][1] for row in asked.kept], dtype=np.int32)
-        axis = Axis("place", places, tuple(map(str, range(6))), np.arange(6.0))
-        division = mondrian_partition([axis], 1, earlier=asked.of_kept()).of_row
-        for row, own in zip(asked.kept.tolist(), division.tolist(), strict=True):
-            new[row] = own
-    assert people_below([*years, year], [*classes, new], ks, ls) <= before
+    for choice in asked.choices():
+        new = [ABSENT] * len(year)
+        if len(choice.kept):
+            places = np.array([year[row][1] for row in choice.kept], dtype=np.int32)
+            axis = Axis("place", places, tuple(map(str, range(6))), np.arange(6.0))
+            division = mondrian_partition([axis], 1, earlier=choice.of_kept()).of_row
+            for row, own in zip(choice.kept.tolist(), division.tolist(), strict=True):
+                new[row] = own
+        assert is_nobody_new_below(years, new, k, diversity)
+
+
+@given(several_years())
+@settings(max_examples=150, deadline=None)
+def test_classes_that_are_settled_keep_whom_they_can_and_leave_nobody_new_below(drawn) -> None:
+    k, diversity, years = drawn
+    known, year = [named(own, halves(own), k, diversity) for own in years[:-1]], years[-1]
+    settled = halves(year)
+    kept = set(asked_by_earlier(known, named(year, settled, k, diversity)).kept.tolist())
+    new = [own if row in kept else ABSENT for row, own in enumerate(settled)]
+    assert is_nobody_new_below(years, new, k, diversity)
 
 
 def test_values_that_one_person_carries_alone_do_not_pass_for_three() -> None:
