@@ -347,6 +347,15 @@ def test_a_mechanism_that_cannot_be_repaired_names_those_that_can(two_years, cap
     assert run(["release", *slicing, "--ledger", "repair"]) == 2
 
 
+def test_a_sensitive_quasi_identifier_is_not_repaired_and_said_so(two_years, capsys):
+    text = (two_years / "sfumato.toml").read_text().replace('role = "sensitive"', 'role = "sensitive quasi-identifier"')
+    (two_years / "sfumato.toml").write_text(text)
+    assert run(["release", "-o", "release-2.csv"]) == 4
+    assert "'ill' is sensitive and a quasi-identifier, which is not repaired: withdraw" in capsys.readouterr().err
+    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 3
+    assert "column 'ill': is sensitive and a quasi-identifier" in capsys.readouterr().err
+
+
 def test_a_recoding_is_repaired_by_levels_that_keep_most_rows(two_years, capsys):
     """What the refusal says it costs is what it costs, and the levels are those of the first year where these do."""
     assert run(["ledger", "forget", "1"]) == 0

@@ -33,10 +33,12 @@ from sfumato.mechanisms.earlier_releases import EarlierReleases, GroupLimit, eno
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.ledger import Ledger
+from sfumato.schema import Role
 from sfumato.table.coding import Table
 
 Ids = NDArray[np.int64]
 _NOTHING = -1
+ANEW = "withdraw the earlier releases and release all anew"
 ONCE = (1,)
 TIMES_ENOUGH = (1, 4, 16, 10**9)
 """Of several choices of rows, ever fewer; by the last one newcomers alone."""
@@ -51,6 +53,8 @@ def repaired(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mechanism
     ------
     InvalidParameterError
         If the mechanism cannot do that.
+    SchemaError
+        If a column about which something is promised is a quasi-identifier as well.
     PrivacyNotAchievableError
         If nobody could be released.
     """
@@ -59,6 +63,9 @@ def repaired(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mechanism
         return mechanism.with_earlier(_NOBODY)  # which refuses
     if not any(entry.rows is not None for entry in ledger.entries()):
         return mechanism
+    if column := shown_and_sensitive(table, promised):
+        problem = "is sensitive and a quasi-identifier: its groups within a class cannot be kept together"
+        raise SchemaError(problem, column=column, hint=ANEW)
     if isinstance(mechanism, GlobalRecoder) and is_repaired_by_levels(mechanism):
         own = mechanism.recode(table)
         found = at_earlier_levels(mechanism, table, ledger, promised, dict(zip(own.names, own.levels[0], strict=True)))
@@ -69,10 +76,14 @@ def repaired(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mechanism
         made = mechanism.with_earlier(earlier)
     if len(earlier.kept) < promised.k:
         problem = "nobody of this table can be released together with the earlier releases"
-        raise PrivacyNotAchievableError(
-            problem, best_level=len(earlier.kept), hint="withdraw them and release all anew"
-        )
+        raise PrivacyNotAchievableError(problem, best_level=len(earlier.kept), hint=ANEW)
     return made
+
+
+def shown_and_sensitive(table: AnyTable, promised: Promised) -> str | None:
+    """Name a quasi-identifier about whose values something is promised; ``None`` where there is none."""
+    quasi_identifiers = table.coded_part.schema.names(Role.QUASI_IDENTIFIER)
+    return next((name for name in promised.diversity if name in quasi_identifiers), None)
 
 
 def is_repaired_by_levels(mechanism: Mechanism | None) -> bool:

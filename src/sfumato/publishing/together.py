@@ -27,7 +27,14 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.ledger import Entry, Ledger, levels_of
 from sfumato.publishing.out_of_core.proposal import Proposal
 from sfumato.publishing.out_of_core.whose_rows import check_fits, named_rows_away
-from sfumato.publishing.repair import ONCE, at_earlier_levels, earlier_releases, is_repaired_by_levels
+from sfumato.publishing.repair import (
+    ANEW,
+    ONCE,
+    at_earlier_levels,
+    earlier_releases,
+    is_repaired_by_levels,
+    shown_and_sensitive,
+)
 from sfumato.rows.memory_limit import Memory
 from sfumato.table.coding import Table
 
@@ -265,9 +272,11 @@ def _nearest(
     is_partition = release.manifest.mechanism["name"] == "mondrian"
     if not is_partition and (levels is None or not is_repaired_by_levels(mechanism) or not isinstance(original, Table)):
         return "auto and mondrian can make a release that holds together with these", ("mechanism", "ledger_repair")
+    if column := shown_and_sensitive(original, promised):
+        return f"'{column}' is sensitive and a quasi-identifier, which is not repaired: {ANEW}", ()
     most = earlier_releases(original, ledger, promised, times=ONCE)  # those whom no class of their own tells apart
     if len(most.kept) < promised.k:
-        return "nobody of this table can be released together with these: withdraw them and release all anew", ()
+        return f"nobody of this table can be released together with these: {ANEW}", ()
     made, of_rows = "let it be made so that it holds", f"of {n_rows:,} rows"
     if levels is None or not isinstance(mechanism, GlobalRecoder) or not isinstance(original, Table):
         return f"{made}: that leaves out at least {n_rows - len(most.kept):,} {of_rows}", ("ledger_repair",)
