@@ -7,12 +7,16 @@ in the second. Eight quasi-identifiers, ``occupation`` is sensitive, ``salary`` 
 
 ``STAYS`` is the share of people who are in both years (default .7). Prints a table for
 ``docs/guide/several-releases.md``.
+
+With ``visits`` instead of a share: Diabetes130, where patients have several stays. The stays with the lower half of the
+numbers, which ascend in time, are the first period, the others the second; ``diag_1`` is sensitive, k = 5 and l = 2.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.audit.claims import read_claims
-from sfumato.audit.together.appearances import NamedRows, judged_together, named_rows
-from sfumato.datasets.public import load_adult
+from sfumato.audit.together.appearances import NamedRows, judged_together, n_in_common, named_rows
+from sfumato.datasets.public import load_adult, load_diabetes130
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.base import Release
@@ -32,7 +36,7 @@ from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.recoder import Cover, Recoding
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.publishing.ledger import Ledger
-from sfumato.publishing.together import repaired
+from sfumato.publishing.repair import repaired
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 
@@ -64,10 +68,55 @@ def _described(table: pa.Table) -> Table:
     return Table.from_arrow(table, Schema.of(columns))
 
 
-def rows_of(release: Release, original: Table) -> NamedRows:
+VISIT_QUASI = ("race", "gender", "age", "admission_type_id", "time_in_hospital")
+
+
+def two_periods(n_rows: int | None = None) -> tuple[Table, Table]:
+    """Split the stays of Diabetes130 by their numbers; patients may have several, in either period or in both."""
+    stays = load_diabetes130()
+    order = np.argsort(np.array(stays["encounter_id"].values.to_pylist(), dtype=np.int64)[stays["encounter_id"].codes])
+    order = order[:n_rows]
+    roles = dict.fromkeys(VISIT_QUASI, Role.QUASI_IDENTIFIER)
+    roles |= {"patient_nbr": Role.PERSON, "diag_1": Role.SENSITIVE, "readmitted": Role.TARGET}
+    table = stays.keep([*roles])
+    table = table.with_schema(table.schema.with_roles(roles))
+    half = len(order) // 2
+    return table.take(np.sort(order[:half])), table.take(np.sort(order[half:]))
+
+
+def visits() -> None:
+    """Print what a second period of stays costs."""
+    first, second = two_periods()
+    mechanism = Mondrian(k=K, l=L)
+    one, two = mechanism.release(first), mechanism.release(second)
+    rows = [rows_of(made, table, "patient_nbr") for made, table in ((one, first), (two, second))]
+    together = judged_together(rows)
+    in_both = n_in_common(rows[1], rows[:1])
+    print(f"stays: {first.n_rows:,} and {second.n_rows:,}; patients {rows[0].n_persons:,} and {rows[1].n_persons:,}")
+    print(f"in both: {in_both:,} patients")
+    print(f"independent: {len(together.persons_below()):,} patients below, smallest joint class {together.anonymity}")
+    coarse = GlobalRecoder(k=K, l=L, sensitive="diag_1", max_suppressed_fraction=0.01)
+    print("| second period | rows released | GCP |\n| --- | --- | --- |")
+    penalty = two.manifest.evidence["utility"]["global_certainty_penalty"]
+    print(f"| without regard to the first | {two.table.n_rows:,} (100%) | {penalty:.3f} |")
+    for name, made in (("repaired", one), ("repaired after global-recoding", coarse.release(first))):
+        with tempfile.TemporaryDirectory() as folder:
+            ledger = Ledger(Path(folder) / ".sfumato-ledger")
+            recorded(ledger, made, first, "patient_nbr")
+            began = time.monotonic()
+            held = repaired(mechanism, second, ledger).release(second)
+            seconds = time.monotonic() - began
+        after = judged_together([rows_of(made, first, "patient_nbr"), rows_of(held, second, "patient_nbr")])
+        penalty = held.manifest.evidence["utility"]["global_certainty_penalty"]
+        share = held.table.n_rows / second.n_rows
+        print(f"| {name} | {held.table.n_rows:,} ({share:.0%}) | {penalty:.3f} |")
+        print(f"below: {len(after.persons_below()):,}, smallest joint class {after.anonymity}; {seconds:.0f} s")
+
+
+def rows_of(release: Release, original: Table, person: str = "person") -> NamedRows:
     """Whose row is where, as the ledger keeps it."""
     rows = release.kept_rows if release.kept_rows is not None else np.arange(original.n_rows)
-    return named_rows(release.table, original, read_claims(release.manifest.to_dict()), "person", rows=rows)
+    return named_rows(release.table, original, read_claims(release.manifest.to_dict()), person, rows=rows)
 
 
 def auc_of(released: Table) -> float:
@@ -123,18 +172,21 @@ def _persons(table: Table) -> np.ndarray[Any, Any]:
     return np.array(column.values.to_pylist())[column.codes]
 
 
-def recorded(ledger: Ledger, release: Release, original: Table) -> None:
+def recorded(ledger: Ledger, release: Release, original: Table, person: str = "person") -> None:
     """Put a release into a ledger without writing it anywhere else."""
-    rows = ledger.named(rows_of(release, original))
+    rows = ledger.named(rows_of(release, original, person))
     with tempfile.NamedTemporaryFile(suffix=".csv") as file:
         written = {**release.manifest.output, "name": "release.csv", "sha256": "0" * 64, "format": "csv"}
         manifest: Manifest = release.with_manifest(output=written).manifest
-        with ledger.recorded(Path(file.name), manifest, rows, "person"):
+        with ledger.recorded(Path(file.name), manifest, rows, person):
             pass
 
 
 def main() -> None:
     """Print the table."""
+    if sys.argv[1:] == ["visits"]:
+        visits()
+        return
     stays = float(sys.argv[1]) if len(sys.argv) > 1 else 0.7
     first, second = two_years(stays)
     mechanism = Mondrian(k=K, l=L, split="score")
@@ -147,13 +199,17 @@ def main() -> None:
         held = repaired(mechanism, second, ledger).release(second)
     after = judged_together([rows_of(one, first), rows_of(held, second)])
     lines.append(("repaired", held.table, second.n_rows, held.manifest.evidence["utility"]["global_certainty_penalty"]))
-    coarse = GlobalRecoder(k=K, l=L, sensitive="occupation", max_suppressed_fraction=0.01).release(first)
+    recoder = GlobalRecoder(k=K, l=L, sensitive="occupation", max_suppressed_fraction=0.01)
+    coarse = recoder.release(first)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / ".sfumato-ledger")
         recorded(ledger, coarse, first)
         other = repaired(mechanism, second, ledger).release(second)
+        same = repaired(recoder, second, ledger).release(second)
     penalty = other.manifest.evidence["utility"]["global_certainty_penalty"]
     lines.append(("repaired after global-recoding", other.table, second.n_rows, penalty))
+    penalty = same.manifest.evidence["utility"]["mean_share_of_values_left_open"]
+    lines.append(("both by global-recoding, the second repaired", same.table, second.n_rows, penalty))
     _, anew = both_anew(first, second)
     lines.append(("both anew", anew.recoded(second), second.n_rows, anew.certainty_penalty))
     print(f"persons: {first.n_rows:,} and {second.n_rows:,}; share in both {stays:g}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import signal
 import stat
@@ -16,6 +17,9 @@ import numpy as np
 import pytest
 
 from sfumato.cli.main import run
+from sfumato.errors import InputError
+from sfumato.publishing.from_project import publish_project
+from together_oracles import carried, joint_classes
 
 ILLS = ("flu", "asthma", "gout", "none")
 
@@ -258,6 +262,18 @@ def test_a_lost_or_foreign_key_is_one_clear_line(two_years, capsys):
     assert run(["release", "-o", "release-2.csv"]) == 3
     assert "sfumato.key: the project's key is not there. Hint: restore it" in capsys.readouterr().err
     assert not key.exists()  # no other key is made in its place
+    assert run(["release", "-o", "release-2.csv", "--ledger", "off"]) == 3  # nor if the ledger is left alone
+    assert "If it is lost for good, move .sfumato-ledger away" in capsys.readouterr().err
+    assert not key.exists()
+    with pytest.raises(InputError, match="the project's key is not there"):
+        publish_project(two_years / "sfumato.toml", "release-2.csv", ledger="off")
+    assert not key.exists()
+    (two_years / ".sfumato-ledger").rename(two_years / "away")  # as the message says
+    assert run(["release", "-o", "release-2.csv"]) == 0
+    (two_years / "release-2.csv").unlink()
+    (two_years / "release-2.csv.manifest.json").unlink()
+    shutil.rmtree(two_years / ".sfumato-ledger")
+    (two_years / "away").rename(two_years / ".sfumato-ledger")
     key.write_text("0" * 64 + "\n")
     key.chmod(0o600)
     assert run(["release", "-o", "release-2.csv"]) == 3
@@ -323,10 +339,49 @@ def test_a_promise_that_is_not_judged_together_is_named(two_years, capsys):
 
 
 def test_a_mechanism_that_cannot_be_repaired_names_those_that_can(two_years, capsys):
-    assert run(["release", "-m", "global-recoding", "-o", "release-2.csv"]) == 4
+    assert run(["release", "-m", "local-recoding", "-o", "release-2.csv"]) == 4
     assert "auto and mondrian can make a release that holds together with these" in capsys.readouterr().err
-    assert run(["release", "-m", "global-recoding", "-o", "release-2.csv", "--ledger", "repair"]) == 2
-    assert "auto or mondrian" in capsys.readouterr().err
+    assert run(["release", "-m", "local-recoding", "-o", "release-2.csv", "--ledger", "repair"]) == 2
+    assert "auto, mondrian, global-recoding or gain-recoding" in capsys.readouterr().err
+    slicing = ["-m", "gain-recoding", "-p", "slicing=true", "-p", "threshold=1", "-o", "release-2.csv"]
+    assert run(["release", *slicing, "--ledger", "repair"]) == 2
+
+
+def test_a_sensitive_quasi_identifier_is_not_repaired_and_said_so(two_years, capsys):
+    text = (two_years / "sfumato.toml").read_text().replace('role = "sensitive"', 'role = "sensitive quasi-identifier"')
+    (two_years / "sfumato.toml").write_text(text)
+    assert run(["release", "-o", "release-2.csv"]) == 4
+    assert "'ill' is sensitive and a quasi-identifier, which is not repaired: withdraw" in capsys.readouterr().err
+    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 3
+    assert "column 'ill': is sensitive and a quasi-identifier" in capsys.readouterr().err
+
+
+def test_a_recoding_is_repaired_by_levels_that_keep_most_rows(two_years, capsys):
+    """What the refusal says it costs is what it costs, and the levels are those of the first year where these do."""
+    assert run(["ledger", "forget", "1"]) == 0
+    years = {1: "first.csv", 2: "second.csv"}
+    recoding = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0"]
+    hierarchy = [f"{age};[{age // 15 * 15}, {age // 15 * 15 + 14}];*" for age in range(20, 82)]
+    (two_years / "age.csv").write_text("\n".join(hierarchy) + "\n")
+    recoding += ["--hierarchy", "age=age.csv"]
+    project(two_years, years[1])
+    assert run(["release", *recoding, "-o", "release-1b.csv"]) == 0
+    project(two_years, years[2])
+    capsys.readouterr()
+    assert run(["release", *recoding, "-o", "release-2.csv"]) == 4
+    said = capsys.readouterr().err
+    found = re.search(r"levels( of an earlier release)?: that leaves out (\d+) of 340 rows", said)
+    assert found, said
+    assert run(["release", *recoding, "-o", "release-2.csv", "--ledger", "repair"]) == 0
+    assert below_in_ledger(two_years) == set()
+    manifests = [json.loads(Path(f"release-{name}.csv.manifest.json").read_text()) for name in ("1b", "2")]
+    assert manifests[1]["suppressed_rows"] == int(found[2])
+    assert manifests[1]["input"]["rows"] == 340
+    assert len(read(two_years / "release-2.csv")) == 340 - int(found[2])
+    levels = [manifest["evidence"]["utility"]["levels"] for manifest in manifests]
+    assert (levels[0] == levels[1]) or not found[1]
+    with_original = ["--original", "second.csv", "--accept", "figures,commitment,roles"]
+    assert audit(*with_original) == 0
 
 
 def test_a_third_release_is_checked_with_both(two_years, capsys):
@@ -365,7 +420,7 @@ def visits(rows: list[dict[str, object]], seed: int) -> list[dict[str, object]]:
     return found
 
 
-def test_persons_with_several_rows_are_counted_once(tmp_path, monkeypatch, capsys):
+def test_persons_with_several_rows_are_counted_once_and_repaired(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "first.csv", visits(people(), 1))
     project(tmp_path, "first.csv")
@@ -375,9 +430,30 @@ def test_persons_with_several_rows_are_counted_once(tmp_path, monkeypatch, capsy
     project(tmp_path, "second.csv")
     capsys.readouterr()
     assert run(["release", "-o", "release-2.csv"]) == 4
-    assert "some persons have several rows" in capsys.readouterr().err
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 2
-    assert "--one-row-per-person first" in capsys.readouterr().err
+    assert "--ledger repair" in capsys.readouterr().err
+    assert run(["release", "-o", "release-2.csv", "--ledger", "off"]) == 0
+    assert audit("--project", "sfumato.toml", *OTHER) == 5  # what was not repaired is refused by an audit, too
+    assert run(["release", "-o", "release-2.csv", "--ledger", "repair", "--force"]) == 0
+    assert "nobody falls below the promise" in capsys.readouterr().err
+    assert below_in_ledger(tmp_path) == set()
+    assert audit("--project", "sfumato.toml", *OTHER) == 0
+
+
+def below_in_ledger(folder: Path, k: int = 5, diversity: int = 2) -> set[bytes]:
+    """Persons whom the releases in a ledger leave below k or l together, by brute force over who is in which class."""
+    from sfumato.publishing.ledger import Ledger
+
+    releases = []
+    for entry in Ledger(folder / ".sfumato-ledger").entries():
+        codes, held = entry.rows.persons, entry.rows.values["ill"]
+        persons, values = ([own.names[c] for c in own.codes.tolist()] for own in (codes, held))
+        releases.append(list(zip(persons, entry.rows.classes.tolist(), values, strict=True)))
+    below = set()
+    for combination, persons in joint_classes(releases).items():
+        shown = [(rows, c) for rows, c in zip(releases, combination, strict=True) if c != -1]
+        if len(persons) < k or any(carried(rows, c, persons) < diversity for rows, c in shown):
+            below |= persons
+    return below
 
 
 def test_two_releases_at_once_are_not_both_kept_unchecked(two_years):

@@ -14,7 +14,8 @@ from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.publish import propose_release, publish
-from sfumato.publishing.together import checked_together, repaired
+from sfumato.publishing.repair import repaired
+from sfumato.publishing.together import checked_together
 from sfumato.table.coding import Table
 
 N_PEOPLE = 6_000

@@ -12,6 +12,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
+from sfumato.publishing.ledger import Ledger
 from sfumato.table.io.write import write_table
 
 RECODING = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0.05"]
@@ -108,3 +109,29 @@ def test_what_a_cluster_cannot_do_is_refused(engine, arguments, code, words, cap
     assert words in shown
     assert "Traceback" not in shown
     assert sorted(os.listdir()) == before
+
+
+def test_a_project_s_release_by_the_cluster_is_kept_in_its_ledger_and_checked(engine, capsys):
+    """Who is in which class is what a release in memory says, so that either is checked with the other."""
+    recoding = ["-m", "global-recoding", "-k", "5", "-p", "max_suppressed_fraction=0.05", "-p", "loss=loss"]
+    assert run(["init", "stays.parquet", "--person", "patient_id", *ROLES[1:]]) == 0
+    assert run(["release", *recoding, *engine, "-o", "cluster.parquet"]) == 0
+    ledger = Ledger(".sfumato-ledger")
+    assert (ledger.folder / "0001" / "released.parquet").is_dir()
+    (entry,) = ledger.entries()
+    assert run(["release", *recoding, "-o", "memory.parquet"]) == 0  # the same classes: nobody falls below
+    other = next(one for one in ledger.entries() if one.number != 1) if len(ledger) > 1 else entry
+    assert crowds(entry.rows) == crowds(other.rows)
+    capsys.readouterr()
+    assert run(["release", "-m", "mondrian", "-k", "5", "-o", "mondrian.parquet"]) == 4
+    assert run(["release", *recoding[:2], "-k", "30", *engine, "-o", "coarse.parquet"]) == 4
+    assert "persons fall below what was promised" in capsys.readouterr().err
+    assert not Path("coarse.parquet").exists()
+
+
+def crowds(rows):
+    """Persons of each class, by their names in the ledger."""
+    found = {}
+    for person, own in zip(rows.persons.codes.tolist(), rows.classes.tolist(), strict=True):
+        found.setdefault(own, set()).add(rows.persons.names[person])
+    return sorted(map(sorted, found.values()))

@@ -77,6 +77,27 @@ def test_flags_of_the_command_go_before_the_project(project, tmp_path, capsys):
     assert (mechanism["name"], mechanism["parameters"]["k"]) == ("mondrian", 9)
 
 
+@pytest.mark.parametrize("more", [(), ("--memory", "1GB")], ids=["in memory", "out of core"])
+def test_a_kept_order_is_part_of_a_release_s_number_wherever_it_is_asked_for(project, tmp_path, capsys, more):
+    """Else a sorted and an unsorted release of the same settings would have one number, and one commitment."""
+    edit_project(project, ProjectChanges(mechanism="global-recoding", parameters={"k": 5}))
+    asked = {"sorted": (), "by flag": ("--keep-order",), "by file": ()}
+    found = {}
+    for name, flags in asked.items():
+        if name == "by file":
+            written = project.read_text()
+            project.write_text(written.replace("[release]\n", "[release]\nkeep_order = true\n"))
+            assert load_project(project).keep_order
+        assert release_by_command(project, tmp_path / f"{name}.csv", *flags, *more) == 0, capsys.readouterr().err
+        found[name] = json.loads((tmp_path / f"{name}.csv.manifest.json").read_text())
+    numbers = {name: manifest["input"]["commitment"]["release"] for name, manifest in found.items()}
+
+    assert numbers["sorted"] != numbers["by flag"] == numbers["by file"]
+    assert found["by flag"]["input"]["commitment"] == found["by file"]["input"]["commitment"]
+    assert found["sorted"]["input"]["commitment"]["value"] != found["by flag"]["input"]["commitment"]["value"]
+    assert (tmp_path / "by flag.csv").read_bytes() == (tmp_path / "by file.csv").read_bytes()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("chosen", registered_mechanisms())
 def test_parameters_of_the_project_s_mechanism_do_not_break_another_one(chosen, project, capsys):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sfumato.manifest import AnyTable
     from sfumato.progress import Progress
     from sfumato.project.file import Project
+    from sfumato.publishing.together import LedgerUse
     from sfumato.rows.memory_limit import Memory
     from sfumato.schema import Role, Schema
     from sfumato.table.io.read import ReadOptions
@@ -344,15 +345,26 @@ def release_away(
     force: bool,
     dry_run: bool,
     as_json: bool,
+    ledger: LedgerUse,
 ) -> None:
     """Make a release of a table that is not in memory, audit it and write it."""
-    from sfumato.cli.release import order_warnings
+    from sfumato.cli.release import order_warnings, said_of, say_not_used
     from sfumato.cli.summary import show_guesses, show_release, show_verdict, show_warnings, showing_new_key
+    from sfumato.errors import InvalidParameterError
     from sfumato.publishing.from_project import release_key
+    from sfumato.publishing.ledger import Ledger
     from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
     from sfumato.publishing.publish import committed
+    from sfumato.publishing.together import checked_away
 
+    if ledger == "repair":
+        raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
     order = _order(data, project_path, settings)
+    kept = None if order.project is None else Ledger.of_project(order.project.path)
+    if kept is None:
+        say_not_used()
+    else:
+        kept.check_key()
     check_able(order.mechanism, home.where)
     target = home.checked_output(order, force=force, dry_run=dry_run)
     with home.opened("reading") as (rows, progress):
@@ -367,11 +379,12 @@ def release_away(
                 release_key(order.project, order.mechanism, original.source, is_published=is_published) as key,
             ):
                 proposal = replace(proposal, release=committed(proposal.release, original.source, key))
-        keeps_order = settings["keep_order"] or (order.project is not None and order.project.keep_order)
+        keeps_order = settings["keep_order"] if order.project is None else order.project.keep_order
         proposal = proposal.with_order_kept() if keeps_order else proposal
         release = proposal.release
+        recorded = None if kept is None else said_of(checked_away(proposal, home.memory, kept, ledger))
         if target is not None:
-            published = publish_large(proposal, target, home.memory, force=force, progress=progress)
+            published = publish_large(proposal, target, home.memory, force=force, recorded=recorded, progress=progress)
             release = published.release
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)

@@ -148,8 +148,7 @@ def command(
         raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project, without DATA")
     home = home_of(memory, engine)
     if home is not None:
-        _note_no_ledger(data, Path(project or PROJECT_NAME), ledger)
-        release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json)
+        release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json, ledger or "check")
         return
     if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
         check_data_there(data)
@@ -174,11 +173,9 @@ def command(
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
         show_persons(original)
         say_left_out(original)
-    if data and Path(LEDGER_NAME).is_dir():
-        said = "not used: a data file was named, not the project"
-        click.echo(f"ledger: {said}", err=True)
-    recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check")
-    release = release.with_order_kept() if settings["keep_order"] else release
+    if data:
+        say_not_used()
+    recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check", order.built)
     if target is not None:
         published = publish(release, target, original=original, force=force, recorded=recorded)
         release = published.release
@@ -213,28 +210,27 @@ def order_warnings(release: Release) -> list[str]:
     return [f"{said}, and may find people whom neither release shows alone"]
 
 
+def say_not_used() -> None:
+    """Say where there is a ledger that a release of a data file leaves it alone."""
+    if Path(LEDGER_NAME).is_dir():
+        click.echo("ledger: not used: a data file was named, not the project", err=True)
+
+
 def _checked_with_ledger(
-    release: Release, original: AnyTable, project: Path, use: LedgerUse
+    release: Release, original: AnyTable, project: Path, use: LedgerUse, mechanism: Mechanism
 ) -> Recording | NotRecorded:
     """Check a project's release together with its earlier ones, and say what was found."""
     from sfumato.publishing.ledger import Ledger
     from sfumato.publishing.together import checked_together
 
-    recorded = checked_together(release, original, Ledger.of_project(project), use)
+    return said_of(checked_together(release, original, Ledger.of_project(project), use, mechanism=mechanism))
+
+
+def said_of(recorded: Recording | NotRecorded) -> Recording | NotRecorded:
+    """Say what a check with the ledger found."""
     for line in recorded.lines:
         click.echo(f"ledger: {line}", err=True)
     return recorded
-
-
-def _note_no_ledger(data: str | None, project: Path, use: LedgerUse | None) -> None:
-    """Say where rows are not in memory that the ledger is not asked."""
-    from sfumato.errors import InvalidParameterError
-
-    if use == "repair":
-        raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
-    if not data and (project.parent / LEDGER_NAME).is_dir():
-        said = "not checked together with earlier releases, nor kept: that needs the rows in memory"
-        click.echo(f"ledger: {said}", err=True)
 
 
 def say_left_out(original: AnyTable) -> None:
@@ -286,7 +282,8 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     output = Path(settings["output"]) if settings["output"] else None
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
-        return (propose_release if is_published else make_release)(table, mechanism, progress=progress), table
+        made = (propose_release if is_published else make_release)(table, mechanism, progress=progress)
+        return made.with_order_kept() if settings["keep_order"] else made, table
 
     return Order(name, mechanism, output, table.source, make, tuple(guesses))
 
@@ -335,7 +332,8 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         declared = {key: value for key, value in declared.items() if key not in foreign}
     output = Path(settings["output"]) if settings["output"] else written.output
     parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
-    return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output)
+    keep_order = written.keep_order or settings.get("keep_order", False)  # which the number of the release depends on
+    return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output, keep_order=keep_order)
 
 
 def merged_parameters(name: str, written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:

@@ -138,6 +138,23 @@ class Release:
         """
         return self.with_manifest(output={**self.manifest.output, "order": AS_READ})
 
+    def of_some_rows(self, kept: NDArray[np.intp], n_rows: int) -> Release:
+        """Return the same release as one of a larger table, of which the mechanism was given some rows only.
+
+        Parameters
+        ----------
+        kept : ndarray of intp
+            Places of these rows in the larger table.
+        n_rows : int
+            Rows of that table; the others count as suppressed.
+        """
+        stated = self.manifest.input or {}
+        n_left_out = n_rows - len(kept)
+        stated = {**stated, "rows": stated["rows"] + n_left_out}
+        own = np.arange(len(kept)) if self.kept_rows is None else self.kept_rows
+        suppressed = self.manifest.suppressed_rows + n_left_out
+        return replace(self.with_manifest(input=stated, suppressed_rows=suppressed), kept_rows=kept[own])
+
     def with_manifest(self, **changes: Any) -> Release:
         """Return the same release with some manifest entries replaced."""
         return replace(self, manifest=replace(self.manifest, **changes))
@@ -317,7 +334,11 @@ class Mechanism(ABC):
         problem = f"{name_of(self)} cannot make a release that holds together with earlier ones"
         hint = "name one of these, or withdraw the earlier releases"
         raise InvalidParameterError(
-            "the mechanism", problem, allowed="auto or mondrian", hint=hint, remedy=("mechanism",)
+            "the mechanism",
+            problem,
+            allowed="auto, mondrian, global-recoding or gain-recoding",
+            hint=hint,
+            remedy=("mechanism",),
         )
 
     def why_rows_count(self) -> str:

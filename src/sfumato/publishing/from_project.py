@@ -27,7 +27,8 @@ from sfumato.publishing.publish import (
     propose_release,
     publish,
 )
-from sfumato.publishing.together import LedgerUse, checked_together, repaired
+from sfumato.publishing.repair import repaired
+from sfumato.publishing.together import LedgerUse, checked_together
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.coding import Source
 
@@ -131,6 +132,8 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
     }
     earlier = getattr(mechanism, "earlier", None)
     described |= {"earlier": earlier.digest} if earlier is not None else {}
+    levels = getattr(mechanism, "fixed_levels", None)
+    described |= {"levels": dict(levels)} if levels is not None else {}
     return json.dumps(described, sort_keys=True, default=repr).encode()
 
 
@@ -196,6 +199,9 @@ def publish_project(
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
     source = Source(str(project.data_path), project.data_sha256 or "")
     check_targets(target, manifest_path_for(target), source, force=force)
-    release, original = release_project(project, is_published=True, ledger=ledger, progress=progress)
-    recorded = checked_together(release, original, Ledger.of_project(project.path), ledger)
+    mechanism = build_mechanism(*mechanism_of_project(project))
+    release, original = release_project(
+        project, mechanism=mechanism, is_published=True, ledger=ledger, progress=progress
+    )
+    recorded = checked_together(release, original, Ledger.of_project(project.path), ledger, mechanism=mechanism)
     return publish(release, target, original=original, force=force, recorded=recorded)

@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,8 @@ class Entry:
     person: str | None
     promised: Promised
     rows: NamedRows | None
+    levels: Mapping[str, int] | None = None
+    """Level of each quasi-identifier's hierarchy, where the release is a global recoding."""
 
 
 class Ledger:
@@ -110,7 +112,10 @@ class Ledger:
 
     def _lost_key(self, problem: str) -> InputError:
         path = self.folder.parent / KEY_NAME
-        hint = "restore it from a backup; without it nobody can say who is in the earlier releases"
+        hint = (
+            "restore it from a backup; without it nobody can say who is in the earlier releases. If it is lost for "
+            f"good, move {LEDGER_NAME} away: new releases are then checked with none of them"
+        )
         return InputError(f"the project's key {problem}", path=path, hint=hint)
 
     def named(self, rows: NamedRows) -> NamedRows:
@@ -153,6 +158,7 @@ class Ledger:
                 about["person"],
                 promised,
                 rows,
+                levels_of(manifest),
             )
             known = str(about["key_check"])
         except InputError:
@@ -257,8 +263,14 @@ class Ledger:
             "has_persons": rows is not None,
             "key_check": _key_check(key),
         }
-        with table.open("rb") as source, _private(folder / copy) as target:
-            shutil.copyfileobj(source, target)
+        if table.is_dir():  # the part files of a cluster
+            (folder / copy).mkdir(mode=0o700)
+            pairs = [(part, folder / copy / part.name) for part in sorted(table.iterdir()) if part.is_file()]
+        else:
+            pairs = [(table, folder / copy)]
+        for path, own in pairs:
+            with path.open("rb") as source, _private(own) as target:
+                shutil.copyfileobj(source, target)
         _write_private(folder / _MANIFEST, manifest.to_json().encode())
         if rows is not None:
             sink = pa.BufferOutputStream()
@@ -288,6 +300,16 @@ class Ledger:
             folder.rename(hidden)
             _sync(self.folder)
         shutil.rmtree(hidden, ignore_errors=True)
+
+
+def levels_of(manifest: Mapping[str, Any]) -> Mapping[str, int] | None:
+    """Level of each quasi-identifier that a manifest states of a global recoding; ``None`` of all else."""
+    evidence = manifest.get("evidence")
+    utility = evidence.get("utility") if isinstance(evidence, Mapping) else None
+    levels = utility.get("levels") if isinstance(utility, Mapping) else None
+    if not isinstance(levels, Mapping) or not all(isinstance(level, int) for level in levels.values()):
+        return None
+    return {str(name): int(level) for name, level in levels.items()}
 
 
 def _hashed(named: Named, key: bytes, purpose: str) -> Named:

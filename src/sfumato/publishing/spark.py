@@ -8,7 +8,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from pathlib import Path
@@ -31,7 +31,7 @@ from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.proposal import CellProposal, FeatureProposal, Proposal, names_but_identifiers
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
-from sfumato.publishing.publish import Published, is_left_alone
+from sfumato.publishing.publish import Published, Recorded, is_left_alone
 from sfumato.publishing.reaudit import read_manifest, released_by
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.spark.errors import explained, watching
@@ -131,6 +131,13 @@ def _(proposal: ColumnProposal) -> Frame:
     meant = {name: released[name].values.take(pa.array(own)) for name, own in codes.items()}
     rows = _on_cluster(proposal).rows([(name, meant.get(name)) for name in names])
     return _named(rows, {name: sf.col(f"c{i}") for i, name in enumerate(names)})
+
+
+def collected(proposal: Proposal, names: Sequence[str]) -> pa.Table:
+    """Bring some columns of the released rows to the driver, which must have room for them."""
+    session = _on_cluster(proposal).session
+    with watching(session), exact_settings(session):
+        return frame_of(proposal).select(*(f"`{name}`" for name in names)).toArrow()
 
 
 def in_released_order(proposal: Proposal) -> Frame:
@@ -356,7 +363,13 @@ def _files_behind_caches(frame: Frame) -> list[str]:
 
 @contextmanager
 def staged_on_cluster(
-    proposal: Proposal, path: str | Path, memory: Memory, *, force: bool = False, progress: Progress | None = None
+    proposal: Proposal,
+    path: str | Path,
+    memory: Memory,
+    *,
+    force: bool = False,
+    recorded: Recorded | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Callable[[], Published]]:
     """Have a cluster write a release as Parquet files, audit these very files, and hand out what names the folder.
 
@@ -404,7 +417,8 @@ def staged_on_cluster(
         manifest_file.complete()
 
         def appear() -> Published:
-            name_both(folder, manifest_file, inputs, force=force)
+            with recorded(folder.rows, written.manifest) if recorded else nullcontext():
+                name_both(folder, manifest_file, inputs, force=force)
             return Published(replace(written, table=released.outline), report, target, manifest_target)
 
         yield appear

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.audit.claims import read_claims
-from sfumato.audit.reading.columns import Columns
 from sfumato.audit.together.appearances import (
     NamedRows,
     Promised,
     are_same,
-    check_named,
     judged_together,
     n_in_common,
     named_rows,
-    names_of,
-    numbered_alike,
 )
-from sfumato.audit.together.levels import ABSENT, Shortfall, Together, total_epsilon
-from sfumato.errors import InputError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
-from sfumato.guarantees import KAnonymity, LDiversity
+from sfumato.audit.together.levels import Shortfall, Together, total_epsilon
+from sfumato.errors import InputError, PrivacyNotAchievableError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
-from sfumato.mechanisms.earlier_releases import EarlierReleases, GroupLimit, enough
-from sfumato.publishing.ledger import Entry, Ledger
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.publishing.ledger import Entry, Ledger, levels_of
+from sfumato.publishing.out_of_core.proposal import Proposal
+from sfumato.publishing.out_of_core.whose_rows import check_fits, named_rows_away
+from sfumato.publishing.repair import (
+    ANEW,
+    ONCE,
+    at_earlier_levels,
+    earlier_releases,
+    is_repaired_by_levels,
+    shown_and_sensitive,
+)
+from sfumato.rows.memory_limit import Memory
 from sfumato.table.coding import Table
-from sfumato.table.persons import person_codes
 
 LedgerUse = Literal["check", "repair", "off"]
 """What a project's releases do with its ledger: be checked, be made so that they pass, or leave it alone."""
 LEDGER_USES: tuple[LedgerUse, ...] = ("check", "repair", "off")
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +78,42 @@ class NotRecorded:
         return nullcontext()
 
 
+@dataclass(frozen=True)
+class _Proposed:
+    """A proposal as the check needs it, wherever its rows are.
+
+    Parameters
+    ----------
+    person : str or None
+        Column that tells persons apart.
+    rows : callable
+        Given what is promised, that column and the entries of the ledger, says whose row is in which class.
+    nearest : callable
+        Given what is promised, names the nearest setting that holds, and options that lead there.
+    """
+
+    release: Release
+    person: str | None
+    rows: Callable[[Promised, str, Sequence[Entry]], NamedRows]
+    nearest: Callable[[Promised], tuple[str, tuple[str, ...]]]
+
+
 def checked_together(
-    release: Release, original: AnyTable, ledger: Ledger, use: LedgerUse = "check"
+    release: Release,
+    original: AnyTable,
+    ledger: Ledger,
+    use: LedgerUse = "check",
+    *,
+    mechanism: Mechanism | None = None,
 ) -> Recording | NotRecorded:
     """Check a proposal together with all releases in a ledger.
 
     Where no column tells persons apart and there is no ledger, nothing is checked or kept.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or None
+        The one that made it, where it is at hand: a refusal then says what it could do instead.
 
     Raises
     ------
@@ -91,7 +124,44 @@ def checked_together(
     SchemaError
         If the column that tells persons apart has missing values.
     """
-    person = original.coded_part.schema.person
+
+    def rows(promised: Promised, person: str, entries: Sequence[Entry]) -> NamedRows:
+        claims = read_claims(release.manifest.to_dict())
+        places = release.kept_rows if release.kept_rows is not None else np.arange(original.n_rows)
+        is_known = len(places) == release.table.n_rows
+        return named_rows(release.table, original, claims, person, rows=places if is_known else None)
+
+    def nearest(promised: Promised) -> tuple[str, tuple[str, ...]]:
+        return _nearest(original, release, promised, ledger, mechanism)
+
+    return _checked(_Proposed(release, original.coded_part.schema.person, rows, nearest), ledger, use)
+
+
+def checked_away(
+    proposal: Proposal, memory: Memory, ledger: Ledger, use: LedgerUse = "check"
+) -> Recording | NotRecorded:
+    """Check a proposal whose rows are not in memory, as :func:`checked_together` does.
+
+    Raises
+    ------
+    InputError
+        Also if who is in which class of all releases does not fit in memory.
+    """
+    original = proposal.original
+
+    def rows(promised: Promised, person: str, entries: Sequence[Entry]) -> NamedRows:
+        n_before = sum(len(entry.rows.classes) for entry in entries if entry.rows is not None)
+        check_fits(original.n_rows + n_before, memory, original.place)
+        return named_rows_away(proposal, promised, person)
+
+    def nearest(promised: Promised) -> tuple[str, tuple[str, ...]]:
+        return "in memory, auto and mondrian can make a release that holds together with these", ("ledger_repair",)
+
+    return _checked(_Proposed(proposal.release, original.schema.person, rows, nearest), ledger, use)
+
+
+def _checked(proposed: _Proposed, ledger: Ledger, use: LedgerUse) -> Recording | NotRecorded:
+    release, person = proposed.release, proposed.person
     if use == "off":
         said = "left out of the ledger, and not checked together with earlier releases, as asked"
         return NotRecorded((said,) if ledger.exists or person is not None else ())
@@ -104,18 +174,11 @@ def checked_together(
     if cannot:
         lines = [*_epsilon_lines(promised, entries), *([_not_checked(entries, cannot)] if entries else [])]
         return Recording(ledger, None, None, numbers, tuple(lines))
-    rows = _rows_of(release, original, str(person))
+    rows = proposed.rows(promised, str(person), entries)
     if entries:
         rows = ledger.named(rows)
-    lines = _checked_with(entries, rows, release, original, ledger)
+    lines = _checked_with(entries, rows, proposed, ledger)
     return Recording(ledger, rows, person, numbers, tuple(lines))
-
-
-def _rows_of(release: Release, original: AnyTable, person: str) -> NamedRows:
-    claims = read_claims(release.manifest.to_dict())
-    rows = release.kept_rows if release.kept_rows is not None else np.arange(original.n_rows)
-    is_known = len(rows) == release.table.n_rows
-    return named_rows(release.table, original, claims, person, rows=rows if is_known else None)
 
 
 def _why_not(promised: Promised, person: str | None, release: Release) -> str:
@@ -144,9 +207,7 @@ def _epsilon_lines(promised: Promised, entries: Sequence[Entry]) -> list[str]:
     return [f"differential privacy together with {_earlier(len(before))}: ε = {total:g}, the sum"]
 
 
-def _checked_with(
-    entries: Sequence[Entry], rows: NamedRows, release: Release, original: AnyTable, ledger: Ledger
-) -> list[str]:
+def _checked_with(entries: Sequence[Entry], rows: NamedRows, proposed: _Proposed, ledger: Ledger) -> list[str]:
     known = [entry.rows for entry in entries if entry.rows is not None and not are_same(entry.rows, rows)]
     lines = []
     for why, n in (
@@ -170,7 +231,7 @@ def _checked_with(
     below, already = together.persons_below(), before.persons_below()
     at_risk = np.setdiff1d(below, already)
     if len(at_risk):
-        raise _refusal(together, len(at_risk), rows, known, release, original, ledger)
+        raise _refusal(together, len(at_risk), len(known), proposed.nearest(rows.promised))
     if len(already):
         lines.append(f"{len(already):,} persons are below the promise by the earlier releases alone")
     said = f"together with {_earlier(len(known))} ({n_common:,} of {rows.n_persons:,} persons are in them)"
@@ -185,18 +246,11 @@ def _is_judged_alone(promised: Promised) -> bool:
 
 
 def _refusal(
-    together: Together,
-    n_at_risk: int,
-    rows: NamedRows,
-    known: Sequence[NamedRows],
-    release: Release,
-    original: AnyTable,
-    ledger: Ledger,
+    together: Together, n_at_risk: int, n_known: int, nearest: tuple[str, tuple[str, ...]]
 ) -> PrivacyNotAchievableError:
-    found = list(together.shortfalls())
-    what = "; ".join(_in_words(shortfall) for shortfall in found)
-    guarantee = f"together with {_earlier(len(known))} {n_at_risk:,} persons fall below what was promised ({what})"
-    hint, remedy = _nearest(original, release, rows.promised, ledger)
+    what = "; ".join(_in_words(shortfall) for shortfall in together.shortfalls())
+    guarantee = f"together with {_earlier(n_known)} {n_at_risk:,} persons fall below what was promised ({what})"
+    hint, remedy = nearest
     return PrivacyNotAchievableError(guarantee, best_level=None, problem="refused:", hint=hint, remedy=remedy)
 
 
@@ -210,149 +264,29 @@ def _in_words(shortfall: Shortfall) -> str:
     return f"{words}: {shortfall.found:g} of {shortfall.promised:g}, {shortfall.n_persons:,} persons"
 
 
-def _nearest(original: AnyTable, release: Release, promised: Promised, ledger: Ledger) -> tuple[str, tuple[str, ...]]:
+def _nearest(
+    original: AnyTable, release: Release, promised: Promised, ledger: Ledger, mechanism: Mechanism | None
+) -> tuple[str, tuple[str, ...]]:
     """Name the nearest setting that holds, with what it costs."""
-    if release.manifest.mechanism["name"] != "mondrian":
+    n_rows, levels = original.n_rows, levels_of(release.manifest.to_dict())
+    is_partition = release.manifest.mechanism["name"] == "mondrian"
+    if not is_partition and (levels is None or not is_repaired_by_levels(mechanism) or not isinstance(original, Table)):
         return "auto and mondrian can make a release that holds together with these", ("mechanism", "ledger_repair")
-    try:
-        earlier = _earlier_releases(original, ledger, promised)
-    except InvalidParameterError as exc:
-        return exc.message.removesuffix("."), ("one_row_per_person",)
-    if len(earlier.kept) < promised.k:
-        return "nobody of this table can be released together with these: withdraw them and release all anew", ()
-    n_left_out = original.n_rows - len(earlier.kept)
-    return f"let it be made so that it holds: that leaves out {n_left_out:,} of {original.n_rows:,} rows", (
-        "ledger_repair",
-    )
-
-
-# Repair: which rows can be released at all, and what is asked of every class.
-
-
-def repaired(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mechanism:
-    """Give a mechanism whose release of a table holds together with those in a ledger.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the mechanism cannot do that, or persons have several rows.
-    PrivacyNotAchievableError
-        If nobody could be released.
-    """
-    chosen = mechanism.for_table(table)
-    promises = getattr(chosen, "guarantees", None)
-    if not isinstance(table, Table) or promises is None:
-        return mechanism.with_earlier(_NOBODY)  # which refuses
-    if not any(entry.rows is not None for entry in ledger.entries()):
-        return mechanism
-    made = promises(table)
-    k = max((int(g.k) for g in made if isinstance(g, KAnonymity)), default=0)
-    diversity = {g.sensitive: float(g.l) for g in made if isinstance(g, LDiversity)}
-    if not k:
-        return mechanism.with_earlier(_NOBODY)
-    earlier = _earlier_releases(table, ledger, Promised(k, diversity=diversity))
-    if len(earlier.kept) < k:
-        problem = "nobody of this table can be released together with the earlier releases"
-        raise PrivacyNotAchievableError(
-            problem, best_level=len(earlier.kept), hint="withdraw them and release all anew"
+    if column := shown_and_sensitive(original, promised):
+        return f"'{column}' is sensitive and a quasi-identifier, which is not repaired: {ANEW}", ()
+    most = earlier_releases(original, ledger, promised, times=ONCE)  # those whom no class of their own tells apart
+    if len(most.kept) < promised.k:
+        return f"nobody of this table can be released together with these: {ANEW}", ()
+    made, of_rows = "let it be made so that it holds", f"of {n_rows:,} rows"
+    if levels is None or not isinstance(mechanism, GlobalRecoder) or not isinstance(original, Table):
+        return f"{made}: that leaves out at least {n_rows - len(most.kept):,} {of_rows}", ("ledger_repair",)
+    found = at_earlier_levels(mechanism, original, ledger, promised, levels)
+    made += ", with the levels of an earlier release" if found.is_earlier else ", with the same levels"
+    n_left_out, n_least = (n_rows - len(one.kept) for one in (found.earlier, most))
+    fewer = f"; auto and mondrian may leave out as few as {n_least:,}" if n_least < n_left_out else ""
+    if len(found.earlier.kept) < promised.k:
+        return f"only auto and mondrian can: that leaves out at least {n_least:,} {of_rows}", (
+            "mechanism",
+            "ledger_repair",
         )
-    return mechanism.with_earlier(earlier)
-
-
-_NOBODY = EarlierReleases(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), ())
-
-
-def _earlier_releases(table: AnyTable, ledger: Ledger, promised: Promised) -> EarlierReleases:
-    """Put the rows of a new table into groups by what the ledger's releases show of their persons.
-
-    Everybody of a group who gets no row, because they left or are left out, must be enough of a crowd as well: so some
-    are left out together with those who left.
-    """
-    known = [entry.rows for entry in ledger.entries() if entry.rows is not None]
-    person = table.coded_part.schema.person
-    if person is None:
-        problem = "no column has the role person"
-        raise SchemaError(problem, hint="name the column that tells persons apart", remedy=("person",))
-    columns = Columns(table)
-    own_persons = names_of(columns, person)
-    check_named(own_persons, person)
-    several = person_codes(table) is not None or any(len(own.persons.codes) > own.n_persons for own in known)
-    if several:
-        problem = "some persons have several rows, in this table or in an earlier release"
-        hint, remedy = "keep one row of each person in all releases", ("one_row_per_person",)
-        raise InvalidParameterError("persons", problem, allowed="of one row each to repair", hint=hint, remedy=remedy)
-    values = {name: names_of(columns, name) for name in promised.diversity}
-    whole = np.zeros(table.n_rows, dtype=np.int64)
-    new = ledger.named(NamedRows(own_persons, whole, values, promised))
-    numbers = numbered_alike([*(own.persons for own in known), new.persons])
-    n_persons = max(int(own.max(initial=-1)) for own in numbers) + 1
-    together = judged_together(known)
-    n_groups = len(together.classes) + 1  # the last: those who are in no earlier release
-    group_of = np.full(n_persons, n_groups - 1, dtype=np.int64)
-    group_of[together.persons] = together.joint
-    is_there = np.append(together.classes != ABSENT, np.zeros((1, len(known)), dtype=np.bool_), axis=0)
-    k_before = np.where(is_there, [own.promised.k for own in known], 0).max(axis=1)
-    arrived = np.arange(n_persons, dtype=np.int64)
-    before = [(arrived, k_before)]
-    for i, own in enumerate(known):
-        for column, l_before in own.promised.diversity.items():
-            of_person = np.full(n_persons, -1, dtype=np.int64)
-            of_person[numbers[i]] = own.values[column].codes
-            before.append((of_person + 1, np.where(is_there[:, i], np.ceil(l_before), 0).astype(np.int64)))
-    row_of = np.full(n_persons, -1, dtype=np.int64)
-    row_of[numbers[-1]] = np.arange(table.n_rows)
-    after = [(arrived, np.maximum(k_before, promised.k)), *before[1:]]
-    for column, l_now in promised.diversity.items():
-        of_person = np.zeros(n_persons, dtype=np.int64)
-        of_person[numbers[-1]] = new.values[column].codes
-        after.append((of_person, np.full(n_groups, int(np.ceil(l_now)), dtype=np.int64)))
-    order = np.argsort(np.array(_in_order_of_names(known, new, numbers, n_persons)), kind="stable")
-    kept = _kept_persons(group_of, order, row_of >= 0, before, after)
-    rows = np.sort(row_of[kept])
-    limits = tuple(GroupLimit(codes[numbers[-1]], needed) for codes, needed in after)
-    return EarlierReleases(rows.astype(np.intp), group_of[numbers[-1]], limits)
-
-
-def _in_order_of_names(known: Sequence[NamedRows], new: NamedRows, numbers: Sequence[Ids], n_persons: int) -> Ids:
-    """Place of each person in the order of their keyed hashes, which is as good as drawn at random."""
-    names: list[bytes] = [b""] * n_persons
-    for own, numbered in zip([*known, new], numbers, strict=True):
-        for code, number in zip(own.persons.codes.tolist(), numbered.tolist(), strict=True):
-            names[number] = own.persons.names[code]
-    place = {name: i for i, name in enumerate(sorted(set(names)))}
-    return np.array([place[name] for name in names], dtype=np.int64)
-
-
-Limits = Sequence[tuple[Ids, Ids]]
-
-
-def _kept_persons(group_of: Ids, order: Ids, is_present: NDArray[np.bool_], before: Limits, after: Limits) -> Ids:
-    """Persons who can get a row: of each group those left out and those kept are nobody, or enough."""
-    members = order[np.argsort(group_of[order], kind="stable")]
-    n_groups = len(before[0][1])
-    starts = np.searchsorted(group_of[members], np.arange(n_groups + 1))
-    kept = []
-    for group in range(n_groups):
-        of_group = members[starts[group] : starts[group + 1]]
-        present, left = of_group[is_present[of_group]], of_group[~is_present[of_group]]
-        asked_out = [(codes, int(needed[group])) for codes, needed in before]
-        asked_in = [(codes, int(needed[group])) for codes, needed in after]
-        if len(left) and not enough(asked_out, left):
-            present = present[~_going_along([*asked_out[1:], asked_out[0]], left, present)]
-        if len(present) and enough(asked_in, present):
-            kept.append(present)
-    return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
-
-
-def _going_along(limits: Sequence[tuple[Ids, int]], left: Ids, present: Ids) -> NDArray[np.bool_]:
-    """Choose who of those present must go with those who left for them to be enough: values first, then persons."""
-    is_chosen = np.zeros(len(present), dtype=np.bool_)
-    for codes, needed in limits:
-        held = set(codes[left].tolist()) | set(codes[present[is_chosen]].tolist())
-        for i, code in enumerate(codes[present].tolist()):
-            if len(held) >= needed:
-                break
-            if code not in held:
-                held.add(code)
-                is_chosen[i] = True
-    return is_chosen
+    return f"{made}: that leaves out {n_left_out:,} {of_rows}{fewer}", ("ledger_repair",)

@@ -18,6 +18,7 @@ from sfumato.audit.reading.values import same_value
 from sfumato.audit.together.levels import ABSENT, Appearances, Ids, Together
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy, KAnonymity, LDiversity
+from sfumato.guarantees.person_values import PersonDiversity
 from sfumato.guarantees.persons import PersonAnonymity
 
 MOST_COMPARISONS = 20_000_000_000
@@ -35,7 +36,7 @@ class Promised:
     columns : tuple of str
         Quasi-identifiers over which classes are made.
     diversity : mapping of str to float
-        Different values of sensitive columns in every class.
+        Different values of sensitive columns in every class, of as many different persons.
     epsilon : float or None
         Of differential privacy.
     others : tuple of str
@@ -66,7 +67,7 @@ class Promised:
             if isinstance(guarantee, KAnonymity | PersonAnonymity):
                 k = max(k, int(guarantee.k))
                 columns |= dict.fromkeys(guarantee.over if isinstance(guarantee, KAnonymity) else guarantee.columns)
-            elif isinstance(guarantee, LDiversity):
+            elif isinstance(guarantee, LDiversity | PersonDiversity):
                 diversity[guarantee.sensitive] = max(float(guarantee.l), diversity.get(guarantee.sensitive, 0.0))
                 if guarantee.variant != "distinct":
                     others.append(f"{guarantee.variant} l-diversity")
@@ -157,11 +158,16 @@ def check_named(persons: Named, column: str) -> None:
 def names_of(columns: Columns, name: str) -> Named:
     """Name each row's cell of a column by its value, however it is spelled; a missing one has the empty name."""
     column = columns.coded(name)
-    texts = pc.cast(column.values, pa.string()).to_pylist()
+    return spelled_alike(column.values, column.codes)
+
+
+def spelled_alike(values: pa.Array, codes: NDArray[np.integer]) -> Named:
+    """Name each row's value, given by its place among some that may be one value in several spellings."""
+    texts = pc.cast(values, pa.string()).to_pylist()
     spelled = [b"" if text is None else repr(same_value(text)).encode() for text in texts]
     names = tuple(dict.fromkeys(spelled))
     number = {own: i for i, own in enumerate(names)}
-    return Named(np.array([number[own] for own in spelled], dtype=np.int64)[column.codes], names)
+    return Named(np.array([number[own] for own in spelled], dtype=np.int64)[codes], names)
 
 
 def judged_together(releases: Sequence[NamedRows]) -> Together:
@@ -183,11 +189,13 @@ def judged_together(releases: Sequence[NamedRows]) -> Together:
 
 def are_same(one: NamedRows, other: NamedRows) -> bool:
     """Whether two releases show the same persons in the same classes under the same promises: they say it twice."""
+    if one.promised != other.promised or len(one.classes) != len(other.classes):
+        return False
     pairs = []
     for own in (one, other):
         names = own.persons.names
         pairs.append({(names[p], c) for p, c in zip(own.persons.codes.tolist(), own.classes.tolist(), strict=True)})
-    return one.promised == other.promised and len(one.classes) == len(other.classes) and pairs[0] == pairs[1]
+    return pairs[0] == pairs[1]
 
 
 def n_in_common(release: NamedRows, others: Iterable[NamedRows]) -> int:

@@ -8,7 +8,8 @@ release, and all that was published, even which rows of two releases are about t
 
 - *joint anonymity*: persons of the smallest joint class;
 - *joint diversity* of a sensitive column in one release: fewest different values among the rows there of the persons
-  of a joint class. It is also what is left to an attacker who compares releases before and after somebody left.
+  of a joint class, each carried by another person (a largest matching of values and persons; with one row a person
+  simply different values). It is also what is left to an attacker who compares releases before and after somebody left.
 - *remaining values* of a column whose values do not change over time: values that are in *every* class in which a
   person has a row, of all releases together. The intersection attack of [GKS08]_. Where values are stable they are at
   least the joint diversity. m-invariance ([XT07]_) keeps these sets equal over time; here they must keep l values.
@@ -133,7 +134,10 @@ class Together:
         return int(self.sizes.min(initial=np.iinfo(np.int64).max)) if len(self.classes) else 0
 
     def diversity(self, release: int, column: str) -> Ids:
-        """Different values among the rows in one release of each joint class's persons; 0 where it has no rows."""
+        """Different values of different persons among each joint class's rows in one release; 0 where it has no rows.
+
+        The largest matching of values and persons: removing any one person leaves one value less at most.
+        """
         own = self.releases[release]
         width = int(own.classes.max(initial=-1)) + 2
         wanted = self.persons * width + self.classes[self.joint, release]
@@ -141,9 +145,9 @@ class Together:
         order = np.argsort(keys, kind="stable")
         first, last = (np.searchsorted(keys[order], wanted, side=side) for side in ("left", "right"))
         last = np.where(self.classes[self.joint, release] == ABSENT, first, last)
-        rows = order[_runs(first, last)]
-        pairs = np.column_stack([np.repeat(self.joint, last - first), own.values[column][rows]])
-        return np.bincount(np.unique(pairs, axis=0)[:, 0], minlength=len(self.classes)).astype(np.int64)
+        rows = order[runs(first, last)]
+        entries = np.repeat(np.arange(len(self.joint)), last - first)  # a person in a joint class
+        return _matched(self.joint, entries, own.values[column][rows], len(self.classes))
 
     def remaining_values(self, column: str) -> Ids:
         """Values that are in every class of a joint class; 0 also where no release with a row has the column."""
@@ -157,7 +161,7 @@ class Together:
             held = np.unique(np.column_stack([release.classes, release.values[column]]), axis=0)
             joint = np.flatnonzero(is_there)
             first, last = (np.searchsorted(held[:, 0], self.classes[joint, i], side=s) for s in ("left", "right"))
-            pairs.append(np.column_stack([np.repeat(joint, last - first), held[_runs(first, last), 1]]))
+            pairs.append(np.column_stack([np.repeat(joint, last - first), held[runs(first, last), 1]]))
         if not pairs:
             return n_releases
         found, times = np.unique(np.concatenate(pairs), axis=0, return_counts=True)
@@ -207,6 +211,31 @@ def _is_short(found: Ids, requested: Levels) -> Flags:
     return np.asarray(found < requested - ROUNDING)
 
 
+def _matched(classes: Ids, entries: Ids, values: Ids, n_classes: int) -> Ids:
+    """Size of the largest matching of values and entries in each class.
+
+    Parameters
+    ----------
+    classes : ndarray of int64
+        Class of each entry.
+    entries, values : ndarray of int64
+        Entry and value of each row.
+    """
+    width = int(values.max(initial=0)) + 1
+    edges = np.unique(entries * width + values)
+    entries, values = edges // width, edges % width
+    of_class, number = np.unique(classes[entries] * width + values, return_inverse=True)
+    has_partner = np.ones(len(of_class), dtype=np.bool_)
+    if len(np.unique(entries)) < len(entries):  # somebody carries several values
+        import scipy.sparse as sp
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+
+        places = number.reshape(-1), entries
+        graph = sp.csr_matrix((np.ones(len(entries), dtype=np.int8), places), shape=(len(of_class), len(classes)))
+        has_partner = maximum_bipartite_matching(graph, perm_type="column") >= 0
+    return np.bincount((of_class // width)[has_partner], minlength=n_classes).astype(np.int64)
+
+
 def total_epsilon(epsilons: Sequence[float]) -> float:
     """Bound by which several differentially private releases of the same people are private together.
 
@@ -236,11 +265,11 @@ def _combinations(releases: Sequence[Appearances]) -> tuple[Ids, Ids]:
             raise InvalidParameterError("persons", problem, allowed=allowed, hint=hint, remedy=("one_row_per_person",))
         before = np.repeat(np.arange(len(persons)), last - first)
         persons = persons[before]
-        classes = np.column_stack([classes[before], held[_runs(first, last), 1]])
+        classes = np.column_stack([classes[before], held[runs(first, last), 1]])
     return persons, classes
 
 
-def _runs(first: NDArray[np.integer], last: NDArray[np.integer]) -> Ids:
+def runs(first: NDArray[np.integer], last: NDArray[np.integer]) -> Ids:
     """All places of runs, one run after the other."""
     lengths = np.asarray(last - first, dtype=np.int64)
     before = np.cumsum(lengths) - lengths

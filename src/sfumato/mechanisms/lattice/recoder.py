@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from abc import abstractmethod
@@ -17,10 +18,11 @@ from sklearn.base import BaseEstimator
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
-from sfumato.manifest import AnyTable, draft_manifest
+from sfumato.manifest import AnyTable, draft_manifest, in_three_digits
 from sfumato.measures.loss import suppressed_fraction
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Release, combinations
+from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.hierarchies.automatic import hierarchy_for
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.mechanisms.hierarchies.hierarchy import Covered, Hierarchy, covered
@@ -35,7 +37,7 @@ from sfumato.mechanisms.lattice.levels import (
 )
 from sfumato.mechanisms.lattice.losses import LOSSES, SHARES_OF_CELLS, TARGET_LOSSES, column_weights
 from sfumato.mechanisms.lattice.models import PersonCrowds, PrivacyGoal
-from sfumato.mechanisms.lattice.search import LatticeResult, search_lattice
+from sfumato.mechanisms.lattice.search import LatticeResult, look_at_levels, search_lattice
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.time_limit import TimeLimit
@@ -204,6 +206,8 @@ def _hierarchy(table: Table, name: str, source: object) -> Hierarchy:
 
 
 N_SCORE_INTERVALS = 16
+_PARTS = 1000
+"""A limit of suppressed rows that has to be raised is raised to the next thousandth."""
 SEARCH_SHARE = 0.8
 """Share of the time for the levels; the rest is for suppressed rows, which gain more by it."""
 LEAST_SECONDS = 0.5
@@ -306,7 +310,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         table = self.checked(table)
         limit = self.time_limit()
         names, goal = self.columns(table), self.goal(table)
-        sources, fitted = self._fitted(table, names) if base is None else (base.hierarchies, base.fitted)
+        sources, fitted = self.fitted(table, names) if base is None else (base.hierarchies, base.fitted)
         if progress:
             progress(0, 1, "counting")
         problem, cells = self._problem(table, names, goal, fitted, base)
@@ -327,7 +331,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
             progress(1, 1, "recoded")
         return self.recoding_
 
-    def _fitted(self, table: Table, names: tuple[str, ...]) -> tuple[tuple[Hierarchy, ...], tuple[Covered, ...]]:
+    def fitted(self, table: Table, names: tuple[str, ...]) -> tuple[tuple[Hierarchy, ...], tuple[Covered, ...]]:
         """Hierarchies of columns, and each fitted to its column."""
         sources = tuple(hierarchies_of(table, names, self.hierarchies))
         return sources, tuple(
@@ -400,7 +404,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
             Every column by itself, with the values of :meth:`counted_beside` counted two by two.
         """
         names = self.columns(self.checked(outline))
-        hierarchies, fitted = self._fitted(outline, names)
+        hierarchies, fitted = self.fitted(outline, names)
         counts = [outline[name].counts for name in names]
         return LevelSteps(hierarchies, fitted, way_up(fitted, counts, self.column_weights(outline, names)))
 
@@ -569,6 +573,7 @@ class GlobalRecoder(HierarchyRecoder):
     """
 
     mechanism_name: ClassVar[str] = "global-recoding"
+    fixed_levels: Mapping[str, int] | None = None
     takes_both_roles: ClassVar[bool] = True  # where nothing is asked of its values
     counts_persons: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
@@ -639,10 +644,47 @@ class GlobalRecoder(HierarchyRecoder):
         """Begin to measure the time that a recoding may take."""
         return TimeLimit(self.max_seconds)
 
+    def at_levels(
+        self, levels: Mapping[str, int], hierarchies: Mapping[str, Hierarchy], earlier: EarlierReleases, n_rows: int
+    ) -> Self:
+        """Give the same recoder, which searches nothing: levels are those of an earlier release.
+
+        Its release leaves out the rows that cannot be released together with earlier ones of the same people, which the
+        manifest counts as suppressed. If these are more than ``max_suppressed_fraction`` allows, that is raised.
+
+        Parameters
+        ----------
+        hierarchies : mapping of str to Hierarchy
+            Of every quasi-identifier, so that rows that are left out do not alter what is built from values.
+        n_rows : int
+            Rows of the table.
+        """
+        n_left_out = n_rows - len(earlier.kept)
+        limit = max(float(self.max_suppressed_fraction), math.ceil(_PARTS * n_left_out / n_rows) / _PARTS)
+        changed = {"hierarchies": dict(hierarchies), "max_suppressed_fraction": limit}
+        own = type(self)(**{**self.get_params(deep=False), **changed})
+        own.fixed_levels, own.earlier = dict(levels), earlier
+        return own
+
+    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
+        """Recode a table, see :meth:`HierarchyRecoder.release`; at fixed levels without some of its rows."""
+        if self.earlier is None:
+            return super().release(table, progress=progress)
+        kept = self.earlier.kept
+        made = super().release(table.take(kept), progress=progress).of_some_rows(kept, table.n_rows)
+        utility = made.manifest.evidence["utility"]
+        share = in_three_digits(suppressed_fraction(made.manifest.suppressed_rows, table.n_rows))
+        utility = {**utility, "suppressed_fraction": share}
+        return made.with_manifest(evidence={**made.manifest.evidence, "utility": utility})
+
     def find_levels(
         self, problem: LatticeProblem, limit: TimeLimit, progress: Progress | None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Search the levels of all rows, then those of rows that these suppress."""
+        """Search the levels of all rows, then those of rows that these suppress; fixed levels are taken as they are."""
+        if self.fixed_levels is not None:
+            found = look_at_levels(problem, tuple(self.fixed_levels.values()))
+            self.search_, self.loss_ = found, found.loss
+            return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
         problem = replace(problem, max_suppressed_fraction=float(self.max_suppressed_fraction))
         if progress:
             progress(0, 1, f"searching {problem.n_nodes:,} level combinations")

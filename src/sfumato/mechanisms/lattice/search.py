@@ -12,7 +12,7 @@ node that fails a monotone condition rules out all nodes below it, and one that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -318,6 +318,22 @@ def search_lattice(
     levels, proven = problem.in_hierarchies(best.levels), search.is_finished and problem.is_from_finest
     bound = loss if proven else min(loss, search.bound) if problem.is_from_finest else 0.0
     return LatticeResult(levels, loss, best.n_suppressed, classes, checker.n_checked, proven, bound, limit.elapsed)
+
+
+def look_at_levels(problem: LatticeProblem, levels: Levels) -> LatticeResult:
+    """Take a node as it is, without a search: rows of classes that violate the goal are left out, however many.
+
+    Raises
+    ------
+    PrivacyNotAchievableError
+        If no class satisfies the goal.
+    """
+    checker = NodeChecker(replace(problem, max_suppressed_fraction=(problem.n_rows - 0.5) / problem.n_rows))
+    found = checker.check(levels)
+    if not found.satisfies:
+        raise _not_achievable(checker, is_finished=True)
+    classes = _released_classes(checker, levels)
+    return LatticeResult(levels, found.rank[0], found.n_suppressed, classes, 1, False, 0.0, 0.0)
 
 
 def _released_classes(checker: NodeChecker, levels: Levels) -> Places:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -167,7 +166,8 @@ class Mondrian(Recoder):
     def with_earlier(self, earlier: EarlierReleases) -> Mondrian:
         """Give the same mechanism, whose release holds together with earlier ones of the same people.
 
-        It leaves out the rows that cannot be released so, which the manifest counts as suppressed.
+        It leaves out the rows that cannot be released so, which the manifest counts as suppressed. Of several choices
+        of rows it takes the one that loses least, where a row that is left out loses everything.
         """
         own = Mondrian(**self.get_params(deep=False))
         own.earlier = earlier
@@ -198,13 +198,20 @@ class Mondrian(Recoder):
         """
         if self.earlier is None or not isinstance(table, Table):
             return super().release(table, progress=progress)
-        kept = self.earlier.kept
-        made = super().release(table.take(kept), progress=progress)
-        n_left_out = table.n_rows - len(kept)
-        stated = made.manifest.input or {}
-        stated = {**stated, "rows": stated["rows"] + n_left_out}
-        made = made.with_manifest(input=stated, suppressed_rows=n_left_out)
-        return replace(made, kept_rows=kept)
+        best, least = None, np.inf
+        for choice in self.earlier.choices():
+            n_left_out = table.n_rows - len(choice.kept)
+            if best is not None and n_left_out / table.n_rows >= least:
+                continue  # rows that are left out alone lose as much
+            own = self.with_earlier(choice)
+            made = super(Mondrian, own).release(table.take(choice.kept), progress=progress)
+            penalty = made.manifest.evidence["utility"]["global_certainty_penalty"]
+            loss = (penalty * len(choice.kept) + n_left_out) / table.n_rows
+            if best is None or loss < least:
+                best, least = made.of_some_rows(choice.kept, table.n_rows), loss
+        if best is None:
+            raise AssertionError
+        return best
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Divide the rows and cover each group."""

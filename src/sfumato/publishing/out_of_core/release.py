@@ -21,7 +21,7 @@ from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.from_base import propose_counted
 from sfumato.publishing.out_of_core.proposal import Proposal, propose_features
 from sfumato.publishing.out_of_core.sampled import propose_fitted, propose_sampled
-from sfumato.publishing.publish import Published, check_targets, staged_files
+from sfumato.publishing.publish import Published, Recorded, check_targets, staged_files
 from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
@@ -125,7 +125,13 @@ def _not_by_persons(mechanism: object) -> Iterator[tuple[str, str]]:
 
 
 def publish_large(
-    proposal: Proposal, path: str | Path, memory: Memory, *, force: bool = False, progress: Progress | None = None
+    proposal: Proposal,
+    path: str | Path,
+    memory: Memory,
+    *,
+    force: bool = False,
+    recorded: Recorded | None = None,
+    progress: Progress | None = None,
 ) -> Published:
     """Write a release in one pass over the original, audit the very bytes, and let the files appear.
 
@@ -134,19 +140,25 @@ def publish_large(
     As :func:`sfumato.publishing.publish.publish`, with the rows never held in memory: the table of the release that is
     returned describes each column by itself, with its distinct values and their counts.
     """
-    with staged_large(proposal, path, memory, force=force, progress=progress) as appear:
+    with staged_large(proposal, path, memory, force=force, recorded=recorded, progress=progress) as appear:
         return appear()
 
 
 @contextmanager
 def staged_large(
-    proposal: Proposal, path: str | Path, memory: Memory, *, force: bool = False, progress: Progress | None = None
+    proposal: Proposal,
+    path: str | Path,
+    memory: Memory,
+    *,
+    force: bool = False,
+    recorded: Recorded | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Callable[[], Published]]:
     """:func:`publish_large` in two steps, as ``publishing.publish.staged``, for those who wait in between."""
     if not isinstance(proposal.original, LargeTable):
         from sfumato.publishing.spark import staged_on_cluster  # Spark is there only where somebody has a cluster
 
-        with staged_on_cluster(proposal, path, memory, force=force, progress=progress) as appear:
+        with staged_on_cluster(proposal, path, memory, force=force, recorded=recorded, progress=progress) as appear:
             yield appear
         return
     original = proposal.large
@@ -179,7 +191,9 @@ def staged_large(
             check_roles=True,
         )
 
-    with staged_files(proposal.release, path, original.source, write, audit, force=force, measure=measure) as appear:
+    with staged_files(
+        proposal.release, path, original.source, write, audit, force=force, recorded=recorded, measure=measure
+    ) as appear:
 
         def appear_described() -> Published:
             published = appear()
