@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from sfumato.collaborate.joint.generalization import GeneralizedColumn, Node, digest_of
 from sfumato.collaborate.mpyc_channel import SECURITY_BITS, Accuse, ChannelRuntime, compute_together, is_prime
-from sfumato.collaborate.shared_arithmetic import SharedArithmetic
+from sfumato.collaborate.shared_arithmetic import Residues, SharedArithmetic
 from sfumato.collaborate.transport.channel import Channel
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 
@@ -92,7 +92,10 @@ class Question:
         cls, classes: Sequence[ClassOfRows], columns: Sequence[GeneralizedColumn], places: Sequence[Places]
     ) -> Question:
         """Count the parts of some classes."""
-        counts, pairs, factors, owners = [], [], [], []
+        counts: list[int] = []
+        pairs: list[int] = []
+        factors: list[int] = []
+        owners: list[tuple[int, int]] = []
         for number, one in enumerate(classes):
             for feature, (node, column) in enumerate(zip(one.nodes, columns, strict=True)):
                 if not node.children:
@@ -106,7 +109,6 @@ class Question:
         of_class, of_feature = np.array(owners, dtype=np.intp).reshape(-1, 2).T
         whole = np.array(counts, dtype=np.int64), np.array(pairs, dtype=np.intp), np.array(factors, dtype=np.int64)
         return cls(*whole, of_class, of_feature, len(classes))
-
 
     def cells_of(self, chosen: Sequence[int]) -> list[list[int]]:
         """Cells of the feature that is to be divided in each class; none where it is to be left whole."""
@@ -311,17 +313,24 @@ async def _chosen(shared: SharedArithmetic, task: JointTask, question: Question)
     np.add.at(n_small, question.pairs, is_below - is_none)
     np.add.at(scores, question.pairs, counts * question.factors.astype(object))
     scores = await shared.reshared(await shared.is_negative(n_small - 1, n_bits=task.count_bits) * scores)
-    best, chosen = np.zeros(n_classes, dtype=object), np.zeros(n_classes, dtype=object)
-    for feature in np.unique(question.feature_of_pair).tolist():
-        own = question.feature_of_pair == feature
-        where = question.class_of_pair[own]
-        is_better = await shared.is_negative(best[where] - scores[own])
-        changes = np.concatenate([is_better * (scores[own] - best[where]), is_better * (feature + 1 - chosen[where])])
-        by_score, by_choice = np.split(await shared.reshared(changes), 2)
-        best[where] += by_score
-        chosen[where] += by_choice
+    known, columns = np.unique(question.feature_of_pair, return_inverse=True)
+    best = np.zeros((n_classes, len(known)), dtype=object)
+    best[question.class_of_pair, columns] = scores
+    chosen = await _first_of_largest(shared, best, known + 1)
     features = await shared.opened(chosen)
     cells = question.cells_of(features)
     wanted = [cell for of in cells for cell in of]
     are_none = dict(zip(wanted, await shared.opened(is_none[wanted]) if wanted else (), strict=True))
     return [Choice(one, [not are_none[cell] for cell in of]) for one, of in zip(features, cells, strict=True)]
+
+
+async def _first_of_largest(shared: SharedArithmetic, scores: Residues, numbers: Places) -> Residues:
+    """Of each row the number of the column with the largest score, 0 if that is 0; columns compete in pairs."""
+    best, chosen = scores, np.tile(numbers.astype(object), (len(scores), 1))
+    while best.shape[1] > 1:
+        n = best.shape[1] // 2
+        left, right = (np.stack([matrix[:, side : 2 * n : 2] for matrix in (best, chosen)]) for side in (0, 1))
+        is_better = (await shared.is_negative((left[0] - right[0]).ravel())).reshape(left[0].shape)
+        won = left + (await shared.reshared((is_better * (right - left)).ravel())).reshape(left.shape)
+        best, chosen = (np.hstack([won[i], rest[:, 2 * n :]]) for i, rest in enumerate((best, chosen)))
+    return await shared.reshared(await shared.is_negative(-best[:, 0]) * chosen[:, 0])
