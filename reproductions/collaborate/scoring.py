@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +13,19 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from reproductions.breach.weka_folds import weka_folds
+from reproductions.collaborate.kstar import kstar_classes
+from reproductions.collaborate.rise import MISSING, Fit, fit, rises, text_gains
 from sfumato.collaborate.plan import Plan
 from sfumato.collaborate.scores import gains_of_removal, removal_order, score_features
 from sfumato.collaborate.session.agreement import most_removed
 from sfumato.collaborate.shared_schema import Counts, SharedSchema
 from sfumato.collaborate.simulate.simulation import SimulationResult, simulate, split_rows
 from sfumato.datasets.public import data_folder
-from sfumato.learning.c45.estimators import C45Classifier
+from sfumato.learning.c45.criteria import Entropy
+from sfumato.learning.c45.descent import shares_of_leaves
+from sfumato.learning.c45.estimators import C45Classifier, first_of_most, of_nodes_with_rows
+from sfumato.learning.c45.grow import grow
+from sfumato.learning.c45.pruning import collapse, prune
 from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.fold_scores import folds
 from sfumato.learning.naive_bayes import NaiveBayesScores
@@ -34,7 +41,15 @@ Classify = Callable[["Tumors", Sequence[str], Codes, int], Codes]
 TARGET = "class"
 N_FOLDS = 5
 ALL_ROWS = (110, 135, 94)
-TREE, BAYES, FOREST = "C4.5", "naive Bayes", "random forest"
+TREE, BAYES, FOREST, KSTAR = "C4.5", "naive Bayes", "random forest", "K*"
+UNKNOWN = "?"
+DECLARED = {
+    "age": ("<30", "30-59", ">=60"),
+    "sex": ("male", "female"),
+    "histologic-type": ("epidermoid", "adeno", "anaplastic"),
+    "degree-of-diffe": ("well", "fairly", "poorly"),
+}
+"""Values as the file declares them; of all other features yes and no."""
 CLASSES = (
     *("lung", "head and neck", "esophagus", "thyroid", "stomach", "duoden and sm.int", "colon", "rectum", "anus"),
     *("salivary glands", "pancreas", "gallbladder", "liver", "kidney", "bladder", "testis", "prostate", "ovary"),
@@ -43,8 +58,7 @@ CLASSES = (
 """In the order in which the file declares them: of equally frequent ones C4.5 takes the first."""
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(NamedTuple):
     """True and false positive rate, each the mean over the classes weighted by their rows, as Weka prints them."""
 
     true_positive: float
@@ -93,6 +107,41 @@ class Tumors:
         coded = {name: self.table[name] for name in self.schema.names}
         return {name: TreeColumn(c.codes.astype(np.int32), c.n_distinct) for name, c in coded.items()}
 
+    @cached_property
+    def declared(self) -> dict[str, TreeColumn]:
+        """Features as Table III was made: values as declared, "?" a further one of every feature but age."""
+        found = {}
+        for name in self.schema.names:
+            values = (*DECLARED.get(name, ("yes", "no")), *((UNKNOWN,) if name != "age" else ()))
+            texts = as_text(self.table[name].cells()).fill_null(UNKNOWN).to_pylist()
+            found[name] = TreeColumn(np.array([values.index(text) for text in texts], dtype=np.int32), len(values))
+        return found
+
+    def fits(
+        self,
+        sizes: Sequence[int],
+        removed: Sequence[str],
+        printed: Sequence[Sequence[float]],
+        threshold: float,
+        n_splits: int,
+        seed: int,
+    ) -> dict[str, Fit]:
+        """Compare the text's ρ, and the relative rise of what remains, with the printed gains of random parties."""
+        columns = [self.declared[name] for name in self.schema.names]
+        n_values = [c.n_values - (name != "age") for name, c in zip(self.schema.names, columns, strict=True)]
+        codes = np.column_stack(
+            [np.where(c.codes >= size, MISSING, c.codes) for c, size in zip(columns, n_values, strict=True)]
+        )
+        places = [self.schema.names.index(name) for name in removed]
+        draw, ends = np.random.default_rng(seed), np.cumsum(sizes)
+        forms = {"text": text_gains, "rise": rises}
+        gains: dict[str, list[list[list[float]]]] = {name: [] for name in forms}
+        for _ in range(n_splits):
+            parts = np.split(draw.permutation(len(codes))[: ends[-1]], ends[:-1])
+            for name, form in forms.items():
+                gains[name].append([form(codes[rows], n_values, places) for rows in parts])
+        return {name: fit(np.array(found), np.array(printed), threshold) for name, found in gains.items()}
+
     def texts(self, names: Sequence[str]) -> pa.Table:
         """Cells of some features as texts."""
         return pa.table({name: as_text(self.table[name].cells()).fill_null("?") for name in names})
@@ -119,7 +168,8 @@ class Tumors:
     def rates(self, learner: str, names: Sequence[str], seed: int | None) -> Rates:
         """Cross-validate a classifier on some features; seed None is Weka's folds of its seed 1."""
         fold_of_row = weka_folds(self.target, N_FOLDS) if seed is None else folds(self.target, N_FOLDS, seed)
-        return weighted_rates(self.target, LEARNERS[learner](self, names, fold_of_row, seed or 0))
+        classify = (WEKA_LEARNERS if seed is None else LEARNERS)[learner]
+        return weighted_rates(self.target, classify(self, names, fold_of_row, seed or 0))
 
 
 def weighted_rates(target: Codes, predicted: Codes) -> Rates:
@@ -163,4 +213,44 @@ def _by_forest(tumors: Tumors, names: Sequence[str], fold_of_row: Codes, seed: i
     return predicted
 
 
-LEARNERS: dict[str, Classify] = {TREE: _by_tree, BAYES: _by_bayes, FOREST: _by_forest}
+def _by_kstar(tumors: Tumors, names: Sequence[str], fold_of_row: Codes, seed: int) -> Codes:
+    columns = [tumors.declared[name] for name in names]
+    codes = np.column_stack([column.codes for column in columns])
+    predicted = np.empty_like(tumors.target)
+    for fold in range(N_FOLDS):
+        train = fold_of_row != fold
+        predicted[~train] = kstar_classes(codes, [column.n_values for column in columns], tumors.target, train)
+    return predicted
+
+
+def _by_declared_tree(tumors: Tumors, names: Sequence[str], fold_of_row: Codes, seed: int) -> Codes:
+    """C4.5 with a branch for every declared value, in the order of their declaration, as J48 grows it."""
+    columns, predicted = [tumors.declared[name] for name in names], np.empty_like(tumors.target)
+    criterion = Entropy(len(CLASSES))
+    for fold in range(N_FOLDS):
+        test = fold_of_row == fold
+        known = [TreeColumn(column.codes[~test], column.n_values) for column in columns]
+        statistics = criterion.statistics(tumors.target[~test])
+        tree = prune(collapse(grow(known, statistics, criterion), criterion), known, statistics)
+        counts = of_nodes_with_rows(tree)
+        reached = shares_of_leaves(tree, [TreeColumn(column.codes[test], column.n_values) for column in columns])
+        answers = np.zeros((int(test.sum()), len(CLASSES)))
+        shares = (counts / counts.sum(axis=1, keepdims=True))[reached.nodes] * reached.shares[:, None]
+        np.add.at(answers, reached.rows, shares)
+        predicted[test] = first_of_most(answers)
+    return predicted
+
+
+def _by_declared_bayes(tumors: Tumors, names: Sequence[str], fold_of_row: Codes, seed: int) -> Codes:
+    scores = NaiveBayesScores([tumors.declared[name] for name in names], tumors.target, fold_of_row)
+    return np.asarray(scores.log_posteriors(range(len(names))).argmax(axis=1))
+
+
+LEARNERS: dict[str, Classify] = {TREE: _by_tree, BAYES: _by_bayes, FOREST: _by_forest, KSTAR: _by_kstar}
+WEKA_LEARNERS: dict[str, Classify] = {
+    TREE: _by_declared_tree,
+    BAYES: _by_declared_bayes,
+    FOREST: _by_forest,
+    KSTAR: _by_kstar,
+}
+"""With the values that Table III was made with; see ``Tumors.declared``."""

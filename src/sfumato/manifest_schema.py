@@ -93,6 +93,10 @@ _AGREED = record(
         "max_rows": COUNT,
         "drop_incomplete": TRUTH,
         "dry_run": TRUTH,
+        "ranking": TEXT,
+        "tradeoff": TEXT,
+        "joint_k": COUNT,
+        "generalization_sha256": _HASH,
         "missing": _TEXTS,
     },
 )
@@ -268,7 +272,7 @@ def _entries(version: int) -> Form:
     identity = {"commitment": {"oneOf": [{"type": "null"}, _COMMITMENT]}} if is_keyed else {"sha256": _HASH_OR_NULL}
     source = record(
         {"name": _TEXT_OR_NULL, **identity, "format": _WORD, "rows": COUNT, "columns": COUNT},
-        {"one_row_per_person": _PERSON_ROWS},
+        {"one_row_per_person": _PERSON_ROWS, "parties": COUNT},
     )
     output = {"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": COUNT}
     output |= {"order": _ORDER} if is_keyed else {}

@@ -20,6 +20,7 @@ SORTED, AS_READ = "sorted", "as-read"
 FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
 _LIMIT = 2**63
+_FEWEST_PARTIES = 3
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ class Claims:
     input_commitment: ClaimedCommitment | None
     input_rows: int | None
     input_columns: int | None
+    input_parties: int | None
+    """How many parties' rows the input is, of which nobody has all; ``None`` for a table that somebody has."""
     output_name: str | None
     output_format: str
     output_sha256: str | None
@@ -190,6 +193,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         input_commitment=_commitment(source) if source and is_keyed else None,
         input_rows=source.count("rows") if source else None,
         input_columns=source.count("columns") if source else None,
+        input_parties=_parties(source, mechanism) if source else None,
         output_name=output.optional_text("name"),
         output_format=output.text("format"),
         output_sha256=output.optional_text("sha256"),
@@ -220,6 +224,18 @@ def _commitment(source: _Entry) -> ClaimedCommitment | None:
         return None
     entry = source.entry("commitment")
     return ClaimedCommitment(entry.text("scheme"), entry.text("release"), entry.text("value"))
+
+
+def _parties(source: _Entry, mechanism: _Entry) -> int | None:
+    """Read how many parties' rows the input was; there must be so many in the session."""
+    if "parties" not in source.data:
+        return None
+    stated = source.count("parties")
+    listed = mechanism.entry("parameters").entry("session").entry("parties").data
+    if stated != len(listed) or stated < _FEWEST_PARTIES:
+        problem = f"input.parties in the manifest is not the session's number of parties, from {_FEWEST_PARTIES} on"
+        raise ManifestRefusedError(problem)
+    return stated
 
 
 def _persons(source: _Entry) -> ClaimedPersons | None:

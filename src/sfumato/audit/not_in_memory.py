@@ -233,6 +233,8 @@ def is_long(table: OutlinedTable, name: str) -> bool:
 
 def beyond_counts(claims: Claims) -> Iterator[str]:
     """Name what counts of distinct rows cannot show."""
+    if claims.input_parties is not None:
+        yield "a release of several parties' rows"
     kinds = [promise.guarantee.kind for promise in claims.promises]
     known = (*PATTERNS, *COMPARED, PersonAnonymity.kind)
     yield from (kind for kind in kinds if kind not in known and not _is_counted(kind))

@@ -50,6 +50,7 @@ from sfumato.audit.levels.registry import (
     needs_original,
 )
 from sfumato.audit.original.fidelity import check_fidelity
+from sfumato.audit.original.part_of_union import check_part
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
 from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_read
@@ -105,13 +106,20 @@ def audit_release(
     ------
     ManifestError
         If the manifest is malformed.
+
+    Notes
+    -----
+    Of a release of several parties' rows together the original that is given is one party's: each of its rows must have
+    a released row of its own. Nobody has all of them, so that the rest is an exception.
     """
     claims = read_claims(manifest)
     columns = Columns(released)
     knows_rows = places is not None or not is_sorted(claims)
-    before = Columns(original) if original is not None else None
+    given = Columns(original) if original is not None else None
+    is_union = claims.input_parties is not None
+    before = None if is_union else given
     found: list[Check | Unchecked] = [check_digest(manifest, claims)]
-    found.extend(_check_hashes(claims, released_sha256, original_sha256, key))
+    found.extend(_check_hashes(claims, released_sha256, None if is_union else original_sha256, key))
     if file is not None:
         types = None if before is None else types_of(before)
         found.extend(check_file(file, claims, released_sha256))
@@ -154,8 +162,10 @@ def audit_release(
                 knows_rows=knows_rows,
             )
         )
+    if is_union and given is not None:
+        found.extend(check_part(columns, given, claims, check_roles))
     found.extend(_judge_noise(manifest, claims, columns, original))
-    found.extend(open_questions(claims, before, check_roles))
+    found.extend(open_questions(claims, given, check_roles))
     return AuditReport.of(found, levels)
 
 
@@ -198,7 +208,10 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
         yield Unchecked("format", said, "release again with this version")
     if (kept := kept_as_read(claims)) is not None:
         yield kept
-    if original is None:
+    if claims.input_parties is not None:
+        said = f"whether the rows follow from the tables of {claims.input_parties} parties, which nobody has together"
+        yield Unchecked("original", said, "" if original is not None else "let each party audit it with its own rows")
+    elif original is None:
         said = "whether the released cells follow from the original, and whether what was read as missing was missing"
         yield Unchecked("original", said, GIVE_ORIGINAL)
     if all(is_measurable(promise.guarantee) for promise in claims.promises):  # else every figure was computed again

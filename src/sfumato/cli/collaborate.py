@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.collaborate.session.party import Selection
     from sfumato.collaborate.session.transcript import Round, SessionWatch, Transcript
     from sfumato.collaborate.shared_schema import SharedSchema
+    from sfumato.collaborate.simulate.joint import JointSimulation
     from sfumato.collaborate.simulate.simulation import SimulationResult
     from sfumato.schema import Role
     from sfumato.table.coding import Table
@@ -70,12 +71,42 @@ PLANNING = (
     click.option(
         "--weights", default="0.5,0.5", show_default=True, metavar="U,P", help="Weights of utility and privacy."
     ),
+    click.option(
+        "--ranking",
+        type=click.Choice(
+            ["mutual-information", "normalized", "gain-ratio", "symmetrical-uncertainty", "chi-squared", "gini"]
+        ),
+        default="mutual-information",
+        show_default=True,
+        help="What is measured of a feature's counts as its utility.",
+    ),
+    click.option(
+        "--tradeoff",
+        type=click.Choice(["mean", "product", "harmonic"]),
+        default="mean",
+        show_default=True,
+        help="How utility and privacy are joined, with the weights.",
+    ),
+    click.option(
+        "--joint-k",
+        type=int,
+        metavar="K",
+        help="Remove no features: publish one table of all parties' rows, in which every class has at least K rows "
+        "(3 to 7 parties, an honest majority).",
+    ),
+    click.option(
+        "--hierarchy",
+        "hierarchies",
+        multiple=True,
+        metavar="COLUMN=FILE",
+        help="For --joint-k: hierarchy file of a column, the same for all parties; repeat for several.",
+    ),
     click.option("--epsilon", type=float, help="Add noise to every party's counts: ε of differential privacy."),
     click.option("--min-count", type=int, help="Show the totals, hiding counts below this. Default: show none."),
     click.option(
         "--max-rows",
         type=int,
-        help="selection-only: bound on the rows of all parties, at most 100,000. Default: 10,000.",
+        help="selection-only, joint-k: bound on the rows of all parties, at most 100,000. Default: 10,000.",
     ),
     click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write no release."),
     click.option("--force", is_flag=True, help="Replace files that exist."),
@@ -124,12 +155,28 @@ def plan_of(settings: dict[str, Any]) -> Plan:
     from sfumato.collaborate.plan import MAX_ROWS, Plan
     from sfumato.collaborate.scores import check_weights
 
-    names = ("min_privacy_gain", "mode", "sharing", "privacy", "epsilon", "min_count", "dry_run")
+    common = ("min_privacy_gain", "mode", "sharing", "privacy", "epsilon", "min_count", "dry_run")
+    names = (*common, "ranking", "tradeoff", "joint_k")
     chosen = {name: settings.pop(name) for name in names}
     utility, privacy = check_weights(numbers_of(settings.pop("weights"), "--weights", float) or [])
     max_rows = settings.pop("max_rows")
     chosen["drop_incomplete"] = settings["drop_incomplete"]
     return Plan(**chosen, weights=(utility, privacy), max_rows=MAX_ROWS if max_rows is None else max_rows)
+
+
+def hierarchies_of(settings: dict[str, Any], plan: Plan) -> dict[str, Path]:
+    """Take the hierarchy files out of a command's settings; only a joint k has a use for them."""
+    from sfumato.errors import InvalidParameterError
+
+    found = {}
+    for text in settings.pop("hierarchies"):
+        column, equals, file = text.partition("=")
+        if not equals or not column or not file:
+            raise InvalidParameterError("--hierarchy", f"got {text!r}", allowed="COLUMN=FILE")
+        found[column] = Path(file)
+    if found and plan.joint_k is None:
+        raise InvalidParameterError("--hierarchy", "got one", allowed="left out without --joint-k")
+    return found
 
 
 def given_path(name: str, typed: str | None, in_file: Path | None, hint: str) -> Path:
@@ -376,11 +423,14 @@ def party(
     The protocol is semi-honest: it hides a party's counts from parties that follow it. It does not stop a party from
     sending false numbers, and all the others together can work out one party's counts.
 
-    All parties must use the same schema, the same computation (--mode, --sharing, --privacy, --weights, --epsilon,
-    --min-count, --max-rows), the same missing values (--missing, --drop-incomplete), and the same --dry-run. Each party
-    has its own --min-privacy-gain, columns outside the schema, paths, and ways to read its file (--format, --delimiter,
-    --encoding, --no-header, --sheet). With --memory a large CSV or Parquet file is read in blocks; with --engine its
-    rows stay on a Spark cluster: same counts, same release.
+    With --joint-k no features are removed. The parties find labels such that their rows together are k-anonymous, and
+    every party publishes the same table of all rows, without a word of who had which.
+
+    All parties must use the same schema, the same computation (--mode, --sharing, --privacy, --weights, --ranking,
+    --tradeoff, --joint-k, --hierarchy, --epsilon, --min-count, --max-rows), the same missing values (--missing,
+    --drop-incomplete), and the same --dry-run. Each party has its own --min-privacy-gain, columns outside the schema,
+    paths, and ways to read its file (--format, --delimiter, --encoding, --no-header, --sheet). With --memory a large
+    CSV or Parquet file is read in blocks; with --engine its rows stay on a Spark cluster: same counts, same release.
 
     \b
     Examples:
@@ -396,6 +446,7 @@ def party(
     from sfumato.collaborate.shared_schema import read_shared_schema_and_digest
 
     plan, force, as_json = plan_of(settings), settings.pop("force"), settings.pop("as_json")
+    hierarchies = hierarchies_of(settings, plan)
     own = load_party_config(config)
     schema_file = given_path(
         "schema", schema_path, own.schema, "--schema schema.json, or schema = … in the party's file"
@@ -407,9 +458,12 @@ def party(
     limit = None if home is None else home.memory
     target = Path(output) if output else own.output
     with own_rows(data, read_options(settings), shared, roles, home) as table:
-        say_trust(plan.mode, len(own.roster.names))
+        say_trust("joint-k" if plan.joint_k else plan.mode, len(own.roster.names))
         with _recorded(transcript, force) as record:
             _say_waiting(own)
+            if plan.joint_k is not None:
+                _take_part_jointly(own, table, shared, plan, hierarchies, target, record, force, as_json)
+                return
             found = take_part(
                 own,
                 table,
@@ -432,10 +486,43 @@ def party(
     click.echo(said if wrote or not limit else f"{said}; the gain was measured on the counts", err=True)
 
 
+def _take_part_jointly(
+    own: PartyConfig,
+    table: Table | OutlinedTable,
+    shared: SharedSchema,
+    plan: Plan,
+    hierarchies: dict[str, Path],
+    target: Path | None,
+    record: Transcript,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Take part in a session that publishes one table of all parties' rows, and say what came of it."""
+    from sfumato.cli.summary import show_release, show_verdict
+    from sfumato.collaborate.joint.party import check_in_memory, take_part_jointly
+    from sfumato.mechanisms.hierarchies.files import read_hierarchy
+
+    trees = {column: read_hierarchy(path) for column, path in hierarchies.items()}
+    rows = check_in_memory(table)
+    found = take_part_jointly(own, rows, shared, plan, hierarchies=trees, output=target, transcript=record, force=force)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    click.echo(joint_line(found.k, found.n_rows, found.n_classes, found.certainty_penalty), err=True)
+    click.echo(f"own rows in these classes: {found.own_rows:,}, the smallest class {found.own_level:,}", err=True)
+    show_release(found.release)
+    wrote = found.published
+    if wrote:
+        show_verdict(wrote.audit)
+    said = f"wrote {wrote.table_path} and {wrote.manifest_path}" if wrote else "dry run: nothing was written"
+    click.echo(said, err=True)
+
+
 @command.command("simulate")
 @click.argument("data")
 @click.option("--parties", type=int, default=3, show_default=True, help="How many, at least 3.")
-@click.option("--sizes", metavar="N,N,…", help="Rows of each party. Default: nearly the same.")
+@click.option(
+    "--sizes", metavar="N,N,…", help="Rows of each party; rows beyond their sum are left out. Default: nearly the same."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the split.")
 @BINS
 @click.option(
@@ -457,6 +544,7 @@ def simulate(data: str, bins: tuple[str, ...], output_dir: str | None, **setting
     Examples:
       sfumato collaborate simulate data.csv --target class --parties 3 --min-privacy-gain 0.1 --json
       sfumato collaborate simulate data.csv --target class --sizes 110,135,94 --seed 7 --output-dir releases
+      sfumato collaborate simulate data.csv --target class --parties 5 --joint-k 10 --output-dir releases
       sfumato audit releases/party-1.csv --manifest releases/party-1.csv.manifest.json \\
         --original releases/party-1.original.parquet
     """
@@ -468,22 +556,34 @@ def simulate(data: str, bins: tuple[str, ...], output_dir: str | None, **setting
     sizes = numbers_of(settings.pop("sizes"), "--sizes", int)
     parties, seed, has_bound = settings.pop("parties"), settings.pop("seed"), settings["max_rows"] is not None
     plan, is_listed = plan_of(settings), bool(settings["quasi_identifiers"])
+    hierarchies = hierarchies_of(settings, plan)
     table = described(data, settings)
     check_columns(table, cuts, features_of(table) if is_listed else ())
     _say_categories(table, cuts)
     n_parties = len(sizes) if sizes else parties
-    say_trust(plan.mode, n_parties)
-    found = run_simulation(
-        table,
-        plan if has_bound else replace(plan, max_rows=max(1, table.n_rows)),
-        parties=n_parties,
-        sizes=sizes,
-        seed=seed,
-        schema=SharedSchema.of_table(table, cuts),
-        output_dir=Path(output_dir) if output_dir else None,
-        force=force,
-        watch=_rounds_said(),
-    )
+    say_trust("joint-k" if plan.joint_k else plan.mode, n_parties)
+    n_dealt = min(sum(sizes), table.n_rows) if sizes else table.n_rows
+    if n_dealt < table.n_rows:
+        click.echo(f"note: {table.n_rows - n_dealt:,} of the {table.n_rows:,} rows are left out", err=True)
+    given: dict[str, Any] = {
+        "parties": n_parties,
+        "sizes": sizes,
+        "seed": seed,
+        "schema": SharedSchema.of_table(table, cuts),
+        "output_dir": Path(output_dir) if output_dir else None,
+        "force": force,
+        "watch": _rounds_said(),
+    }
+    bounded = plan if has_bound else replace(plan, max_rows=max(1, n_dealt))
+    if plan.joint_k is not None:
+        from sfumato.collaborate.simulate.joint import simulate_jointly
+
+        joint = simulate_jointly(table, bounded, hierarchies=hierarchies, **given)
+        if as_json:
+            click.echo(json.dumps(joint.to_dict(), indent=2, ensure_ascii=False))
+        show_joint_simulation(joint)
+        return
+    found = run_simulation(table, bounded, **given)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     show_simulation(found, plan.min_privacy_gain)
@@ -576,7 +676,7 @@ def say_trust(mode: str, n_parties: int) -> None:
     """Say what the protocol protects against and what not: mode of a session, or "schema"."""
     others, few = n_parties - 1, (n_parties - 1) // 2
     pooling = "" if n_parties == _FEWEST else f", even if {n_parties - 2} of the {others} others pool all they see"
-    if mode == "selection-only":
+    if mode in ("selection-only", "joint-k"):
         follow = "follows" if few == 1 else "follow"
         protects = f"all counts stay hidden from any {_parties(few)} that {follow} the protocol"
         not_covered = (
@@ -618,6 +718,34 @@ def show_scores(scores: Sequence[Mapping[str, Any]], removed: Sequence[str]) -> 
             f"{score['tradeoff']:9.4f} {order.get(score['name'], ''):>7}",
             err=True,
         )
+
+
+def joint_line(k: int, n_rows: int, n_classes: int, penalty: float) -> str:
+    """Say what a table of all parties' rows came to.
+
+    Examples
+    --------
+    >>> joint_line(10, 1000, 50, 0.53604)
+    'all parties together: 1,000 rows in 50 classes, the smallest of 10 rows; certainty penalty 0.5360'
+    """
+    classes = f"{n_rows:,} rows in {n_classes:,} classes, the smallest of {k:,} rows"
+    return f"all parties together: {classes}; certainty penalty {penalty:.4f}"
+
+
+def show_joint_simulation(found: JointSimulation) -> None:
+    """Print what the parties published together, and what each could not have published alone."""
+    n_rows = sum(found.n_rows.values())
+    click.echo(joint_line(found.k, n_rows, found.n_classes, found.certainty_penalty), err=True)
+    click.echo("smallest class of each party's own rows, which only the party itself knows", err=True)
+    for name, level in found.own_levels.items():
+        click.echo(f"{name} {found.n_rows[name]:>9,} rows  {level:>6,}", err=True)
+    ratio = f"{found.certainty_penalty:.4f} here, {found.pooled_certainty_penalty:.4f} with all rows in one place"
+    click.echo(f"certainty penalty: {ratio}", err=True)
+    written = [result["table"] for result in found.parties.values() if result["table"]]
+    said = f"wrote the same table {len(written)} times, with its manifest" if written else "dry run: nothing was kept"
+    for text in found.warnings:
+        click.echo(f"warning: {text}", err=True)
+    click.echo(f"{said}; {found.cpu_seconds:.2f} s of processor time in all parties", err=True)
 
 
 def show_own_gains(selection: Selection) -> None:

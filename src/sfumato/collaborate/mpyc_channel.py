@@ -300,6 +300,7 @@ def compute_together(
     agreed: bytes,
     timeout: float = 60.0,
     accuse: Accuse | None = None,
+    stage: str = STAGE,
 ) -> Result:
     """Run a computation on shared secrets with all other parties, who run it at the same time.
 
@@ -320,6 +321,8 @@ def compute_together(
     accuse : callable or None
         Called at a fault with the party and a key of :data:`sfumato.collaborate.transport.messages.REASONS`, to tell
         the others before the error is raised; may raise an error of its own.
+    stage : str
+        Name of the computation, for errors.
 
     Raises
     ------
@@ -333,11 +336,11 @@ def compute_together(
         exchange = _Exchange(channel, timeout, loop)
         with runtime_of_this_thread(runtime):
             _greet(runtime, exchange, me, roster, hashlib.sha256(agreed).digest())
-            return _run_to_the_end(loop, loop.create_task(_session(runtime, exchange, me, roster, computation)))
+            return _run_to_the_end(loop, loop.create_task(_session(runtime, exchange, me, roster, computation, stage)))
     except _BrokenProtocolError as fault:
         if accuse is not None:
             accuse(fault.party, fault.reason)
-        raise CollaborationError(REASONS[fault.reason], party=fault.party, stage=STAGE) from fault.__cause__
+        raise CollaborationError(REASONS[fault.reason], party=fault.party, stage=stage) from fault.__cause__
     finally:
         loop.close()
 
@@ -360,10 +363,15 @@ def _run_to_the_end(loop: asyncio.AbstractEventLoop, session: asyncio.Task[Resul
 
 
 async def _session(
-    runtime: ChannelRuntime, exchange: _Exchange, me: str, roster: Sequence[str], computation: Computation[Result]
+    runtime: ChannelRuntime,
+    exchange: _Exchange,
+    me: str,
+    roster: Sequence[str],
+    computation: Computation[Result],
+    stage: str,
 ) -> Result:
     others = " or ".join(name for name in roster if name != me)
-    misfit = CollaborationError("sent shares that do not fit together", party=others, stage=STAGE)
+    misfit = CollaborationError("sent shares that do not fit together", party=others, stage=stage)
     exchange.loop.set_exception_handler(lambda _loop, _context: exchange.fail(misfit))
     lines = {name: _PeerLine(exchange, name) for name in roster if name != me}
     for party, name in zip(runtime.parties, roster, strict=True):

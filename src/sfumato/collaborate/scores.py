@@ -9,6 +9,18 @@ is what the paper's Table I holds. Its scores of privacy are :math:`H(A)/\log_2|
 although the text divides by the table's :math:`M_D`: the first ranks features, the second is the gain that is compared
 with a party's threshold.
 
+Ranking functions f
+-------------------
+What a feature's counts say of the class may be measured by another function than the paper's, by name:
+``mutual-information`` I (the paper's), ``normalized`` :math:`I/\sqrt{H(A) H(C)}`, ``gain-ratio`` :math:`I/H(A)`,
+``symmetrical-uncertainty`` :math:`2I/(H(A) + H(C))`, ``chi-squared`` :math:`\chi^2/n`, which ranks as χ² does, and
+``gini``, by how much a value lowers the Gini impurity of the class. Of a feature or class of one value all are 0.
+
+Trade-offs
+----------
+``mean``, the paper's; ``product``, the geometric mean, which ranks as the product does; and ``harmonic``. All are
+weighted, with weights of sum 1.
+
 References
 ----------
 .. [PUFS] Sheikhalishahi, Martinelli: Privacy-Utility Feature Selection as a Privacy Mechanism in Collaborative Data
@@ -18,8 +30,8 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -29,6 +41,10 @@ from sfumato.measures.information import entropy_bits, most_entropy_bits, mutual
 
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-9, 1e9
 _DECIMALS = 9  # trade-offs that agree to so many are ties, so that all parties find the same order on any machine
+
+
+Ranking = Literal["mutual-information", "normalized", "gain-ratio", "symmetrical-uncertainty", "chi-squared", "gini"]
+Combining = Literal["mean", "product", "harmonic"]
 
 
 class TradeoffWeights(NamedTuple):
@@ -62,6 +78,63 @@ def utility_bits(counts: Counts) -> float:
     return mutual_information_bits(np.maximum(counts, 0))
 
 
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _entropies(counts: Counts) -> tuple[float, float]:
+    return entropy_bits(counts.sum(axis=1)), entropy_bits(counts.sum(axis=0))
+
+
+def _normalized(counts: Counts) -> float:
+    return _share(mutual_information_bits(counts), math.sqrt(math.prod(_entropies(counts))))
+
+
+def _gain_ratio(counts: Counts) -> float:
+    return _share(mutual_information_bits(counts), _entropies(counts)[0])
+
+
+def _symmetrical_uncertainty(counts: Counts) -> float:
+    return _share(2 * mutual_information_bits(counts), sum(_entropies(counts)))
+
+
+def _chi_squared(counts: Counts) -> float:
+    """Mean square contingency: the sum of squared differences from independence, over what independence expects."""
+    n = float(counts.sum())
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n if n else np.zeros(counts.shape)
+    occurs = expected > 0
+    return _share(float(((counts[occurs] - expected[occurs]) ** 2 / expected[occurs]).sum()), n)
+
+
+def _gini(counts: Counts) -> float:
+    n, by_value = float(counts.sum()), counts.sum(axis=1)
+    occurs = by_value > 0
+    within = float((np.square(counts[occurs].astype(np.float64)).sum(axis=1) / by_value[occurs]).sum())
+    return _share(within - _share(float(np.square(counts.sum(axis=0, dtype=np.float64)).sum()), n), n)
+
+
+_RANKINGS: Mapping[Ranking, Callable[[Counts], float]] = {
+    "mutual-information": mutual_information_bits,
+    "normalized": _normalized,
+    "gain-ratio": _gain_ratio,
+    "symmetrical-uncertainty": _symmetrical_uncertainty,
+    "chi-squared": _chi_squared,
+    "gini": _gini,
+}
+
+
+def utility_score(counts: Counts, ranking: Ranking = "mutual-information") -> float:
+    """Measure what a feature's counts say of the class, by a function's name; negative counts count as 0.
+
+    Examples
+    --------
+    >>> same = np.array([[2, 0], [0, 2]])
+    >>> [utility_score(same, name) for name in ("gain-ratio", "symmetrical-uncertainty", "chi-squared", "gini")]
+    [1.0, 1.0, 1.0, 0.5]
+    """
+    return _RANKINGS[ranking](np.maximum(counts, 0))
+
+
 def feature_entropy_bits(counts: Counts) -> float:
     """Entropy H(A) of a feature from its counts of shape (values, classes)."""
     return entropy_bits(np.maximum(counts, 0).sum(axis=1))
@@ -79,9 +152,24 @@ def privacy_score(counts: Counts) -> float:
     return min(1.0, feature_entropy_bits(counts) / math.log2(n_values)) if n_values > 1 else 0.0
 
 
-def tradeoff_score(utility: float, privacy: float, weights: TradeoffWeights = EVEN) -> float:
-    """Weighted mean of the two; the weights are divided by their sum."""
-    return (weights.utility * utility + weights.privacy * privacy) / sum(weights)
+def tradeoff_score(
+    utility: float, privacy: float, weights: TradeoffWeights = EVEN, combining: Combining = "mean"
+) -> float:
+    """Weighted mean of the two, arithmetic, geometric or harmonic; the weights are divided by their sum.
+
+    Examples
+    --------
+    >>> [round(tradeoff_score(0.2, 0.8, combining=name), 4) for name in ("mean", "product", "harmonic")]
+    [0.5, 0.4, 0.32]
+    """
+    if combining == "mean":
+        return (weights.utility * utility + weights.privacy * privacy) / sum(weights)
+    weighted = [(value, weight) for value, weight in zip((utility, privacy), weights, strict=True) if weight]
+    if any(value <= 0 for value, _ in weighted):
+        return 0.0
+    if combining == "product":
+        return math.exp(sum(weight * math.log(value) for value, weight in weighted) / sum(weights))
+    return sum(weights) / sum(weight / value for value, weight in weighted)
 
 
 def check_weights(weights: Sequence[float]) -> TradeoffWeights:
@@ -115,15 +203,19 @@ def gains_of_removal(order: Sequence[str], counts: Mapping[str, Counts]) -> tupl
 
 
 def score_features(
-    totals: Mapping[str, Counts], averages: Mapping[str, float] | None = None, weights: TradeoffWeights = EVEN
+    totals: Mapping[str, Counts],
+    averages: Mapping[str, float] | None = None,
+    weights: TradeoffWeights = EVEN,
+    ranking: Ranking = "mutual-information",
+    combining: Combining = "mean",
 ) -> tuple[FeatureScore, ...]:
     """Score all features from totals; the trade-off takes the averaged scores of privacy where they are given."""
     found = []
     for name, counts in totals.items():
-        utility, pooled = utility_bits(counts), privacy_score(counts)
+        utility, pooled = utility_score(counts, ranking), privacy_score(counts)
         average = averages[name] if averages is not None else None
         privacy = pooled if average is None else average
-        found.append(FeatureScore(name, utility, pooled, average, tradeoff_score(utility, privacy, weights)))
+        found.append(FeatureScore(name, utility, pooled, average, tradeoff_score(utility, privacy, weights, combining)))
     return tuple(found)
 
 

@@ -56,6 +56,7 @@ from numpy.typing import NDArray
 from sfumato.collaborate.mpyc_channel import SECURITY_BITS, Accuse, ChannelRuntime, compute_together, is_prime
 from sfumato.collaborate.scores import EVEN, TradeoffWeights, check_weights, feature_entropy_bits
 from sfumato.collaborate.session.agreement import check_threshold, most_removed
+from sfumato.collaborate.shared_arithmetic import Residues, SharedArithmetic
 from sfumato.collaborate.shared_schema import Counts
 from sfumato.collaborate.transport.channel import Channel
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
@@ -64,7 +65,6 @@ from sfumato.measures.information import most_entropy_bits
 # Public side of the selection without totals: the field, its roots of unity, and functions as polynomials in them.
 
 
-Residues = NDArray[np.object_]
 Places = NDArray[np.intp]
 
 MOST_ROWS = 100_000
@@ -391,55 +391,11 @@ def _too_many_rows() -> InvalidParameterError:
     return InvalidParameterError("max_rows", "got fewer", allowed="at least the number of all parties' rows together")
 
 
-class _SharedArithmetic:
-    """What the parties do together with arrays of shares: residues of which each party has another."""
-
-    def __init__(self, runtime: ChannelRuntime, question: Question) -> None:
-        self._runtime = runtime
-        self._integers = runtime.secure_integers(question.n_bits, question.modulus)
-        self._field = self._integers.field
-
-    async def inputs(self, own: Residues) -> Residues:
-        """Share one's own numbers; one row for each party's."""
-        rows = await self._runtime.input(self._field.array(own))
-        shares: Residues = np.stack([row.value for (row,) in rows])
-        return shares
-
-    async def reshared(self, values: Residues) -> Residues:
-        """Make proper shares of sums of products of shares."""
-        shares: Residues = (await self._runtime._reshare(self._field.array(values))).value
-        return shares
-
-    async def product(self, rows: Residues) -> Residues:
-        """Multiply all rows."""
-        result: Residues = rows[0]
-        for row in rows[1:]:
-            result = await self.reshared(result * row)
-        return result
-
-    async def powers(self, bases: Residues, highest: int) -> Residues:
-        """First powers of all bases, the exponents 1 to ``highest`` along the first axis."""
-        found = bases[None]
-        while len(found) < highest:
-            found = np.concatenate([found, await self.reshared(found[-1] * found[: highest - len(found)])])
-        return found
-
-    async def is_negative(self, values: Residues) -> Residues:
-        """Compare with 0; bits as shares."""
-        bits = self._runtime.np_sgn(self._integers.array(self._field.array(values)), LT=True)
-        shares: Residues = (await self._runtime.gather(bits)).value
-        return shares
-
-    async def opened(self, values: Residues) -> list[int]:
-        """Tell all parties the numbers themselves."""
-        return [int(value) for value in (await self._runtime.output(self._field.array(values))).value]
-
-
 async def _choose(runtime: ChannelRuntime, *, prepared: Prepared, own: Residues) -> tuple[int, ...]:
     """Open which features go, in order; none if half of them are not enough."""
     question = prepared.question
     n = question.n_features
-    shared = _SharedArithmetic(runtime, question)
+    shared = SharedArithmetic(runtime, question.n_bits, question.modulus)
     inputs = await shared.inputs(own)
     powers, n_rows, thresholds, gains = np.split(inputs, [-n - 2, -n - 1, -n], axis=1)
     scores = await _scores(shared, prepared, powers)
@@ -458,7 +414,7 @@ async def _choose(runtime: ChannelRuntime, *, prepared: Prepared, own: Residues)
     return tuple(await shared.opened(chosen[:n_removed] @ np.arange(n))) if n_removed else ()
 
 
-async def _scores(shared: _SharedArithmetic, prepared: Prepared, inputs: Residues) -> Residues:
+async def _scores(shared: SharedArithmetic, prepared: Prepared, inputs: Residues) -> Residues:
     """Trade-offs over all rows, times their number and 2^32, without what all features have in common."""
     question = prepared.question
     bases = (await shared.product(inputs)).reshape(2, -1)
@@ -473,7 +429,7 @@ async def _scores(shared: _SharedArithmetic, prepared: Prepared, inputs: Residue
     return await shared.reshared(scores)
 
 
-async def _chosen(shared: _SharedArithmetic, question: Question, ranks: Residues) -> Residues:
+async def _chosen(shared: SharedArithmetic, question: Question, ranks: Residues) -> Residues:
     """Matrix with a 1 where the row's number is the rank of the column's feature, for the ranks that may go."""
     n, p = question.n_features, question.modulus
     powers = np.concatenate([np.ones((1, n), dtype=object), await shared.powers(ranks, n - 1)])

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.collaborate.scores import (
+    Combining,
     FeatureScore,
+    Ranking,
     TradeoffWeights,
     check_weights,
     gains_of_removal,
@@ -19,6 +22,7 @@ from sfumato.collaborate.scores import (
     score_features,
     tradeoff_score,
     utility_bits,
+    utility_score,
 )
 from sfumato.errors import InvalidParameterError
 
@@ -126,3 +130,68 @@ def test_averages_take_the_place_of_pooled_scores():
 
     assert (pooled.privacy_pooled, pooled.privacy_average, pooled.tradeoff) == (1, None, 0.5)
     assert (averaged.privacy_pooled, averaged.privacy_average, averaged.tradeoff) == (1, 0.25, 0.125)
+
+
+def naive_utility(counts, ranking):
+    """Ranking functions over rows, each by its textbook definition."""
+    rows = rows_of(counts)
+    n = len(rows)
+    if not n:
+        return 0.0
+    values, classes = [v for v, _ in rows], [c for _, c in rows]
+    of_value, of_class = Counter(values), Counter(classes)
+    information = entropy(values) + entropy(classes) - entropy(rows)
+    if ranking == "chi-squared":
+        expected = {(v, c): of_value[v] * of_class[c] / n for v in of_value for c in of_class}
+        return sum((Counter(rows)[cell] - e) ** 2 / e for cell, e in expected.items()) / n
+    if ranking == "gini":
+
+        def impurity(labels):
+            return 1 - sum((k / len(labels)) ** 2 for k in Counter(labels).values())
+
+        return impurity(classes) - sum(m / n * impurity([c for w, c in rows if w == v]) for v, m in of_value.items())
+    below = {
+        "mutual-information": 1.0,
+        "normalized": math.sqrt(entropy(values) * entropy(classes)),
+        "gain-ratio": entropy(values),
+        "symmetrical-uncertainty": (entropy(values) + entropy(classes)) / 2,
+    }[ranking]
+    return information / below if below > 1e-12 else 0.0
+
+
+@pytest.mark.parametrize("ranking", get_args(Ranking))
+@given(counts=matrices())
+def test_ranking_functions_are_those_of_their_definitions(ranking, counts):
+    assert utility_score(counts, ranking) == pytest.approx(naive_utility(counts, ranking), abs=1e-9)
+
+
+@given(st.floats(0.001, 5), st.floats(0.001, 1), st.floats(0, 3), st.floats(0.1, 3))
+def test_tradeoffs_are_weighted_means_of_their_kinds(utility, privacy, first, second):
+    weights = TradeoffWeights(first, second)
+    total = first + second
+    found = {name: tradeoff_score(utility, privacy, weights, name) for name in get_args(Combining)}
+
+    assert found["mean"] == pytest.approx((first * utility + second * privacy) / total)
+    assert found["product"] == pytest.approx((utility**first * privacy**second) ** (1 / total))
+    assert found["harmonic"] == pytest.approx(total / (first / utility + second / privacy))
+    assert found["harmonic"] <= found["product"] * (1 + 1e-9) <= found["mean"] * (1 + 2e-9)
+
+
+@pytest.mark.parametrize("combining", ["product", "harmonic"])
+def test_a_score_of_nothing_leaves_no_tradeoff_unless_it_weighs_nothing(combining):
+    assert tradeoff_score(0.0, 0.8, combining=combining) == 0.0
+    assert tradeoff_score(0.0, 0.8, TradeoffWeights(0.0, 1.0), combining) == pytest.approx(0.8)
+
+
+def test_another_ranking_changes_the_order_of_removal():
+    """Seven values that tell the class, against two that tell less: by bits the many win, by gain ratio the few."""
+    many = np.array([[2, 0], [2, 0], [2, 0], [2, 1], [0, 2], [0, 2], [0, 3]])
+    few = np.array([[7, 1], [1, 7]])
+    totals = {"many": many, "few": few}
+
+    orders = {
+        name: removal_order(score_features(totals, weights=TradeoffWeights(1, 0), ranking=name))
+        for name in ("mutual-information", "gain-ratio")
+    }
+
+    assert orders == {"mutual-information": ("few", "many"), "gain-ratio": ("many", "few")}

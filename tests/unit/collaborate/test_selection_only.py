@@ -13,8 +13,9 @@ from scipy.stats import chisquare
 
 from sfumato.collaborate.scores import EVEN, removal_order, score_features
 from sfumato.collaborate.secure_sum import SecureSum
-from sfumato.collaborate.selection_only import Question, _SharedArithmetic, prepare, select_only
+from sfumato.collaborate.selection_only import Question, prepare, select_only
 from sfumato.collaborate.session.party import StageChannel
+from sfumato.collaborate.shared_arithmetic import SharedArithmetic
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError
 from unit.collaborate.exactness import tradeoff_error
 from unit.collaborate.memory_channel import LocalNetwork, deliver_as_sent
@@ -183,14 +184,14 @@ def test_one_feature_cannot_be_removed_and_nothing_is_sent():
 def opened(monkeypatch):
     """Everything that any party sees opened as a number of the computation."""
     seen = []
-    original = _SharedArithmetic.opened
+    original = SharedArithmetic.opened
 
     async def recording(self, values):
         found = await original(self, values)
         seen.append(found)
         return found
 
-    monkeypatch.setattr(_SharedArithmetic, "opened", recording)
+    monkeypatch.setattr(SharedArithmetic, "opened", recording)
     return seen
 
 

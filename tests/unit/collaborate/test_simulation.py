@@ -284,6 +284,14 @@ class TestSplit:
         assert [len(rows) for rows in one.values()] == [5, 3, 2]
         assert one["party-1"].tolist() != two["party-1"].tolist()
 
+    def test_sizes_that_add_up_to_less_leave_rows_out_and_give_none_twice(self):
+        parts = split_rows(339, parties=3, sizes=[110, 135, 68], seed=4)
+
+        rows = np.concatenate(list(parts.values())).tolist()
+        assert [len(own) for own in parts.values()] == [110, 135, 68]
+        assert len(set(rows)) == len(rows) == 313
+        assert max(rows) < 339
+
     def test_a_negative_seed_is_refused(self):
         with pytest.raises(InvalidParameterError, match="seed must be 0 or above"):
             split_rows(10, parties=3, seed=-1)

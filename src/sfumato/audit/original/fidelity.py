@@ -157,11 +157,11 @@ def check_description(original: Columns, claims: Claims, check_roles: Declared) 
         yield _check_input(original, claims)
     identifiers = frozenset(original.with_role(*WITHHELD))  # which no column is by default
     if declared or identifiers:
-        yield _check_identifiers(claims, identifiers)
+        yield check_identifiers(claims, identifiers)
     yield _check_accounted(original, claims)
-    yield _check_missing(original, claims)
+    yield check_missing(original, claims)
     if declared:
-        yield _check_roles(original, claims, declared)
+        yield check_declared_roles(original, claims, declared)
     yield from _check_kinds(original, claims, check_roles is True)
 
 
@@ -176,7 +176,8 @@ def _check_input(original: Columns, claims: Claims) -> Check:
     return Check("original's size", passed, message, claims.input_rows, rows)
 
 
-def _check_identifiers(claims: Claims, identifiers: frozenset[str]) -> Check:
+def check_identifiers(claims: Claims, identifiers: frozenset[str]) -> Check:
+    """Whether a column that its holder calls an identifier is released."""
     released = [name for name in claims.names() if name in identifiers]
     released += [r.name for r in claims.recodings.values() if r.column in identifiers and r.name not in released]
     none = "no column with the role identifier is released"
@@ -202,7 +203,7 @@ def _check_accounted(original: Columns, claims: Claims) -> Check:
     return Check("dropped columns", not problems, said)
 
 
-def _check_missing(original: Columns, claims: Claims) -> Check:
+def check_missing(original: Columns, claims: Claims) -> Check:
     """Whether the manifest reads those texts as missing that the original's reader does: others would hide values."""
     stated = (claims.missing_tokens, dict(claims.missing_by_column))
     passed = stated == (original.missing_tokens, original.missing_by_column)
@@ -216,7 +217,7 @@ def _source(feature: Feature | None) -> str | None:
     return feature.column if feature else None
 
 
-def _check_roles(original: Columns, claims: Claims, declared: frozenset[str]) -> Check:
+def check_declared_roles(original: Columns, claims: Claims, declared: frozenset[str]) -> Check:
     """Whether columns are released under their declared roles: no promise speaks of a demoted quasi-identifier."""
     wrong = []
     for column in claims.columns:

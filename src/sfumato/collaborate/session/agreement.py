@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from sfumato.collaborate.scores import (
     EVEN,
+    Combining,
     FeatureScore,
+    Ranking,
     check_weights,
     gains_of_removal,
     privacy_score,
@@ -136,11 +138,16 @@ class AgreementRule:
     epsilon : float or None
         Noise on the counts, see :func:`add_own_noise`; only with pooled scores, since averaged
         ones would tell without noise what the counts hide.
+    ranking, tradeoff : str
+        Names of what is measured of a feature's counts as its utility, and of how that and its privacy are joined, see
+        :mod:`sfumato.collaborate.scores`.
     """
 
     weights: Sequence[float] = EVEN
     privacy: PrivacyBy = "pooled"
     epsilon: float | None = None
+    ranking: Ranking = "mutual-information"
+    tradeoff: Combining = "mean"
 
     def __post_init__(self) -> None:
         check_weights(self.weights)
@@ -240,7 +247,7 @@ def agree(
     shared = own_counts if rule.epsilon is None else add_own_noise(own_counts, len(own), rule.epsilon)
     totals = dict(zip(schema.names, schema.matrices(counted.total(shared, stage="counts")), strict=True))
     averages = _averaged(counted, own) if rule.privacy == "average" else None
-    scores = score_features(totals, averages, check_weights(rule.weights))
+    scores = score_features(totals, averages, check_weights(rule.weights), rule.ranking, rule.tradeoff)
     order = removal_order(scores)[: most_removed(len(own))]
     check_same(counted, json.dumps(order).encode(), stage="removal order")
     gains = gains_of_removal(order, own)

@@ -368,10 +368,10 @@ def take_part(
         hint = "name a file such as release.csv"
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint, remedy=("output",))
     record = transcript or Transcript()
-    _check_paths(config, rows, target, record.path)
+    check_paths(config, rows, target, record.path)
     choose = _chooser(schema, own_counts, plan, config.timeout)
     with joined(config, transcript=record, size_limit=_size_limit(schema, plan)) as session:
-        terms = _terms(config, schema, plan, rows)
+        terms = terms_of(config, schema, plan, rows)
         binding = greet(session, terms)
         who = SessionRecord(f"{config.session}/{binding.hex()[:16]}", terms.mode, terms.fingerprints, terms.parameters)
         selection = choose(session)
@@ -400,7 +400,8 @@ def _counted(
     return LargeRows.of(table, schema, memory or Memory.of(_MEMORY))
 
 
-def _check_paths(config: PartyConfig, table: Table, target: Path | None, transcript: Path | None) -> None:
+def check_paths(config: PartyConfig, table: Table, target: Path | None, transcript: Path | None) -> None:
+    """Refuse to write over what this party reads."""
     data = {"data": Path(table.source.name)} if table.source else {}
     outputs = {"transcript": transcript, "release": target, "manifest": manifest_path_for(target) if target else None}
     check_outputs({what: path for what, path in outputs.items() if path is not None}, data | config.files)
@@ -411,8 +412,10 @@ def _size_limit(schema: SharedSchema, plan: Plan) -> int:
     return SIZE_LIMIT if plan.mode == "selection-only" else size_limit_of_counts(schema.n_counts)
 
 
-def _terms(config: PartyConfig, schema: SharedSchema, plan: Plan, table: Table) -> Terms:
-    mode = plan.mode if plan.mode == "selection-only" else f"{plan.mode} by {plan.sharing}"
+def terms_of(config: PartyConfig, schema: SharedSchema, plan: Plan, table: Table) -> Terms:
+    """Give what all parties must have in common, for the greeting."""
+    kind = plan.mode if plan.joint_k is None else "joint-k"
+    mode = kind if kind == "selection-only" else f"{kind} by {plan.sharing}"
     parameters: dict[str, Plain] = {**plan.shared(), "missing": [*sorted(set(table.schema.missing))]}
     return Terms(config.session, config.roster.fingerprints, schema.hash(), mode, parameters)
 
@@ -472,7 +475,7 @@ def _staged(
     """Audit this party's release and have its bytes ready; the others are told if that fails."""
     with ExitStack() as stack:
         try:
-            publish: Callable[[], Published | None] = _publish_nothing
+            publish: Callable[[], Published | None] = publish_nothing
             if not isinstance(rows, Table):
                 release, publish = stack.enter_context(rows.staged(releaser, output, force=force))
             else:
@@ -488,7 +491,7 @@ def _staged(
         yield release, publish
 
 
-def _publish_nothing() -> None:
+def publish_nothing() -> None:
     """Publish nothing, in a dry run."""
 
 
@@ -532,7 +535,7 @@ class LargeRows:
         """Write this party's release in one pass, audit it, and hand out what lets it appear; None writes nothing."""
         proposal = propose_projection(self, releaser)
         if output is None:
-            yield proposal.release, _publish_nothing
+            yield proposal.release, publish_nothing
             return
         with staged_large(proposal, output, self.memory, force=force) as appear:
             yield proposal.release, appear

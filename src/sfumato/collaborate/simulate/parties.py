@@ -15,7 +15,7 @@ import sys
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from sfumato.collaborate.session.transcript import Entry, Round, SessionWatch, T
 from sfumato.collaborate.shared_schema import read_shared_schema
 from sfumato.collaborate.simulate.start import INPUT, leave_nothing
 from sfumato.errors import SfumatoError
+from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.private_folders import write_private
 from sfumato.schema import Role
 from sfumato.table.io.read import ReadOptions, read_table
@@ -53,22 +54,26 @@ class PartyOrder:
     transcript: str | None
     force: bool
     says_progress: bool
+    hierarchies: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> dict[str, Any]:
         """Take part; gives the party's result as plain data."""
         schema = read_shared_schema(self.schema)
         table = read_table(self.data, options=ReadOptions(missing=tuple(self.missing)))
         path = Path(self.transcript) if self.transcript else None
-        outcome = take_part(
-            load_party_config(self.config),
-            in_shared_roles(table, schema, {name: Role(role) for name, role in self.roles.items()}),
-            schema,
-            Plan.from_dict(self.plan),
-            output=Path(self.output) if self.output else None,
-            transcript=Transcript(path, force=self.force, watch=_Teller() if self.says_progress else None),
-            force=self.force,
-        )
-        return outcome.to_dict()
+        own = in_shared_roles(table, schema, {name: Role(role) for name, role in self.roles.items()})
+        given: dict[str, Any] = {
+            "output": Path(self.output) if self.output else None,
+            "transcript": Transcript(path, force=self.force, watch=_Teller() if self.says_progress else None),
+            "force": self.force,
+        }
+        config, plan = load_party_config(self.config), Plan.from_dict(self.plan)
+        if plan.joint_k is None:
+            return take_part(config, own, schema, plan, **given).to_dict()
+        from sfumato.collaborate.joint.party import take_part_jointly
+
+        hierarchies = {name: read_hierarchy(file) for name, file in self.hierarchies.items()}
+        return take_part_jointly(config, own, schema, plan, hierarchies=hierarchies, **given).to_dict()
 
 
 def write_orders(folder: Path, orders: list[PartyOrder]) -> None:

@@ -214,10 +214,14 @@ class SimulationResult:
 def split_rows(n_rows: int, *, parties: int, sizes: Sequence[int] | None = None, seed: int = 0) -> dict[str, Rows]:
     """Deal out rows at random: parts of the given sizes, or of nearly the same.
 
+    Sizes that add up to less than the table leave rows out, drawn at random as well.
+
     Examples
     --------
     >>> {name: len(rows) for name, rows in split_rows(10, parties=3).items()}
     {'party-1': 4, 'party-2': 3, 'party-3': 3}
+    >>> {name: len(rows) for name, rows in split_rows(10, parties=3, sizes=[2, 3, 1]).items()}
+    {'party-1': 2, 'party-2': 3, 'party-3': 1}
     """
     if seed < 0:
         raise InvalidParameterError("seed", f"got {seed}", allowed="0 or above")
@@ -227,13 +231,13 @@ def split_rows(n_rows: int, *, parties: int, sizes: Sequence[int] | None = None,
     if n_rows < parties:
         allowed = f"one of at least {parties} rows, so that each party has one"
         raise InvalidParameterError("the table", f"got {n_rows:,}", allowed=allowed)
-    if len(given) != parties or min(given) < 1 or sum(given) != n_rows:
+    if len(given) != parties or min(given) < 1 or sum(given) > n_rows:
         problem = f"got {len(given)} that add up to {sum(given):,}"
-        allowed = f"{parties} numbers from 1 that add up to the {n_rows:,} rows"
+        allowed = f"{parties} numbers from 1 that add up to at most the {n_rows:,} rows"
         raise InvalidParameterError("sizes", problem, allowed=allowed)
     order = np.random.default_rng(seed).permutation(n_rows)
     width = len(str(parties))
-    parts = np.split(order, np.cumsum(given)[:-1])
+    parts = np.split(order, np.cumsum(given))[:parties]
     return {f"party-{i:0{width}}": np.sort(rows) for i, rows in enumerate(parts, start=1)}
 
 
@@ -258,6 +262,8 @@ def simulate(
     ----------
     table : Table
         With a target; its quasi-identifiers are the features.
+    sizes : sequence of int or None
+        Rows of each party; rows beyond their sum are left out. ``None`` deals out all, nearly evenly.
     schema : SharedSchema or None
         Described from the table if None.
     output_dir : Path or None
@@ -277,31 +283,60 @@ def simulate(
     """
     shared = schema or SharedSchema.of_table(table)
     parts = split_rows(table.n_rows, parties=parties, sizes=sizes, seed=seed)
-    plan.check_group(parties, table.n_rows)
+    ran = run_all(table, plan, shared, parts, output_dir=output_dir, force=force, watch=watch)
+    first = next(iter(ran.found.values()))
+    dealt = table.take(np.sort(np.concatenate(list(parts.values()))))
+    counts = dict(zip(shared.names, shared.matrices(shared.counts(dealt)), strict=True))
+    return SimulationResult(
+        removed=tuple(first["removed"]),
+        scores=tuple(first["scores"]),
+        gains={name: tuple(result["own_gains"]) for name, result in ran.found.items()},
+        whole_table_gains=gains_of_removal(first["removed"], counts),
+        n_rows={name: len(rows) for name, rows in parts.items()},
+        parties=ran.found,
+        warnings=ran.warnings,
+        cpu_seconds=ran.cpu_seconds,
+        seconds=ran.seconds,
+    )
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What all parties ended with, what could not be kept, and the time that it took."""
+
+    found: dict[str, dict[str, Any]]
+    warnings: tuple[str, ...]
+    cpu_seconds: float
+    seconds: float
+
+
+def run_all(
+    table: Table,
+    plan: Plan,
+    schema: SharedSchema,
+    parts: Mapping[str, Rows],
+    *,
+    hierarchies: Mapping[str, Path] | None = None,
+    output_dir: Path | None = None,
+    force: bool = False,
+    watch: SessionWatch | None = None,
+) -> Ran:
+    """Let each part of a table be a party in a process of its own; see :func:`simulate`."""
+    plan.check_group(len(parts), sum(map(len, parts.values())))
     if output_dir is None:
         plan = replace(plan, dry_run=True)
     else:
         _check_folder(output_dir, parts, table, force)
     started, cpu_before = time.monotonic(), _cpu_of_children()
     with private_folder() as folder, PartyProcesses(folder, watch) as processes:
-        orders = _prepared(folder, table, shared, plan, parts, output_dir, force)
+        orders = _prepared(folder, table, schema, plan, parts, output_dir, force, hierarchies or {})
         with pending_copies({} if plan.dry_run else _kept_parts(orders, output_dir), force=force) as keep:
             processes.run()
             found = _answers(orders)
             problems = keep()
-    first = next(iter(found.values()))
-    counts = dict(zip(shared.names, shared.matrices(shared.counts(table)), strict=True))
-    return SimulationResult(
-        removed=tuple(first["removed"]),
-        scores=tuple(first["scores"]),
-        gains={name: tuple(result["own_gains"]) for name, result in found.items()},
-        whole_table_gains=gains_of_removal(first["removed"], counts),
-        n_rows={name: len(rows) for name, rows in parts.items()},
-        parties=found,
-        warnings=(*(text for result in found.values() for text in result["warnings"]), *problems),
-        cpu_seconds=round(_cpu_of_children() - cpu_before, 3),
-        seconds=round(time.monotonic() - started, 3),
-    )
+    warnings = (*(text for result in found.values() for text in result["warnings"]), *problems)
+    cpu_seconds, seconds = _cpu_of_children() - cpu_before, time.monotonic() - started
+    return Ran(found, warnings, round(cpu_seconds, 3), round(seconds, 3))
 
 
 def _check_folder(folder: Path, names: Iterable[str], table: Table, force: bool) -> None:
@@ -326,6 +361,7 @@ def _prepared(
     parts: Mapping[str, Rows],
     output_dir: Path | None,
     force: bool,
+    hierarchies: Mapping[str, Path],
 ) -> list[PartyOrder]:
     """Write keys, files and rows of all parties, and what they are to do."""
     keys = make_keys(folder, parts)
@@ -353,6 +389,7 @@ def _prepared(
             transcript=str(output_dir / f"{name}{_TRANSCRIPT_END}") if output_dir else None,
             force=force,
             says_progress=not orders,
+            hierarchies={column: str(path.absolute()) for column, path in hierarchies.items()},
         )
         orders.append(order)
     write_orders(folder, orders)
