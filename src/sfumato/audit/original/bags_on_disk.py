@@ -43,16 +43,22 @@ def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows
     """Whether every released row can be given an original row of its own; codes of both come in blocks of rows.
 
     Where each original cell becomes one released cell, counts of equal rows decide. Where cells overlap, what equal
-    rows became is found by the counts of these columns alone, as on a cluster, and whole rows are compared under that
+    rows became is found by the counts of all coarsened columns, as on a cluster, and whole rows are compared under that
     answer; if they are not the same, distinct whole rows are matched in memory, a part of them at a time.
+
+    Values that the same released cells may mean count as one. Where groups that are too small are joined at coarser and
+    coarser levels, rows that agree so became the same: of two that did not, the cell that took the first alone means
+    the value of the first alone.
     """
     problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if problems or not rules:
         return said_of_cells(problems, len(rules))
     columns = [_compared(rule) for rule in rules]
+    # what a row became depends on all its coarsened cells, also on those that do not overlap
+    coarsened = [_coarsened(rule) if isinstance(rule, FittingRule) else _compared(rule) for rule in rules]
     most = max(memory // (_BYTES_A_CELL * (len(rules) + 2)), 10_000)
     try:
-        are_same = _are_same(columns, originals, released, memory, most)
+        are_same = _are_same(columns, coarsened, originals, released, memory, most)
     except _TooManyError:
         said = f"whether cells follow from the original: cells overlap, and more than {most:,} distinct rows do not fit"
         return Unchecked("cells", said, IN_MEMORY)
@@ -72,30 +78,43 @@ def _compared(rule: CellRule) -> _Compared:
     if not len(rule.expected) and not isinstance(rule, FittingRule):
         return _Compared()  # numbers of meanings
     exact = exact_ids(rule)
-    if exact is not None:
-        before, after, _ = together(*exact)
-        return _Compared(before, after)
+    if exact is None:
+        return _coarsened(rule)
+    before, after, _ = together(*exact)
+    return _Compared(before, after)
+
+
+def _coarsened(rule: CellRule) -> _Compared:
+    """Tell values apart by the cells that may mean them: far fewer distinct rows, which fit the same released rows."""
     if not isinstance(rule, FittingRule) or rule.read is None:
         raise AssertionError
-    return _Compared(rule.read.places, np.arange(rule.read.n_cells), rule.read)
+    read = rule.read.told_apart()
+    return _Compared(read.places, np.arange(read.n_cells), read)
 
 
-def _are_same(columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, most: int) -> bool:
+def _are_same(
+    columns: Sequence[_Compared],
+    coarsened: Sequence[_Compared],
+    originals: Rows,
+    released: Rows,
+    memory: int,
+    most: int,
+) -> bool:
     if not any(column.read for column in columns):
         return _are_in([(columns, originals), (columns, released)], memory)
-    overlapping = [i for i, column in enumerate(columns) if column.read is not None]
+    among = [i for i, column in enumerate(coarsened) if column.read is not None]
     places, cells = (
-        _grouped(columns, rows, memory, most, of, overlapping) for of, rows in enumerate((originals, released))
+        _grouped(coarsened, rows, memory, most, of, among) for of, rows in enumerate((originals, released))
     )
-    if places is not None and cells is not None and _radix(columns, overlapping) <= _LARGEST_KEY:
+    if places is not None and cells is not None and _radix(coarsened, among) <= _LARGEST_KEY:
         try:
-            matched = _matched(columns, overlapping, places, cells)
+            matched = _matched(coarsened, among, places, cells)
         except ImpossibleError:
             return False
         except (UnmatchedError, TooManyLayersError):
             matched = None
         if matched is not None:
-            numbered = [_Numbered(columns, overlapping, *found) for found in matched]
+            numbered = [_Numbered(coarsened, among, *found) for found in matched]
             sides = [(numbered[0], originals), (numbered[1], released)]
             if _are_in(sides, memory):
                 return True

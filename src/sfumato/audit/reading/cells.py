@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
@@ -37,6 +37,7 @@ _WITHOUT_OPEN_ESCAPE = re.compile(r"(?:[^\\]|\\.)*+", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)")
 _ANY, _MISSING_MEMBER = "*", r"\N"
 _NUMBERS = (int, float, Decimal)
+_MOST_MEANT = 1 << 22  # stretches of values that all cells mean, up to which equal sets of cells are looked for
 _NOT_A_NUMBER = meanings_beside(pa.array([float("nan")]), pa.string())[0]
 
 
@@ -106,6 +107,47 @@ class Containing:
         run = np.searchsorted(self.cells * width + self.starts, wanted, side="right") - 1
         found: NDArray[np.bool_] = (run >= 0) & (wanted < (self.cells * width + self.stops)[run])
         return found
+
+    def told_apart(self) -> Containing:
+        """Give values that the same cells may mean one place: which rows fit which does not depend on more.
+
+        Where cells mean very many values in all, only neighbours share one.
+
+        Examples
+        --------
+        >>> read = contained(pa.array(["{a|c}", "*"]), pa.array(["a", "b", "c", "d"]), Kind.CATEGORICAL)
+        >>> read.told_apart().places.tolist(), read.told_apart().n_places
+        ([0, 1, 0, 1], 2)
+        """
+        begins = np.unique(np.concatenate([[0], self.starts, self.stops]))
+        begins = begins[begins < max(self.n_places, 1)]
+        first, last = np.searchsorted(begins, self.starts), np.searchsorted(begins, self.stops)
+        lengths = last - first
+        place_of = np.arange(len(begins))
+        if int(lengths.sum()) <= _MOST_MEANT:
+            runs = np.repeat(np.arange(len(lengths)), lengths)
+            stretch = np.arange(len(runs)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + first[runs]
+            by_stretch = np.argsort(stretch, kind="stable")  # the cells of each in their order
+            cells = np.split(self.cells[runs][by_stretch], np.cumsum(np.bincount(stretch, minlength=len(begins)))[:-1])
+            known: dict[bytes, int] = {}
+            place_of = np.array([known.setdefault(own.tobytes(), len(known)) for own in cells], dtype=np.int64)
+            pairs = np.unique(self.cells[runs] * len(begins) + place_of[stretch])
+            cell, place = np.divmod(pairs, len(begins))
+            begins_run = np.append(True, (np.diff(cell) != 0) | (np.diff(place) != 1))[: len(pairs)]
+            ends_run = np.append(begins_run[1:], True)[: len(pairs)]
+            merged = cell[begins_run], place[begins_run], place[ends_run] + 1
+        else:
+            merged = self.cells, first, last
+        stretch_of_place = np.searchsorted(begins, np.arange(self.n_places), side="right") - 1
+        n_places = int(place_of.max(initial=-1)) + 1
+        return replace(
+            self,
+            places=place_of[stretch_of_place][self.places],
+            n_places=n_places,
+            cells=merged[0],
+            starts=merged[1],
+            stops=merged[2],
+        )
 
 
 def unchanged(released: pa.Array, original: pa.Array) -> Containing:

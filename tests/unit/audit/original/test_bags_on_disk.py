@@ -6,7 +6,8 @@ import pytest
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.original import bags_on_disk
 from sfumato.audit.original.bags_on_disk import check_bag_on_disk
-from sfumato.audit.original.cell_rules import CellRule
+from sfumato.audit.original.cell_rules import CellRule, FittingRule
+from sfumato.audit.reading.cells import Containing
 from tests.unit.audit.original.test_assignment import EXACT, FITTING, bags, fits
 
 MEMORY = 10**9
@@ -73,6 +74,41 @@ def test_rows_that_stay_together_need_no_distinct_rows_in_memory(monkeypatch):
     monkeypatch.setattr(bags_on_disk, "_can_be_assigned", refuse)
     assert judged(originals, released).passed
     assert bags([row[:2] for row in originals], [row[:2] for row in released]).can_be_assigned()
+
+
+def test_what_a_row_became_may_depend_on_a_coarsened_column_that_does_not_overlap(monkeypatch):
+    """As where too few men of an age are left for a group, and women of that age are not."""
+    cell = {(value, exact): 5 if (value + exact) % 4 == 0 else 3 for value in range(8) for exact in range(3)}
+    each = np.arange(3)
+    as_it_is = FittingRule("b", "b", read=Containing(each, 3, each, each, each + 1, 3))
+    rng = np.random.default_rng(2)
+    originals = [(int(rng.choice([2, 4])), int(rng.integers(3)), i) for i in range(500)]
+    released = sorted((cell[value, exact], exact, number) for value, exact, number in originals)
+    forged = [(released[0][0], (released[0][1] + 1) % 3, released[0][2]), *released[1:]]
+
+    def judged_so(shown):
+        return check_bag_on_disk([FITTING, as_it_is, NUMBERS], blocks(originals), blocks(shown), MEMORY)
+
+    assert not judged_so(forged).passed
+    monkeypatch.setattr(bags_on_disk, "_can_be_assigned", None)  # no distinct whole rows are matched
+    assert judged_so(released).passed
+
+
+def test_more_values_than_fit_are_counted_by_the_cells_that_may_mean_them():
+    """Twelve thousand values of two cells that overlap: two distinct rows, where 10,000 fit."""
+    n = 12_000
+    read = Containing(np.arange(n), n, np.array([0, 1]), np.array([0, 0]), np.array([n, n // 2]), 2)
+    originals = np.arange(n)
+    released = np.where(originals < n // 2, 1, 0)
+
+    def judged_so(shown):
+        return check_bag_on_disk(
+            [FittingRule("a", "a", read=read)], lambda: [[originals]], lambda: [[shown]], 9 * 10**6
+        )
+
+    assert judged_so(released).passed
+    assert judged_so(np.append(released[1:], 0)).passed  # the wider cell may mean any value
+    assert not judged_so(np.append(released[:-1], 1)).passed
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,6 +1,7 @@
 """Reading generalized cells: every form, every kind of column, escapes, and cells that cannot be read."""
 
 import datetime
+import itertools
 from decimal import Decimal
 
 import numpy as np
@@ -289,3 +290,27 @@ def test_unchanged_cells_stand_for_equal_values_only():
 
 def test_the_repr_shows_no_value():
     assert "29" not in repr(read("[29, 42]", AGES, Kind.NUMERIC))
+
+
+SOME_CELLS = st.lists(st.sets(st.integers(0, 8), min_size=1), max_size=6, unique_by=frozenset)
+
+
+@given(SOME_CELLS, st.booleans())
+def test_values_that_the_same_cells_may_mean_share_a_place(sets, neighbours_only):
+    """Told apart or not, cells hold the same values; no place too many is left, one for each set of cells."""
+    members = ["|".join(str(value) for value in sorted(own)) for own in sets]
+    texts = [{1: own, 9: "*"}.get(own.count("|") + 1, f"{{{own}}}") for own in members]
+    read = contained(pa.array(texts, pa.string()), pa.array([str(i) for i in range(9)]), Kind.CATEGORICAL)
+    with pytest.MonkeyPatch.context() as patch:
+        if neighbours_only:
+            patch.setattr("sfumato.audit.reading.cells._MOST_MEANT", -1)
+        told = read.told_apart()
+
+    signs = [frozenset(i for i, own in enumerate(sets) if value in own) for value in range(9)]
+    assert [held(told, i) for i in range(len(sets))] == [sorted(own) for own in sets]
+    assert [held(read, i) for i in range(len(sets))] == [sorted(own) for own in sets]
+    for first, second in itertools.combinations(range(9), 2):
+        if told.places[first] == told.places[second]:
+            assert signs[first] == signs[second]
+    if not neighbours_only:
+        assert told.n_places == len(set(signs))
