@@ -55,6 +55,32 @@ def distance(rows, table, kind="equal"):
     return float(sum(abs(sum(shares[: i + 1])) for i in range(len(values))) / (len(values) - 1))
 
 
+def shares(rows):
+    """Share of each value among the weights."""
+    found = weights(rows)
+    return {value: weight / sum(found.values()) for value, weight in found.items()}
+
+
+def likeness(rows, table, kind="basic"):
+    """Smallest β of a class; infinite where enhanced likeness allows none."""
+    here, there = shares(rows), shares(table)
+    gains = {value: q / there[value] - 1 for value, q in here.items()}
+    if kind == "enhanced" and any(gain > -math.log(there[value]) + 1e-9 for value, gain in gains.items()):
+        return math.inf
+    return float(max(0, *gains.values()))
+
+
+def disclosure(rows, table):
+    """Smallest δ of a class; infinite where it lacks a value of the table."""
+    here, there = shares(rows), shares(table)
+    return max(abs(math.log(here[v] / p)) if v in here else math.inf for v, p in there.items())
+
+
+def largest_share(rows):
+    """Largest share of a value."""
+    return float(max(shares(rows).values()))
+
+
 def classes_of(original, released, person, sensitive, columns):
     """Rows (person, value) of each class of equal released rows, where every row is released in its order."""
     found = defaultdict(list)
@@ -65,11 +91,17 @@ def classes_of(original, released, person, sensitive, columns):
     return list(found.values())
 
 
-def level(classes, settings):
-    """Level of a release by persons, of what settings of a mechanism ask for."""
-    table = [row for rows in classes for row in rows]
+def level(classes, settings, table=None):
+    """Level of a release by persons, of what settings of a mechanism ask for; some classes may be left out."""
+    table = [row for rows in classes for row in rows] if table is None else table
     if "t" in settings:
         return max(distance(rows, table, settings.get("distance", "equal")) for rows in classes)
+    if "beta" in settings:
+        return max(likeness(rows, table, settings.get("likeness", "basic")) for rows in classes)
+    if "delta" in settings:
+        return max(disclosure(rows, table) for rows in classes)
+    if "alpha" in settings:
+        return max(map(largest_share, classes))
     variant = settings.get("variant", "distinct")
     if variant == "recursive":
         return min(recursive_level(rows, settings["c"]) for rows in classes)

@@ -17,6 +17,7 @@ from sfumato.guarantees.diversity import DiversityVariant, LDiversity, check_div
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
 from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
 from sfumato.guarantees.value_shares import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LikenessVariant
+from sfumato.guarantees.person_shares import PersonDisclosure, PersonLikeness, PersonShare
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.guarantees.entropy import PrivacyGain
@@ -48,7 +49,10 @@ __all__ = [
     "LikenessVariant",
     "PersonAnonymity",
     "PersonCloseness",
+    "PersonDisclosure",
     "PersonDiversity",
+    "PersonLikeness",
+    "PersonShare",
     "PrivacyGain",
     "TCloseness",
     "UniquePatterns",
