@@ -493,13 +493,6 @@ def test_nodes_of_trees_are_judged_by_all_rows_below_them(data):
             assert found[node] == (not below or (len({p for p, _ in below}) >= 2 and of_rows(below)))
 
 
-def test_tiered_cells_are_refused_where_persons_repeat():
-    with pytest.raises(InvalidParameterError, match="choose generalization=uniform"):
-        propose_release(visits(), build_mechanism("error-risk-tree", {}))
-    with pytest.raises(InvalidParameterError, match="choose generalization=uniform"):
-        build_mechanism("error-risk-tree", {}).release(visits())
-
-
 # Rows that are not in memory.
 
 

@@ -33,6 +33,8 @@ _JOINED = {
     "delta-disclosure": STRICT,
     "alpha-k-anonymity": STRICT,
     "global-anonymity": "kk-anonymity",
+    "kk-persons": "kk-anonymity",
+    "global-persons": "kk-anonymity",
     "bucket-size": "buckets",
     "bucket-diversity": "buckets",
 }

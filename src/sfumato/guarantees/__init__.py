@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 
 from sfumato.guarantees.base import GUARANTEES, ROUNDING, Guarantee, declared, guarantee_from_dict
 from sfumato.guarantees.anonymity import GlobalAnonymity, KAnonymity, KKAnonymity
-from sfumato.guarantees.persons import PersonAnonymity
+from sfumato.guarantees.persons import PersonAnonymity, PersonGlobalAnonymity, PersonKKAnonymity
 from sfumato.guarantees.containment import REVEALING, Containment, UniquePatterns
 from sfumato.guarantees.diversity import DiversityVariant, LDiversity, check_diversity
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
@@ -51,6 +51,8 @@ __all__ = [
     "PersonCloseness",
     "PersonDisclosure",
     "PersonDiversity",
+    "PersonGlobalAnonymity",
+    "PersonKKAnonymity",
     "PersonLikeness",
     "PersonShare",
     "PrivacyGain",

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from sfumato.guarantees.base import KNOWS_ALL, Guarantee, GuaranteeWords, Level, declared
 from sfumato.guarantees.forms import AboveZero, Crowd, ProperShare
-from sfumato.guarantees.person_values import LINKED
+from sfumato.guarantees.persons import LINKED
 from sfumato.guarantees.value_shares import (
     KNOWS_TABLE,
     TABLE_IS_SHOWN,

@@ -15,8 +15,7 @@ from sfumato.guarantees.base import KNOWS_ALL, Guarantee, GuaranteeWords, L, Lev
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
 from sfumato.guarantees.diversity import DiversityVariant, check_diversity
 from sfumato.guarantees.forms import AboveOne, Share
-
-LINKED = "That several rows of one person cannot be linked to each other by what they hold."
+from sfumato.guarantees.persons import LINKED
 
 
 @declared

@@ -19,6 +19,8 @@ SAMPLES = {
     "t-closeness": {"t": 0.25, "sensitive": "ill"},
     "l-persons": {"l": 3.0, "sensitive": "ill", "person": "patient"},
     "t-persons": {"t": 0.25, "sensitive": "ill", "person": "patient"},
+    "kk-persons": {"k": 5, "person": "patient"},
+    "global-persons": {"k": 5, "person": "patient"},
     "beta-persons": {"beta": 1.5, "sensitive": "ill", "likeness": "enhanced", "person": "patient"},
     "delta-persons": {"delta": 0.75, "sensitive": "ill", "person": "patient"},
     "alpha-k-persons": {"alpha": 0.75, "k": 5, "sensitive": "ill", "person": "patient"},

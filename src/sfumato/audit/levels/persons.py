@@ -31,12 +31,13 @@ from sfumato.guarantees import ROUNDING
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.guarantees.person_shares import PersonDisclosure, PersonLikeness, PersonShare
 from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
-from sfumato.guarantees.persons import PersonAnonymity
+from sfumato.guarantees.persons import PersonAnonymity, PersonGlobalAnonymity, PersonKKAnonymity
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
 PersonShareOf = PersonLikeness | PersonDisclosure | PersonShare
-PersonPromise = PersonAnonymity | PersonDiversity | PersonCloseness | PersonShareOf | BreachBound
+PersonFit = PersonKKAnonymity | PersonGlobalAnonymity
+PersonPromise = PersonAnonymity | PersonFit | PersonDiversity | PersonCloseness | PersonShareOf | BreachBound
 _NO_CELL = -1
 
 
