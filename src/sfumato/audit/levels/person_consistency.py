@@ -38,7 +38,6 @@ from sfumato.guarantees.persons import PersonGlobalAnonymity, PersonKKAnonymity
 Ids = NDArray[np.int64]
 Columns = tuple[ColumnBits, ...]
 
-_SORTED = "rows are sorted, and some original rows fit several released ones"
 _PAIRS_AT_ONCE = 1 << 18
 _MOST_WAITING = 1 << 22
 _MOST_FITTING = 1 << 22
@@ -83,7 +82,7 @@ def _least(
         least, most = min(least, known), min(most, known)
     if not guarantee.is_met_by(most):
         return most
-    raise NotToldError(_SORTED, least)
+    raise NotToldError(f"rows are sorted and do not tell whose each is; the level is from {least} to {most}", least)
 
 
 def _persons(guarantee: PersonKKAnonymity | PersonGlobalAnonymity, beside: Beside) -> Ids:

@@ -322,7 +322,7 @@ class ErrorRiskTree(Recoder):
     generalization : {"tiered", "uniform"}, default="tiered"
         ``uniform`` gives all rows of a group the same cells: k-anonymity. ``tiered`` keeps the leaves of the unpruned
         tree apart, small ones sharing rows with their neighbours: finer cells, and (k,k)-anonymity with global
-        (1,k)-anonymity instead of k-anonymity.
+        (1,k)-anonymity instead of k-anonymity. Where persons have several rows, either counts persons as well.
     rule : {"lowest", "literal"}, default="lowest"
         Which branches may be pruned: only those that have no undersized branch below them, or, as the paper's
         algorithm reads, any branch with an undersized leaf, which may take the root.
