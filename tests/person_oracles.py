@@ -6,6 +6,7 @@ A class is a list of pairs (person, value), one for each row.
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import permutations
 
 
 def matched_level(rows):
@@ -55,6 +56,32 @@ def distance(rows, table, kind="equal"):
     return float(sum(abs(sum(shares[: i + 1])) for i in range(len(values))) / (len(values) - 1))
 
 
+def shares(rows):
+    """Share of each value among the weights."""
+    found = weights(rows)
+    return {value: weight / sum(found.values()) for value, weight in found.items()}
+
+
+def likeness(rows, table, kind="basic"):
+    """Smallest β of a class; infinite where enhanced likeness allows none."""
+    here, there = shares(rows), shares(table)
+    gains = {value: q / there[value] - 1 for value, q in here.items()}
+    if kind == "enhanced" and any(gain > -math.log(there[value]) + 1e-9 for value, gain in gains.items()):
+        return math.inf
+    return float(max(0, *gains.values()))
+
+
+def disclosure(rows, table):
+    """Smallest δ of a class; infinite where it lacks a value of the table."""
+    here, there = shares(rows), shares(table)
+    return max(abs(math.log(here[v] / p)) if v in here else math.inf for v, p in there.items())
+
+
+def largest_share(rows):
+    """Largest share of a value."""
+    return float(max(shares(rows).values()))
+
+
 def classes_of(original, released, person, sensitive, columns):
     """Rows (person, value) of each class of equal released rows, where every row is released in its order."""
     found = defaultdict(list)
@@ -65,11 +92,17 @@ def classes_of(original, released, person, sensitive, columns):
     return list(found.values())
 
 
-def level(classes, settings):
-    """Level of a release by persons, of what settings of a mechanism ask for."""
-    table = [row for rows in classes for row in rows]
+def level(classes, settings, table=None):
+    """Level of a release by persons, of what settings of a mechanism ask for; some classes may be left out."""
+    table = [row for rows in classes for row in rows] if table is None else table
     if "t" in settings:
         return max(distance(rows, table, settings.get("distance", "equal")) for rows in classes)
+    if "beta" in settings:
+        return max(likeness(rows, table, settings.get("likeness", "basic")) for rows in classes)
+    if "delta" in settings:
+        return max(disclosure(rows, table) for rows in classes)
+    if "alpha" in settings:
+        return max(map(largest_share, classes))
     variant = settings.get("variant", "distinct")
     if variant == "recursive":
         return min(recursive_level(rows, settings["c"]) for rows in classes)
@@ -112,3 +145,82 @@ def frequent_sets(rows, persons, k):
         for columns in every
         if len({p for row, p in zip(rows, persons, strict=True) if all(row[c] for c in columns)}) >= k
     }
+
+
+# Rows that fit: edges[i][j] says whether released row j fits original row i; row i of either table is of persons[i].
+
+
+def kk_level(edges, persons):
+    """Fewest different persons whose rows of one table fit a row of the other."""
+    each = range(len(persons))
+    of_originals = [len({persons[j] for j in each if edges[i][j]}) for i in each]
+    of_released = [len({persons[i] for i in each if edges[i][j]}) for j in each]
+    return min(of_originals + of_released, default=0)
+
+
+def global_level(edges, persons):
+    """Fewest different persons whose released rows an original row has in some assignment of all rows."""
+    each = range(len(persons))
+    found = [p for p in permutations(each) if all(edges[i][p[i]] for i in each)]
+    return min((len({persons[p[i]] for p in found}) for i in each), default=0)
+
+
+def global_level_by_matchings(edges, persons):
+    """Find the same for more rows: a pair is in an assignment of all rows if the others can be assigned without it."""
+    n = len(persons)
+    own = {}  # original of each released row, in one assignment of all rows
+
+    def assign(i, without, tried):
+        for j in range(n):
+            if edges[i][j] and j != without and j not in tried:
+                tried.add(j)
+                if j not in own or assign(own[j], without, tried):
+                    own[j] = i
+                    return True
+        return False
+
+    if not all(assign(i, None, set()) for i in range(n)):
+        return 0
+    released_of = {i: j for j, i in own.items()}
+    possible = []
+    for i in range(n):
+        persons_of = set()
+        for j in range(n):
+            if not edges[i][j]:
+                continue
+            if released_of[i] == j:
+                persons_of.add(persons[j])
+                continue
+            saved, loser = dict(own), own[j]
+            del own[released_of[i]]
+            own[j] = i
+            if assign(loser, j, {j}):
+                persons_of.add(persons[j])
+            own.clear()
+            own.update(saved)
+        possible.append(len(persons_of))
+    return min(possible, default=0)
+
+
+def meanings(text, values):
+    """Values among some that a released cell stands for; nothing is missing, and no value has a special sign."""
+    if text == "*":
+        return set(values)
+    if text.startswith("["):
+        low, high = (float(end) for end in text[1:-1].split(","))
+        return {value for value in values if low <= value <= high}
+    members = text[1:-1].split("|") if text.startswith("{") else [text]
+    return {value for value in values if str(value) in members}
+
+
+def edges_of(original, released, columns):
+    """Say which released row fits which original row."""
+    before, after = (table.to_arrow().select(columns).to_pydict() for table in (original, released))
+    n_rows = len(before[columns[0]])
+    found = [[True] * n_rows for _ in range(n_rows)]
+    for name in columns:
+        stands_for = {text: meanings(text, set(before[name])) for text in set(after[name])}
+        for i in range(n_rows):
+            for j in range(n_rows):
+                found[i][j] = found[i][j] and before[name][i] in stands_for[after[name][j]]
+    return found

@@ -95,6 +95,67 @@ def kinds(release):
     return {entry["kind"]: entry for entry in release.manifest.guarantees}
 
 
+def assert_persons_of_one_row_change_nothing(folder, name, asked):
+    """Compare the files of a table of one row a person with those of the same table without persons."""
+    kept = Table.from_arrow(one_row_per_person(visits(600, 200), "first").to_arrow(), SCHEMA)
+    manifests = []
+    for role in ("person", "identifier"):
+        described = kept.with_schema({"patient": role})
+        proposed = propose_release(described, build_mechanism(name, {"k": 3, **asked, **EVERY_ROW.get(name, {})}))
+        published = publish(proposed, folder / f"{role}.csv", original=described)
+        entries = json.loads(published.manifest_path.read_text())
+        entries["output"].pop("name")
+        entries.pop("digest")
+        manifests.append(entries)
+
+    assert (folder / "person.csv").read_bytes() == (folder / "identifier.csv").read_bytes()
+    assert manifests[0] == manifests[1]
+
+
+def weighed_rows(rows):
+    """Numbers of the classes, persons and values of rows, and the weights of values in classes."""
+    number = {group: i for i, group in enumerate(sorted({group for group, _, _ in rows}))}
+    groups = np.array([number[group] for group, _, _ in rows])
+    persons, values = np.array([(person, value) for _, person, value in rows]).T
+    pairs = PersonPairs.of(persons, values)
+    keys, count = np.unique(groups * len(pairs.person) + pairs.find(persons, values), return_counts=True)
+    index, code = np.divmod(keys, len(pairs.person))
+    counts = ClassValueCounts.of(index, code, count, len(number), len(pairs.person))
+    return groups, persons, values, pairs.weighed(counts)
+
+
+def kept_classes(every, levels, persons, values):
+    """Persons and values of the rows of each class of a node that is not suppressed."""
+    classes = every.roll_up.classes_of_cells(levels)
+    kept = every.judge.judge(every.roll_up.table(levels)).kept[classes]
+    return [
+        [(p, v) for p, v, number in zip(persons[kept], values[kept], classes[kept], strict=True) if number == c]
+        for c in np.unique(classes[kept])
+    ]
+
+
+def assert_search_finds(best, problem):
+    """Compare what the search finds with the best of all nodes; ``None``: there is none."""
+    if best is None:
+        with pytest.raises(PrivacyNotAchievableError):
+            search_lattice(problem)
+        return
+    found = search_lattice(problem)
+
+    assert found.proven
+    assert (found.loss, sum(found.levels), found.levels) == best.rank
+
+
+def either_value_in_each_cell(seed):
+    """Draw persons, cells and values: in each cell one person of either value, with some rows each."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for cell in range(4):
+        for person, value in ((random.integers(0, 4), 0), (random.integers(4, 8), 1)):
+            rows += [(person, cell, value)] * int(random.integers(1, 5))
+    return (np.array(column) for column in zip(*rows, strict=True))
+
+
 # The measures.
 
 
@@ -108,14 +169,7 @@ def by_class(rows):
 @given(ROWS)
 def test_measures_by_class_agree_with_their_definitions(rows):
     classes = by_class(rows)
-    number = {group: i for i, group in enumerate(sorted({group for group, _, _ in rows}))}
-    groups = np.array([number[group] for group, _, _ in rows])
-    persons, values = np.array([(person, value) for _, person, value in rows]).T
-    pairs = PersonPairs.of(persons, values)
-    keys, count = np.unique(groups * len(pairs.person) + pairs.find(persons, values), return_counts=True)
-    index, code = np.divmod(keys, len(pairs.person))
-    counts = ClassValueCounts.of(index, code, count, len(classes), len(pairs.person))
-    weighed = pairs.weighed(counts)
+    groups, persons, values, weighed = weighed_rows(rows)
     table = [row for own in classes for row in own]
 
     assert matched_diversity_by_class(groups, persons, values, len(classes)).tolist() == [
@@ -295,12 +349,7 @@ def test_a_node_that_fails_by_weights_does_not_rule_out_those_below():
     """Classes with a person of either value are diverse; joined they need not be, whatever a person's rows weigh."""
     n_not_monotone = 0
     for seed in range(60):
-        random = np.random.default_rng(seed)
-        rows = []
-        for cell in range(4):
-            for person, value in ((random.integers(0, 4), 0), (random.integers(4, 8), 1)):
-                rows += [(person, cell, value)] * int(random.integers(1, 5))
-        persons, cells, values = (np.array(column) for column in zip(*rows, strict=True))
+        persons, cells, values = either_value_in_each_cell(seed)
         problem = lattice_problem(persons, values, [cells], [DiverseClasses(1.9, "entropy", None, 1)])
         every = NodeChecker(problem)
         satisfies = [every.check((level,)).satisfies for level in range(3)]
@@ -326,27 +375,10 @@ def test_the_search_finds_the_best_node_of_all(asked, rows, limit):
     every = NodeChecker(problem)
     for levels in product(range(3), repeat=3):
         every.check(levels)
-        classes = every.roll_up.classes_of_cells(levels)
-        kept = every.judge.judge(every.roll_up.table(levels)).kept[classes]
-        whole = [
-            [
-                (p, v)
-                for p, v, number, is_kept in zip(persons, values, classes, kept, strict=True)
-                if is_kept and number == c
-            ]
-            for c in np.unique(classes[kept])
-        ]
-        if whole:
+        if whole := kept_classes(every, levels, persons, values):
             found = oracles.level(whole, asked)
             assert found <= asked["t"] + 1e-9 if "t" in asked else found >= asked["l"] - 1e-9
-    if every.best is None:
-        with pytest.raises(PrivacyNotAchievableError):
-            search_lattice(problem)
-        return
-    found = search_lattice(problem)
-
-    assert found.proven
-    assert (found.loss, sum(found.levels), found.levels) == every.best.rank
+    assert_search_finds(every.best, problem)
 
 
 def test_classes_that_may_not_be_joined_are_found():
@@ -402,27 +434,7 @@ def test_spellings_of_a_value_are_one_value_of_a_person():
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("name", ["mondrian", "global-recoding", "local-recoding", "error-risk-tree"])
 def test_one_row_a_person_gives_the_bytes_of_a_table_without_persons(tmp_path, name, asked):
-    kept = Table.from_arrow(one_row_per_person(visits(600, 200), "first").to_arrow(), SCHEMA)
-    manifests = []
-    for role in ("person", "identifier"):
-        described = kept.with_schema({"patient": role})
-        proposed = propose_release(described, build_mechanism(name, {"k": 3, **asked, **EVERY_ROW.get(name, {})}))
-        published = publish(proposed, tmp_path / f"{role}.csv", original=described)
-        entries = json.loads(published.manifest_path.read_text())
-        entries["output"].pop("name")
-        entries.pop("digest")
-        manifests.append(entries)
-
-    assert (tmp_path / "person.csv").read_bytes() == (tmp_path / "identifier.csv").read_bytes()
-    assert manifests[0] == manifests[1]
-
-
-@pytest.mark.parametrize("settings", [{"beta": 5.0}, {"delta": 9.0}, {"alpha": 0.9}])
-def test_limits_of_shares_are_not_counted_by_persons(settings):
-    for mechanism in (Mondrian(k=3, **settings), GlobalRecoder(k=3, **settings)):
-        with pytest.raises(InvalidParameterError, match="some persons have several rows"):
-            mechanism.release(visits())
-    assert Mondrian(k=3, **settings).release(one_row_per_person(visits(), "first")) is not None
+    assert_persons_of_one_row_change_nothing(tmp_path, name, asked)
 
 
 @pytest.mark.parametrize("asked", [{"t": 0.5}, {"l": 2, "variant": "entropy"}])
@@ -479,13 +491,6 @@ def test_nodes_of_trees_are_judged_by_all_rows_below_them(data):
                 if leaf == node:
                     below.append((int(persons[row]), int(codes[row])))
             assert found[node] == (not below or (len({p for p, _ in below}) >= 2 and of_rows(below)))
-
-
-def test_tiered_cells_are_refused_where_persons_repeat():
-    with pytest.raises(InvalidParameterError, match="choose generalization=uniform"):
-        propose_release(visits(), build_mechanism("error-risk-tree", {}))
-    with pytest.raises(InvalidParameterError, match="choose generalization=uniform"):
-        build_mechanism("error-risk-tree", {}).release(visits())
 
 
 # Rows that are not in memory.

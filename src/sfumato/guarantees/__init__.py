@@ -11,12 +11,13 @@ from pkgutil import iter_modules
 
 from sfumato.guarantees.base import GUARANTEES, ROUNDING, Guarantee, declared, guarantee_from_dict
 from sfumato.guarantees.anonymity import GlobalAnonymity, KAnonymity, KKAnonymity
-from sfumato.guarantees.persons import PersonAnonymity
 from sfumato.guarantees.containment import REVEALING, Containment, PersonContainment, UniquePatterns
+from sfumato.guarantees.persons import PersonAnonymity, PersonGlobalAnonymity, PersonKKAnonymity
 from sfumato.guarantees.diversity import DiversityVariant, LDiversity, check_diversity
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
 from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
 from sfumato.guarantees.value_shares import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LikenessVariant
+from sfumato.guarantees.person_shares import PersonDisclosure, PersonLikeness, PersonShare
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.guarantees.entropy import PrivacyGain
@@ -49,7 +50,12 @@ __all__ = [
     "PersonAnonymity",
     "PersonCloseness",
     "PersonContainment",
+    "PersonDisclosure",
     "PersonDiversity",
+    "PersonGlobalAnonymity",
+    "PersonKKAnonymity",
+    "PersonLikeness",
+    "PersonShare",
     "PrivacyGain",
     "TCloseness",
     "UniquePatterns",

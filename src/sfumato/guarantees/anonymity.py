@@ -20,7 +20,7 @@ _OTHERS_LEARNED = (
     "not promised: that other columns stay unknown. If all rows of a group have the same value, the group discloses "
     "it; an attack on the release counts these cases"
 )
-_OF_FITTING_ROWS = (
+OF_FITTING_ROWS = (
     "k-anonymity: fewer than k released rows may be equal.",
     "That other columns stay unknown: if all fitting rows have the same value, they disclose it.",
 )
@@ -95,7 +95,7 @@ class KKAnonymity(CrowdGuarantee):
         "ones. Released rows need not be equal.",
         found="Found: every row of either table fits at least {level} rows of the other. Promised: at least {k}.",
         against=KNOWS_ALL,
-        not_promised=_OF_FITTING_ROWS,
+        not_promised=OF_FITTING_ROWS,
     )
 
     def in_plain_words(self) -> str:
@@ -139,7 +139,7 @@ class GlobalAnonymity(CrowdGuarantee):
         found="Found: every original row can belong to at least {level} released rows. Promised: at least {k}.",
         against="an attacker who knows the quasi-identifying values of everybody in the table, and that each of them "
         "has one row",
-        not_promised=_OF_FITTING_ROWS,
+        not_promised=OF_FITTING_ROWS,
     )
 
     def in_plain_words(self) -> str:

@@ -15,8 +15,7 @@ from sfumato.guarantees.base import KNOWS_ALL, Guarantee, GuaranteeWords, L, Lev
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
 from sfumato.guarantees.diversity import DiversityVariant, check_diversity
 from sfumato.guarantees.forms import AboveOne, Share
-
-_LINKED = "That several rows of one person cannot be linked to each other by what they hold."
+from sfumato.guarantees.persons import LINKED
 
 
 @declared
@@ -42,7 +41,7 @@ class PersonDiversity(Guarantee):
         "persons.",
         against=f"{KNOWS_ALL} and wants the sensitive value",
         not_promised=(
-            _LINKED,
+            LINKED,
             "Protection where the values of a group mean nearly the same.",
             "Protection where one value of a group is far more frequent than the others.",
         ),
@@ -89,7 +88,7 @@ class PersonCloseness(Guarantee):
         "distance is at most t, where each person counts once, in the group and in the table.",
         found="Found: the group that differs most is at a distance of {level}. Promised: at most {t}, by persons.",
         against=f"{KNOWS_ALL} and the distribution of the sensitive values in the whole table",
-        not_promised=(_LINKED, "Protection of that distribution itself: it is released."),
+        not_promised=(LINKED, "Protection of that distribution itself: it is released."),
     )
     t: Share
     sensitive: str

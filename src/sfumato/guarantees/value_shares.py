@@ -24,13 +24,21 @@ from sfumato.guarantees.forms import AboveZero, Crowd, ProperShare
 
 LikenessVariant = Literal["basic", "enhanced"]
 
-_KNOWS_TABLE = f"{KNOWS_ALL}, and how the sensitive ones are distributed in the whole table"
-_TABLE_IS_SHOWN = "Protection of that distribution itself: it is released."
+KNOWS_TABLE = f"{KNOWS_ALL}, and how the sensitive ones are distributed in the whole table"
+TABLE_IS_SHOWN = "Protection of that distribution itself: it is released."
 
 
-def _check_above_zero(name: str, value: float) -> None:
+def check_above_zero(name: str, value: float) -> None:
+    """Refuse a level that is no number above 0."""
     if not 0 < value < math.inf:
         raise InvalidParameterError(name, f"got {value!r}", allowed="a number above 0")
+
+
+def check_largest_share(alpha: float, k: int) -> None:
+    """Refuse an α that is no share, and a k that is no crowd."""
+    check_whole("k", k, LEAST_CROWD)
+    if not 0 < alpha < 1:
+        raise InvalidParameterError("alpha", f"got {alpha!r}", allowed="above 0 and below 1")
 
 
 @declared
@@ -57,10 +65,10 @@ class BetaLikeness(MayLeaveOut):
         "the whole table; enhanced: at most 1 − ln(share) times, too.",
         found="Found: the value that gains most gains {level} times its share. Promised: at most {beta} times, "
         "{likeness}.",
-        against=_KNOWS_TABLE,
+        against=KNOWS_TABLE,
         not_promised=(
             "That a value does not become rarer in a group, or is missing there.",
-            _TABLE_IS_SHOWN,
+            TABLE_IS_SHOWN,
         ),
     )
     beta: AboveZero
@@ -71,7 +79,7 @@ class BetaLikeness(MayLeaveOut):
 
     def __post_init__(self) -> None:
         self._check_protected()
-        _check_above_zero("beta", self.beta)
+        check_above_zero("beta", self.beta)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -114,8 +122,8 @@ class DeltaDisclosure(MayLeaveOut):
         "whole table up to a factor of e to the power of δ.",
         found="Found: the share that differs most does so by a factor of e to the power of {level}. Promised: below "
         "{delta}.",
-        against=_KNOWS_TABLE,
-        not_promised=(_TABLE_IS_SHOWN,),
+        against=KNOWS_TABLE,
+        not_promised=(TABLE_IS_SHOWN,),
     )
     delta: AboveZero
     sensitive: str
@@ -124,7 +132,7 @@ class DeltaDisclosure(MayLeaveOut):
 
     def __post_init__(self) -> None:
         self._check_protected()
-        _check_above_zero("delta", self.delta)
+        check_above_zero("delta", self.delta)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
@@ -171,9 +179,7 @@ class AlphaKAnonymity(MayLeaveOut):
 
     def __post_init__(self) -> None:
         self._check_protected()
-        check_whole("k", self.k, LEAST_CROWD)
-        if not 0 < self.alpha < 1:
-            raise InvalidParameterError("alpha", f"got {self.alpha!r}", allowed="above 0 and below 1")
+        check_largest_share(self.alpha, self.k)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""

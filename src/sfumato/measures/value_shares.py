@@ -117,8 +117,10 @@ def _ratios(counts: ArrayLike, overall: ArrayLike) -> tuple[Levels, Levels]:
 def _ratios_by_class(counts: ClassValueCounts) -> tuple[Levels, Levels]:
     """q/p and p of the pairs of class and value that occur.
 
-    A p of 0 is taken as that of one row: its class is not among those that are compared.
+    A p of 0 is taken as that of one row: its class is not among those that are compared. Weights of persons may be
+    below 1.
     """
-    compared = np.maximum(counts.value_totals, 1) / max(int(counts.value_totals.sum()), 1)
+    totals = counts.value_totals
+    compared = np.where(totals > 0, totals, 1) / (totals.sum() or 1)
     before = compared[counts.value_code]
     return np.asarray(counts.shares / before), before

@@ -218,9 +218,7 @@ class LimitedShares:
 
     def levels(self, counts: Counts) -> Levels:
         """Level of each part; lower is safer."""
-        return self.limit.levels_of_parts(
-            counts.astype(np.int64, copy=False), self.overall.astype(np.int64, copy=False)
-        )
+        return self.limit.levels_of_parts(counts, self.overall)
 
     def describe(self) -> str:
         """Say the constraint in a few words."""

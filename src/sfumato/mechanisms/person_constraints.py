@@ -1,10 +1,10 @@
 """What is promised of a sensitive column by persons, where some have several rows, and what every part must satisfy.
 
 The definitions are those of :mod:`sfumato.measures.person_weights`. Distinct l by persons holds for a part when it
-holds for one of the parts that make it up, as l by rows does. Entropy l, recursive l and t by persons do **not** hold
-for a part because they hold for two that make it up: a person in both weighs 1 in the union. A partition keeps them all
-the same, because every group of it was looked at; but groups may not be joined afterwards, so cells of different groups
-must differ.
+holds for one of the parts that make it up, as l by rows does. Entropy l, recursive l, t and limits of shares (β, δ, α)
+by persons do **not** hold for a part because they hold for two that make it up: a person in both weighs 1 in the union.
+A partition keeps them all the same, because every group of it was looked at; but groups may not be joined afterwards,
+so cells of different groups must differ.
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees import (
     ROUNDING,
+    BetaLikeness,
+    DeltaDisclosure,
     DiversityVariant,
     LDiversity,
     PersonAnonymity,
     PersonCloseness,
+    PersonDisclosure,
     PersonDiversity,
+    PersonLikeness,
+    PersonShare,
     TCloseness,
 )
 from sfumato.guarantees.base import Guarantee
@@ -34,22 +39,12 @@ from sfumato.table.persons import person_codes
 Ids = NDArray[np.int32]
 
 
-def check_counted_by_persons(shares: Iterable[str]) -> None:
-    """Refuse limits of shares (by their names), which are not counted by persons, where some have several rows.
+def check_needs_no_pairs(
+    level: float | None, variant: DiversityVariant, t: float | None, shares: Iterable[str] = ()
+) -> None:
+    """Refuse what needs pairs of a person and a value, where only persons were counted: l, t and limits of shares.
 
-    Raises
-    ------
-    InvalidParameterError
-        If there is one.
-    """
-    for name in shares:
-        problem = "got one, and some persons have several rows"
-        hint = "keep one row of each person, or ask for l or t, which count persons"
-        raise InvalidParameterError(name, problem, allowed="left out", hint=hint, remedy=("one_row_per_person",))
-
-
-def check_needs_no_pairs(level: float | None, variant: DiversityVariant, t: float | None) -> None:
-    """Refuse l and t for which pairs of a person and a value must be counted, where only persons were.
+    ``shares`` are the names of the parameters by which such limits are asked for.
 
     Raises
     ------
@@ -58,6 +53,7 @@ def check_needs_no_pairs(level: float | None, variant: DiversityVariant, t: floa
     """
     needs = {"l": level is not None and not (variant == "distinct" and follows_from_two_persons(level))}
     needs["t"] = t is not None
+    needs |= dict.fromkeys(shares, True)
     for name in (name for name, is_needed in needs.items() if is_needed):
         problem = "got one, some persons have several rows, and the table is not in memory"
         hint = "read the table into memory, or ask for distinct 2-diversity or k alone"
@@ -94,8 +90,12 @@ def promised_by_persons(guarantees: Iterable[SensitiveGuarantee], person: str) -
             found.append(PersonDiversity(one.l, one.sensitive, one.columns, one.variant, one.c, person))
         elif isinstance(one, TCloseness):
             found.append(PersonCloseness(one.t, one.sensitive, one.columns, one.distance, person))
+        elif isinstance(one, BetaLikeness):
+            found.append(PersonLikeness(one.beta, one.sensitive, one.columns, one.likeness, person))
+        elif isinstance(one, DeltaDisclosure):
+            found.append(PersonDisclosure(one.delta, one.sensitive, one.columns, person))
         else:
-            found.append(one)
+            found.append(PersonShare(one.alpha, one.k, one.sensitive, one.columns, person))
     return found
 
 
@@ -185,16 +185,10 @@ def limits_by_persons(
 
     Gives that on counts of rows, as :func:`sfumato.mechanisms.part_constraints.constraint_on` does, and those by
     persons. Where each person has one row, all are of the first kind.
-
-    Raises
-    ------
-    InvalidParameterError
-        If something is not counted by persons.
     """
     persons = person_codes(table)
     if persons is None:
         return constraint_on(table, guarantees), []
-    check_counted_by_persons(one.level.name for one in guarantees if not isinstance(one, LDiversity | TCloseness))
     by_rows, weighed = [], []
     limits = []
     for one in guarantees:

@@ -6,7 +6,8 @@ What is asked for (:class:`SharePromises`) is the same for partitions and for re
 Every limit holds for a class that is made up of classes for which it holds: the share of a value in the union is a
 weighted mean of its shares in the parts, and all three allow an interval of shares, the same for every class that is
 compared with the same table: :math:`q \le p (1 + \min(\beta, -\ln p))`, :math:`p e^{-\delta} < q < p e^{\delta}` and
-:math:`q \le \alpha`.
+:math:`q \le \alpha`. That is so of counts of rows. Of weights of persons it is not: they do not add up over classes
+(:mod:`sfumato.measures.person_weights`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from sfumato.measures.value_shares import (
 )
 from sfumato.mechanisms.base import ParameterSpec
 
-Counts = NDArray[np.int64]
+Counts = NDArray[np.int64] | NDArray[np.float64]
+"""How often values occur; weights where persons count and some have several rows."""
 Levels = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 ShareGuarantee = BetaLikeness | DeltaDisclosure | AlphaKAnonymity

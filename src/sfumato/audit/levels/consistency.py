@@ -281,9 +281,24 @@ class Consistency:
     @cached_property
     def assignable_per_original(self) -> Counts:
         """Number of released rows that each distinct original has in some perfect matching; 0 when there is none."""
+        found = np.zeros(len(self.originals.sizes), dtype=np.int64)
+        if self.in_one_component is None:
+            return found
+        if not self.in_one_component:
+            return self.released_per_original
+        for originals, classes, words in self.fitting_bits(*self.in_one_component):
+            found[originals] += weighted_ones(words, self.classes.sizes[classes])
+        return found
+
+    @cached_property
+    def in_one_component(self) -> tuple[ColumnBits, ...] | None:
+        """What pairs must agree in besides to be in some perfect matching: nothing, or a column of components.
+
+        ``None`` where there is no perfect matching.
+        """
         pairs = self._matched_pairs()
         if pairs is None:
-            return np.zeros(len(self.originals.sizes), dtype=np.int64)
+            return None
         components = Components(*pairs, len(self.originals.sizes), len(self.classes.sizes))
         side_by_side = components.of_original
         if self.released_per_original.sum() > _MANY_PAIRS:
@@ -294,14 +309,10 @@ class Consistency:
             components.add(originals, classes, words)
         components.join()
         if components.n <= 1:
-            return self.released_per_original
+            return ()
         each = np.arange(components.n)
         same = Containing(each, len(each), each, each, each + 1, len(each))
-        found = np.zeros(len(self.originals.sizes), dtype=np.int64)
-        in_one = ColumnBits(same, components.of_original, components.of_class)
-        for originals, classes, words in self.fitting_bits(in_one):
-            found[originals] += weighted_ones(words, self.classes.sizes[classes])
-        return found
+        return (ColumnBits(same, components.of_original, components.of_class),)
 
     @property
     def anonymity_level(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,12 +29,17 @@ from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import ROUNDING, PersonContainment
 from sfumato.guarantees.estimated import BreachBound
+from sfumato.guarantees.person_shares import PersonDisclosure, PersonLikeness, PersonShare
 from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
-from sfumato.guarantees.persons import PersonAnonymity
+from sfumato.guarantees.persons import PersonAnonymity, PersonGlobalAnonymity, PersonKKAnonymity
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
-PersonPromise = PersonAnonymity | PersonContainment | PersonDiversity | PersonCloseness | BreachBound
+PersonShareOf = PersonLikeness | PersonDisclosure | PersonShare
+PersonFit = PersonKKAnonymity | PersonGlobalAnonymity
+PersonPromise = (
+    PersonAnonymity | PersonContainment | PersonFit | PersonDiversity | PersonCloseness | PersonShareOf | BreachBound
+)
 _NO_CELL = -1
 
 
@@ -120,7 +126,7 @@ def _require_whole(of_row: Ids, sizes: Ids) -> None:
 
 def measure_diversity(guarantee: PersonDiversity, beside: Beside) -> float:
     """Largest l that holds by persons, in the guarantee's variant; 0 for a table without rows."""
-    found = _PersonValues.of(guarantee, beside)
+    found = PersonValues.of(guarantee, beside)
     if guarantee.variant == "distinct":
         return found.matched_level()
     joint = found.weights()
@@ -129,16 +135,22 @@ def measure_diversity(guarantee: PersonDiversity, beside: Beside) -> float:
 
 def measure_closeness(guarantee: PersonCloseness, beside: Beside) -> float:
     """Smallest t that holds by persons, by the values and by their spellings: merging values can hide a distance."""
-    try:
-        released_rows(guarantee.columns, beside)
-    except NotToldError as exc:
-        raise NotToldError(str(exc), math.inf) from None  # of distances the largest is the worst: nothing holds anyway
     level = ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
-    return max(level(_PersonValues.of(guarantee, beside, spelled=spelled).weights()) for spelled in (False, True))
+    with largest_is_worst():
+        return max(level(PersonValues.of(guarantee, beside, spelled=spelled).weights()) for spelled in (False, True))
+
+
+@contextmanager
+def largest_is_worst() -> Iterator[None]:
+    """Say of a level whose largest value is the worst that nothing holds whichever way rows belong together."""
+    try:
+        yield
+    except NotToldError as exc:
+        raise NotToldError(str(exc), math.inf) from None
 
 
 @dataclass(frozen=True)
-class _PersonValues:
+class PersonValues:
     """Group, person and sensitive value of each released row; all three are numbered from 0 without gaps."""
 
     groups: Ids
@@ -147,8 +159,9 @@ class _PersonValues:
 
     @classmethod
     def of(
-        cls, guarantee: PersonDiversity | PersonCloseness, beside: Beside, *, spelled: bool = False
-    ) -> _PersonValues:
+        cls, guarantee: PersonDiversity | PersonCloseness | PersonShareOf, beside: Beside, *, spelled: bool = False
+    ) -> PersonValues:
+        """Find them, by the values or by their spellings."""
         rows = released_rows(guarantee.columns, beside)
         described = beside.released.describe(guarantee.sensitive)
         column = beside.original.coded(guarantee.sensitive)
@@ -166,6 +179,10 @@ class _PersonValues:
         edges = sp.csr_matrix((np.ones(len(of_value), dtype=np.int64), (of_value, of_person)), shape=shape)
         has_partner = maximum_bipartite_matching(edges, perm_type="column") >= 0
         return float(np.bincount(group_of_value, weights=has_partner).min())
+
+    def fewest_persons(self) -> int:
+        """Fewest persons of a group; 0 for a table without rows."""
+        return int(np.bincount(_pairs(self.groups, self.persons)[1]).min()) if len(self.groups) else 0
 
     def weights(self) -> Joint:
         """Weight of each value in each group and in the whole release, in place of counts of rows."""

@@ -54,8 +54,8 @@ from sfumato.measures.diversity import (
 )
 from sfumato.measures.person_weights import PersonPairs
 from sfumato.mechanisms.lattice.lattice import ClassTable, Counts, bincount, sums_by_key
+from sfumato.mechanisms.part_constraints import SensitiveGuarantee
 from sfumato.mechanisms.person_constraints import (
-    check_counted_by_persons,
     check_needs_no_pairs,
     follows_from_two_persons,
     promised_by_persons,
@@ -265,7 +265,7 @@ class WeighedClasses:
 
     Parameters
     ----------
-    model : DiverseClasses or CloseClasses
+    model : DiverseClasses, CloseClasses or LimitedClasses
         Condition on counts, which weights take the place of. Its column is that of the values.
     pairs : PersonPairs
         Persons and values of the codes of the column.
@@ -273,7 +273,7 @@ class WeighedClasses:
         Place of the column of pairs.
     """
 
-    model: DiverseClasses | CloseClasses
+    model: ValueCondition
     pairs: PersonPairs
     column: int = 0
     is_monotone_with_suppression: bool = False
@@ -285,7 +285,7 @@ class WeighedClasses:
         return self.model.depends_on_kept
 
     def necessary(self) -> ClassModel | None:
-        """Distinct l-diversity for l: every value of a class has a weight above 0, and no other has one."""
+        """Distinct l-diversity for l and α: every value of a class has a weight above 0, and no other has one."""
         return self.model.necessary()
 
     def levels(self, counts: ClassValueCounts) -> Numbers:
@@ -406,6 +406,10 @@ class LimitedClasses:
         return self.limit.describe()
 
 
+ValueCondition = DiverseClasses | CloseClasses | LimitedClasses
+"""Condition on how often values occur, or on their weights."""
+
+
 # What every class of rows must satisfy: k, and what is promised of one or several sensitive columns.
 
 
@@ -420,7 +424,7 @@ class PrivacyGoal:
     person : str or None
         Column that tells persons apart, where some have several rows: k then counts persons too.
     counts_pairs : bool
-        Whether pairs of a person and a value can be counted, so that l and t count persons too.
+        Whether pairs of a person and a value can be counted, so that what is promised of values counts persons too.
     """
 
     k: int
@@ -467,10 +471,8 @@ class PrivacyGoal:
         named = _named(names, table)
         person = table.schema.person if _counts_persons(table) else None
         counts_pairs = not isinstance(table, CountedTable)
-        if person is not None:
-            check_counted_by_persons(shares.asked)
-            if not counts_pairs:
-                check_needs_no_pairs(level, variant, t)
+        if person is not None and not counts_pairs:
+            check_needs_no_pairs(level, variant, t, shares.asked)
         if level is None and t is None:
             _refuse_alone(None if shares.asked else names, variant, c)
             if not shares.asked:
@@ -504,14 +506,14 @@ class PrivacyGoal:
         if self.person is not None:
             promised.append(PersonAnonymity(self.k, over, self.person))
         for name in self.sensitive:
-            of_column: list[LDiversity | TCloseness] = []
+            of_column: list[SensitiveGuarantee] = []
             if self.l is not None:
                 of_column.append(LDiversity(float(self.l), name, over, self.variant, self.c))
             if self.t is not None:
                 of_column.append(TCloseness(float(self.t), name, over, self.distance))
+            of_column += self.shares.guarantees(name, over)
             by_persons = self.person is not None and self.counts_pairs
             promised += promised_by_persons(of_column, self.person or "") if by_persons else of_column
-            promised += self.shares.guarantees(name, over)
         return promised
 
     def conditions(self, table: Table) -> tuple[tuple[ClassModel, ...], tuple[JudgedColumn, ...]]:
@@ -554,12 +556,15 @@ class PrivacyGoal:
         for name in self.sensitive:
             numbers = sensitive_numbers(table, name)
             judged.append(JudgedColumn(name, numbers.merged))
-            on_values: list[DiverseClasses | CloseClasses] = []
+            column = len(judged) - 1
+            on_values: list[ValueCondition] = []
             if self.l is not None:
-                on_values.append(DiverseClasses(float(self.l), self.variant, self.c, len(judged) - 1))
-            closeness = [] if self.t is None else [CloseClasses(float(self.t), self.distance)]
-            by_spelling = closeness if numbers.has_spellings else []
-            for of_code, conditions in ((numbers.merged, on_values + closeness), (numbers.spelled, by_spelling)):
+                on_values.append(DiverseClasses(float(self.l), self.variant, self.c, column))
+            if self.t is not None:
+                on_values.append(CloseClasses(float(self.t), self.distance, column))
+            on_values += [LimitedClasses(limit_of(own), column) for own in self.shares.guarantees(name, ())]
+            by_spelling = [one for one in on_values if one.depends_on_kept] if numbers.has_spellings else []
+            for of_code, conditions in ((numbers.merged, on_values), (numbers.spelled, by_spelling)):
                 if conditions:
                     pairs = PersonPairs.of(table[person].codes, of_code[table[name].codes])
                     models += [by_persons(condition, pairs, len(judged)) for condition in conditions]
@@ -567,9 +572,9 @@ class PrivacyGoal:
         return tuple(models), tuple(judged)
 
 
-def by_persons(condition: DiverseClasses | CloseClasses, pairs: PersonPairs, column: int) -> ClassModel:
+def by_persons(condition: ValueCondition, pairs: PersonPairs, column: int) -> ClassModel:
     """Condition on pairs of a person and a value that keeps one on values by persons."""
-    if isinstance(condition, CloseClasses) or condition.variant != "distinct":
+    if not isinstance(condition, DiverseClasses) or condition.variant != "distinct":
         return WeighedClasses(condition, pairs, column)
     if follows_from_two_persons(condition.l):
         return condition

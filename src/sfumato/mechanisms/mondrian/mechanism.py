@@ -226,8 +226,9 @@ class Mondrian(Recoder):
             limits = [rows for rows, _ in found if rows is not None]
             by_persons = [one for _, own in found for one in own]
             if not self.strict and any(limit.on_weights is not None for limit in by_persons):
-                problem = "got false with t, entropy or recursive l, and some persons have several rows"
-                raise InvalidParameterError("strict", problem, allowed="true, or l distinct and t left out")
+                problem = "got false with more than distinct l, and some persons have several rows"
+                allowed = "true, or l distinct, and t, beta, delta and alpha left out"
+                raise InvalidParameterError("strict", problem, allowed=allowed)
             partition = self._divided(table, axes, limits, persons, by_persons, progress)
             return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
         others = tuple(axis for axis in axes if axis.name != both.axis.name)

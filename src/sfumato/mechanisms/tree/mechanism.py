@@ -19,6 +19,8 @@ from sfumato.guarantees import (
     KAnonymity,
     KKAnonymity,
     LikenessVariant,
+    PersonGlobalAnonymity,
+    PersonKKAnonymity,
 )
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
@@ -57,6 +59,7 @@ from sfumato.mechanisms.tree.error_risk import PruningRule, prune_by_error_risk,
 from sfumato.mechanisms.tree.groups import RefinedTree, nodes_allowed_by_persons, refine
 from sfumato.mechanisms.tree.targets import Targets, named_targets
 from sfumato.mechanisms.tree.tiered import tiered_cover, uniform_cover
+from sfumato.mechanisms.tree.tiered_persons import tiered_cover_by_persons
 from sfumato.progress import Progress
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import CodedColumn, Table
@@ -319,7 +322,7 @@ class ErrorRiskTree(Recoder):
     generalization : {"tiered", "uniform"}, default="tiered"
         ``uniform`` gives all rows of a group the same cells: k-anonymity. ``tiered`` keeps the leaves of the unpruned
         tree apart, small ones sharing rows with their neighbours: finer cells, and (k,k)-anonymity with global
-        (1,k)-anonymity instead of k-anonymity.
+        (1,k)-anonymity instead of k-anonymity. Where persons have several rows, either counts persons as well.
     rule : {"lowest", "literal"}, default="lowest"
         Which branches may be pruned: only those that have no undersized branch below them, or, as the paper's
         algorithm reads, any branch with an undersized leaf, which may take the root.
@@ -377,7 +380,7 @@ class ErrorRiskTree(Recoder):
     """
 
     mechanism_name: ClassVar[str] = "error-risk-tree"
-    counts_persons: ClassVar[bool] = True  # with uniform cells
+    counts_persons: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs.COUNTS_OR_SAMPLE
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
@@ -466,13 +469,20 @@ class ErrorRiskTree(Recoder):
         return SensitivePromises(self.l, self.variant, self.c, self.t, self.distance, self.sensitive, shares)
 
     def guarantees(self, table: Table) -> list[Guarantee]:
-        """Promise k-anonymity of uniform cells, with more on request, or (k,k)- and global (1,k)-anonymity."""
+        """Promise k-anonymity of uniform cells, with more on request, or (k,k)- and global (1,k)-anonymity.
+
+        Where persons have several rows, k counts persons as well.
+        """
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
         if self.generalization == "uniform":
             crowds, promised = person_crowds(table, int(self.k), columns), self._promised.of(table)
             by_persons = promised_by_persons(promised, crowds[0].person) if crowds else promised
             return [KAnonymity(int(self.k), columns), *crowds, *by_persons]
-        return [KKAnonymity(int(self.k), columns), GlobalAnonymity(int(self.k), columns)]
+        of_rows: list[Guarantee] = [KKAnonymity(int(self.k), columns), GlobalAnonymity(int(self.k), columns)]
+        if person_codes(table) is None:
+            return of_rows
+        of_persons = (int(self.k), columns, table.schema.person or "")
+        return [*of_rows, PersonKKAnonymity(*of_persons), PersonGlobalAnonymity(*of_persons)]
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Grow, prune and cover; keeps the tree in ``tree_``."""
@@ -517,9 +527,6 @@ class ErrorRiskTree(Recoder):
         progress: Progress | None,
     ) -> Recoding:
         """Grow, prune and cover row by row, where persons have several: groups are those of at least k persons."""
-        if why := self.why_rows_count():
-            problem = f"some persons have several rows, and {self.mechanism_name} {why}"
-            raise InvalidParameterError("generalization", problem, allowed="uniform")
         k = int(self.k)
         check_persons(persons, k)
         by_rows, limits = limits_by_persons(table, promised)
@@ -662,19 +669,16 @@ class ErrorRiskTree(Recoder):
                 progress=progress,
             )
             grouped, find = grouped.refined(refined, leaves_are_groups=not is_tiered), refined.leaves_of
-        if is_tiered:
-            cover = tiered_cover(grouped.tree, grouped.leaf_of_row, grouped.group_of_leaf, axes, k, progress=progress)
+        own = grouped.tree, grouped.leaf_of_row, grouped.group_of_leaf, axes, k
+        if is_tiered and persons is not None:
+            cover = tiered_cover_by_persons(*own, persons, progress=progress)
+        elif is_tiered:
+            cover = tiered_cover(*own, progress=progress)
         else:
             cover = uniform_cover(grouped.leaf_of_row, grouped.group_of_leaf)
         part_of_leaf = np.full(grouped.tree.n_nodes, LEAF, dtype=np.int32)
         part_of_leaf[grouped.leaf_of_row] = cover.home
         return Recoding(axes, cover, lambda new: part_of_leaf[find(new)], entry_of_row)
-
-    def why_rows_count(self) -> str:
-        """Say that (k,k)- and global (1,k)-anonymity of tiered cells are about rows."""
-        if self.generalization == "uniform":
-            return ""
-        return "counts rows with tiered cells; choose generalization=uniform to count persons"
 
     def _check_needs_no_rows(self) -> None:
         if self.generalization == "tiered":

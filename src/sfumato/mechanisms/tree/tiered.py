@@ -543,7 +543,7 @@ def tiered_cover(
         n_done += len(pairs.borrowers)
         if progress is not None:
             progress(n_done, n_borrowers, "subgroups filled")
-    return _cover(rows, np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
+    return shared_cover(rows, np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
 
 
 def _tiers(tree: Tree, rows: RowsByLeaf, group_of_leaf: Ids, k: int) -> Indices:
@@ -575,7 +575,7 @@ def _candidates(rows: RowsByLeaf, tiers: Indices, coordinates: Coordinates, k: i
         yield from Lenders.of(rows, int(nodes[number]), coordinates, k, len(some)).candidates(some)
 
 
-def _cover(rows: RowsByLeaf, borrowers: Indices, borrowed: Indices) -> Cover:
+def shared_cover(rows: RowsByLeaf, borrowers: Indices, borrowed: Indices) -> Cover:
     """Make a part of each subgroup with what it borrowed and, for the rows it borrowed, one of each borrower alone."""
     n_rows, n_subgroups = len(rows.order), len(rows.sizes)
     home = np.empty(n_rows, dtype=np.int32)
