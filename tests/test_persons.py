@@ -502,7 +502,7 @@ def test_the_shortest_command_counts_persons(ran, folder):
 
     assert code == 0, said
     assert "belong to at least 5 different persons" in said
-    assert "of people" not in said
+    assert "of people, by an attacker" in said
     assert "patient" not in (folder / "out.csv").read_text().splitlines()[0]
 
 
@@ -569,12 +569,50 @@ def test_figures_are_about_rows_where_an_identifier_repeats(ran):
     assert "of rows, by an attacker" in said
 
 
-def test_attacks_and_comparisons_say_that_risks_are_shares_of_rows(ran):
-    assert ran("release", "visits.csv", "--target", "better", "--quick", "-o", "out.csv")[0] == 0
-    said = "some persons have several rows; risks are shares of rows, not of people"
+ROLES = ["--target", "better", "--sensitive", "illness", "--quasi-identifiers", "age,town"]
 
-    assert said in ran("attack", "visits.csv", "out.csv", "--person", "patient_nbr")[1]
-    assert said in ran("compare", "visits.csv", "--target", "better", "--dry-run")[1]
+
+def test_attacks_count_people_where_a_column_tells_them_apart_and_else_rows(ran, folder):
+    for role, counted in {"--person": "people", "--identifiers": "rows"}.items():
+        who = [*ROLES, role, "patient_nbr"]
+        assert ran("release", "visits.csv", *who, "--quick", "-o", f"{counted}.csv")[0] == 0
+        said = ran("attack", "visits.csv", f"{counted}.csv", *who)[1]
+        assert f"share of {counted} re-identified (marketer attack)" in said
+        assert "rows found by an attacker who knows a few columns" in said
+        if counted == "rows":
+            assert "people" not in said.replace("not people. If it tells people apart", "")
+
+
+def test_a_risk_profile_counts_the_persons_of_every_class(capsys, folder):
+    """By brute force over the original's own classes."""
+    assert run(["audit", "visits.csv", *ROLES, "--person", "patient_nbr", "--json"]) == 0
+    profile = json.loads(capsys.readouterr().out)
+    table, classes = visits().to_arrow(), defaultdict(set)
+    rows = list(zip(*(table.column(name).to_pylist() for name in ("patient", "age", "town")), strict=True))
+    for person, *known in rows:
+        classes[tuple(known)].add(person)
+    fewest, missed = defaultdict(lambda: 10**9), defaultdict(lambda: 1.0)
+    for persons in classes.values():
+        for person in persons:
+            fewest[person] = min(fewest[person], len(persons))
+            missed[person] *= 1 - 1 / len(persons)
+    n_alone = sum(n == 1 for n in fewest.values())
+
+    assert profile["persons"]["n_persons"] == len(fewest)
+    assert profile["persons"]["k"] == min(fewest.values())
+    assert profile["persons"]["uniques"] == {"count": n_alone, "share": pytest.approx(n_alone / len(fewest))}
+    share = sum(n < 5 for n in fewest.values()) / len(fewest)
+    assert profile["persons"]["share_at_risk"]["5"] == pytest.approx(share)
+    assert profile["reidentification_risk"] == {
+        "largest": 1 / min(fewest.values()),
+        "mean": pytest.approx(sum(1 / n for n in fewest.values()) / len(fewest)),
+        "named": pytest.approx(sum(1 - m for m in missed.values()) / len(fewest)),
+    }
+
+
+def test_a_profile_without_a_person_column_or_with_one_row_each_is_as_ever(capsys, folder):
+    assert run(["audit", "visits.csv", *ROLES, "--identifiers", "patient_nbr", "--json"]) == 0
+    assert "persons" not in json.loads(capsys.readouterr().out)
 
 
 def test_an_attack_is_on_the_rows_that_were_kept(ran, folder, capsys):

@@ -483,7 +483,7 @@ def verify_away(
 
 def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:
     """Print the risk profile of a table that is not in memory."""
-    from sfumato.cli.summary import ROWS_NOT_PEOPLE, show_guesses, show_profile, show_repeating
+    from sfumato.cli.summary import show_guesses, show_profile, show_repeating
     from sfumato.rows.persons import identifiers_away, persons_repeat
 
     home.check_table(path, options, roles)
@@ -498,5 +498,5 @@ def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: 
     show_guesses(guesses)
     show_repeating(identifiers)
     if are_rows:
-        click.echo(ROWS_NOT_PEOPLE, err=True)
+        click.echo("note: some persons have several rows; this profile is about rows, not about people", err=True)
     show_profile(profile)
