@@ -21,7 +21,11 @@ from sfumato.guarantees import PersonAnonymity
 from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.cross_fitted import class_scores
 from sfumato.manifest import manifest_digest
+from sfumato.mechanisms.lattice.lattice import LatticeProblem
+from sfumato.mechanisms.lattice.models import PersonCrowds
+from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release, propose_release, publish
@@ -676,3 +680,120 @@ def test_a_comparison_leaves_out_what_counts_rows(ran):
     assert code == 0, said
     assert "mondrian" in said
     assert "it counts rows, and some persons have several" in said
+
+
+# How many may lose rows.
+
+
+def persons_who_lost_rows(table, release):
+    """Look every original row up in the released cells, by brute force; who has one that fits none lost it."""
+    groups = {tuple(row.values()) for row in release.table.to_arrow().select(["age", "town"]).to_pylist()}
+    cells = (table.to_arrow().column(n).to_pylist() for n in ("patient", "age", "town"))
+    return {
+        person
+        for person, age, town in zip(*cells, strict=True)
+        if not any(stands_for(own_age, age) and stands_for(own_town, town) for own_age, own_town in groups)
+    }
+
+
+@pytest.mark.parametrize("mechanism", ["global-recoding", "gain-recoding"])
+@pytest.mark.parametrize("limit", [0.05, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_larger_share_of_persons_loses_a_row_than_of_rows(mechanism, limit, seed):
+    table = visits(seed=seed)
+    release = make_release(table, build_mechanism(mechanism, {"k": 4, "max_suppressed_fraction": limit}))
+
+    assert len(persons_who_lost_rows(table, release)) <= limit * table["patient"].n_distinct
+    assert release.manifest.evidence["utility"]["suppression_limit_counts"] == "rows and persons"
+    report = audit_release(release.table, release.manifest.to_dict(), original=table, check_roles=True)
+    assert {c.passed for c in report.checks if c.name == "suppression limit: persons"} == {True}
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.booleans()), min_size=8, max_size=40), st.data())
+def test_the_search_finds_the_best_levels_within_both_limits(rows, data):
+    """By brute force over all nodes of a small lattice."""
+    limit = data.draw(st.sampled_from([0.0, 0.1, 0.25, 0.5]))
+    problem, persons = small_lattice(rows, limit)
+    allowed = {}
+    for levels in np.ndindex(problem.shape):
+        labels = [
+            tuple(int(maps[lv][c]) for maps, lv, c in zip(problem.level_maps, levels, code, strict=True))
+            for code in problem.codes
+        ]
+        whose = defaultdict(set)
+        for label, person in zip(labels, persons, strict=True):
+            whose[label].add(person)
+        lost = [place for place, label in enumerate(labels) if len(whose[label]) < 2]
+        n_lost = int(problem.counts[lost].sum())
+        within = n_lost <= limit * problem.n_rows and n_lost < problem.n_rows
+        if within and len({persons[place] for place in lost}) <= limit * len(set(persons)):
+            allowed[levels] = None
+    if not allowed:
+        with pytest.raises(PrivacyNotAchievableError):
+            search_lattice(problem)
+        return
+    found = search_lattice(problem)
+    losses = {levels: NodeChecker(problem).check(levels) for levels in allowed}
+    assert all(one.satisfies for one in losses.values())
+    assert found.levels in allowed
+    assert found.loss == min(one.rank[0] for one in losses.values())
+
+
+def small_lattice(rows, limit):
+    """Cells of two columns with three and two levels, and the person of each cell."""
+    cells = sorted({(age, int(town), person) for person, age, town in rows})
+    counts = np.array([sum((a, int(t), p) == cell for p, a, t in rows) for cell in cells])
+    ages = (np.arange(6), np.array([0, 0, 1, 1, 2, 2]), np.zeros(6, dtype=int))
+    towns = (np.arange(2), np.zeros(2, dtype=int))
+    shares = ((np.full(6, 1 / 6), np.full(3, 1 / 3), np.ones(1)), (np.full(2, 0.5), np.ones(1)))
+    persons = [person for _, _, person in cells]
+    codes = np.unique(persons, return_inverse=True)[1]
+    model = PersonCrowds(2.0, column=0, n_persons=len(set(persons)))
+    problem = LatticeProblem(
+        np.array([cell[:2] for cell in cells]),
+        counts,
+        (ages, towns),
+        shares,
+        k=1,
+        max_suppressed_fraction=limit,
+        models=(model,),
+        sensitive=(codes,),
+        limits_persons=True,
+    )
+    return problem, persons
+
+
+def test_a_release_in_which_more_persons_lost_rows_is_refused():
+    """A manifest that states a stricter limit than was kept; rows are within it, persons are not."""
+    found = None
+    for seed in range(12):
+        table = visits(seed=seed)
+        release = make_release(table, GlobalRecoder(k=6, max_suppressed_fraction=0.4))
+        share = release.manifest.suppressed_rows / table.n_rows
+        of_persons = len(persons_who_lost_rows(table, release)) / table["patient"].n_distinct
+        if 0 < share < of_persons:
+            found = table, release, (share + of_persons) / 2
+            break
+    assert found is not None
+    table, release, limit = found
+    entries = json.loads(json.dumps(release.manifest.to_dict()))
+    entries["mechanism"]["parameters"]["max_suppressed_fraction"] = limit
+    entries["digest"] = manifest_digest(entries)
+
+    report = audit_release(release.table, entries, original=table, check_roles=True, check_audited_values=False)
+
+    failed = {check.name for check in report.checks if not check.passed}
+    assert failed == {"suppression limit: persons"}
+
+
+@pytest.mark.parametrize("words", ["persons", "rows"])
+def test_a_limit_of_persons_in_other_words_is_refused(words):
+    table = visits()
+    release = make_release(table, GlobalRecoder(k=4, max_suppressed_fraction=0.1))
+    entries = json.loads(json.dumps(release.manifest.to_dict()))
+    entries["evidence"]["utility"]["suppression_limit_counts"] = words
+    entries["digest"] = manifest_digest(entries)
+
+    report = audit_release(release.table, entries, original=table, check_roles=True)
+
+    assert "suppression limit: persons" in {check.name for check in report.checks if not check.passed}

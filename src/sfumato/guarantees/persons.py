@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from sfumato.guarantees.base import KNOWS_ALL, CrowdGuarantee, GuaranteeWords, declared
 
+ROWS_AND_PERSONS = "rows and persons"
+"""What a limit of suppression counts where persons have several rows: of neither a larger share may be left out."""
+
 
 @declared
 @dataclass(frozen=True)

@@ -23,8 +23,14 @@ _BYTES_A_RANK = 16
 
 def persons_repeat(rows: OutlinedTable, memory: int) -> bool:
     """Whether a column tells persons apart and some of them have several rows."""
+    return n_repeating_persons(rows, memory) is not None
+
+
+def n_repeating_persons(rows: OutlinedTable, memory: int) -> int | None:
+    """Count the persons, where a column tells them apart and some of them have several rows; else ``None``."""
     name = rows.schema.person
-    return name is not None and n_different(rows, name, memory) < rows.n_rows
+    found = rows.n_rows if name is None else n_different(rows, name, memory)
+    return found if found < rows.n_rows else None
 
 
 def n_different(rows: OutlinedTable, name: str, memory: int) -> int:
