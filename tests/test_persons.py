@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
+from sfumato.attack.risk import reidentification_of
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.evaluation.comparison import counted_by_all, headline_risk
 from sfumato.evaluation.treatment import stratified_folds
 from sfumato.guarantees import PersonAnonymity
 from sfumato.learning.c45.tree import TreeColumn
@@ -35,6 +37,7 @@ from sfumato.table.coding import Table
 from sfumato.table.persons import one_row_per_person, person_codes
 from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
 from sfumato.table.roles import describe_columns
+from sfumato.web.tasks.goal import risk_today
 
 SCHEMA = Schema.of(
     [
@@ -553,9 +556,14 @@ def test_commands_say_what_is_unusual_about_persons(ran, folder):
     assert found["missing"][0] == 0, found["missing"][1]
     said = "note: 30 of 300 rows have no value in 'patient_nbr': together they count as the rows of one person"
     assert said in found["missing"][1].splitlines()
+    assert said in ran("init", "missing.csv", *flags, "-o", "-")[1].splitlines()
+    away = ["-m", "global-recoding", "-k", "3", "--memory", "200MB", "--dry-run"]
+    assert said in ran("release", "missing.csv", *flags, *away)[1].splitlines()
     assert found["half"][0] == 0, found["half"][1]
     said = "note: one person has 150 of 300 rows (by 'patient_nbr'): a person counts once in every group"
     assert said in found["half"][1].splitlines()
+    assert said in ran("init", "half.csv", *flags, "-o", "-")[1].splitlines()
+    assert said in ran("release", "half.csv", *flags, *away)[1].splitlines()
     assert found["all"][0] == 4
     assert "groups of at least 3 of 1 persons" in found["all"][1]
     code, said = ran(
@@ -612,6 +620,53 @@ def test_a_risk_profile_counts_the_persons_of_every_class(capsys, folder):
         "mean": pytest.approx(sum(1 / n for n in fewest.values()) / len(fewest)),
         "named": pytest.approx(sum(1 - m for m in missed.values()) / len(fewest)),
     }
+
+
+def test_control_attacks_reports_and_the_page_do_not_say_people_where_an_identifier_repeats(ran, folder):
+    asked = "not people. If it tells people apart"
+    who = [*ROLES, "--identifiers", "patient_nbr"]
+    code, said = ran("attack", "visits.csv", "--hold-out", "0.5", *who, "-m", "mondrian", "-k", "3")
+    assert code == 0, said
+    assert "people" not in said.replace(asked, "")
+    assert "rows of one person may be in both groups" in said
+    assert ran("release", "visits.csv", *who, "--quick", "-o", "out.csv")[0] == 0
+    code, said = ran("report", "out.csv", "--original", "visits.csv", *who, "--quick", "-o", "out.html")
+    assert code == 0, said
+    assert "note: 'patient_nbr' repeats" in said
+    page = html.unescape((folder / "out.html").read_text())
+    said = "shares are of rows, not of people: a person may have several, and nothing tells people apart"
+    assert said in page
+    assert "people" not in page.replace(said, "")
+    assert ran("init", "visits.csv", *who)[0] == 0
+    found = risk_today(folder, Silent(), project="sfumato.toml")
+    assert any("of the rows" in words for words in found["words"])
+    assert "people" not in " ".join(found["words"])
+
+
+def test_the_page_counts_people_where_a_column_tells_them_apart(ran, folder):
+    assert ran("init", "visits.csv", *ROLES, "--person", "patient_nbr")[0] == 0
+    found = risk_today(folder, Silent(), project="sfumato.toml")
+
+    assert f"{visits()['patient'].n_distinct:,} people have 300 rows" in found["words"][0]
+
+
+def test_a_comparison_says_what_its_risk_is_a_share_of(folder):
+    """Points of both kinds are put in one unit: rows, where one of them could count no people."""
+    table = visits()
+    persons, rows = table, table.with_schema({"patient": "identifier"})
+    by_people, by_rows = reidentification_of(persons, persons), reidentification_of(rows, rows)
+
+    assert counted_by_all([{"risk": by_people}, {"risk": None}]) == "people"
+    assert counted_by_all([{"risk": by_people}, {"risk": by_rows}]) == "rows"
+    assert headline_risk({"risk": by_people}, "rows") == headline_risk({"risk": by_rows}, "rows")
+    assert headline_risk({"risk": by_people}) > headline_risk({"risk": by_rows})
+
+
+class Silent:
+    """Hears what a task tells, and says nothing."""
+
+    def progress(self, *_):
+        """Take progress."""
 
 
 def test_a_profile_without_a_person_column_or_with_one_row_each_is_as_ever(capsys, folder):

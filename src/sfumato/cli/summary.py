@@ -64,7 +64,12 @@ def show_persons(table: AnyTable) -> None:
     from sfumato.table.persons import identifiers_of, person_notes
 
     show_repeating(identifiers_of(table))
-    for note in person_notes(table):
+    show_notes(person_notes(table))
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print what should be known, a line each."""
+    for note in notes:
         click.echo(on_one_line(f"note: {note}"), err=True)
 
 

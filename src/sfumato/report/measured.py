@@ -227,7 +227,10 @@ def _reasons(after: Mapping[str, Any]) -> list[str]:
     missed = [(words, after[name]) for name, words in _ATTACKS.items() if not _applies(after[name])]
     reasons = [f"{words} does not apply: {entry[NOT_APPLICABLE]}" for words, entry in missed]
     note = after["reidentification"].get("note") if _applies(after["reidentification"]) else ""
-    return [*reasons, *([str(note)] if note else [])]
+    notes = [str(note)] if note else []
+    if not after["rows_are_people"] and after["reidentification"].get("counted") == ROWS:
+        notes.append("shares are of rows, not of people: a person may have several, and nothing tells people apart")
+    return [*reasons, *notes]
 
 
 def _reidentification(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

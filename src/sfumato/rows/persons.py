@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.schema import WITHHELD
 from sfumato.table.coding import PersonRows
-from sfumato.table.persons import RANDOM_SEED, PersonRule
+from sfumato.table.persons import RANDOM_SEED, PersonRule, notes_of_persons
 from sfumato.table.repeating import IdentifierCounts, counted_identifiers
 from sfumato.table.weighted import OutlinedTable, Rows
 
@@ -50,6 +50,12 @@ def identifiers_away(rows: OutlinedTable, memory: int) -> list[IdentifierCounts]
         n_values = n_different(rows, column.name, memory) - (n_missing > 0)
         facts.append((column.name, column.role, n_values, n_missing))
     return counted_identifiers(facts, rows.n_rows)
+
+
+def person_notes_away(rows: OutlinedTable) -> list[str]:
+    """Say what is unusual about who is in a table, as far as its outline tells: see :func:`notes_of_persons`."""
+    name = rows.schema.person
+    return [] if name is None or not rows.n_rows else notes_of_persons(name, rows.outline[name], rows.n_rows)
 
 
 def one_row_each(rows: AnyRows, rule: PersonRule, memory: int) -> AnyRows:
