@@ -3,6 +3,7 @@
 A class is a list of pairs (person, value), one for each row.
 """
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -224,3 +225,43 @@ def edges_of(original, released, columns):
             for j in range(n_rows):
                 found[i][j] = found[i][j] and before[name][i] in stands_for[after[name][j]]
     return found
+
+
+def risks(persons, fits, own, cells):
+    """Risks of persons: of original rows, whether released row r fits row i, each one's released row (None: left out).
+
+    ``cells`` are those of the released rows: equal ones are a group, in which an attacker names one person.
+    """
+    there = [i for i, row in enumerate(own) if row is not None]
+    owner = {own[i]: persons[i] for i in there}
+    behind = {i: {owner[row] for row in owner if fits(i, row)} for i in there}
+    fitting = {i: {persons[j] for j in range(len(persons)) if fits(j, own[i])} for i in there}
+    people = sorted({persons[i] for i in there})
+    rows_of = {person: [i for i in there if persons[i] == person] for person in people}
+    named = []
+    for person in people:
+        groups = {cells[own[i]] for i in rows_of[person]}
+        crowds = [min((behind[i] for i in rows_of[person] if cells[own[i]] == group), key=len) for group in groups]
+        guesses = list(itertools.product(*crowds))
+        named.append(Fraction(sum(person in guess for guess in guesses), len(guesses)))
+    return {
+        "prosecutor": [max(Fraction(1, len(behind[i])) for i in rows_of[person]) for person in people],
+        "journalist": [max(Fraction(1, len(fitting[i])) for i in rows_of[person]) for person in people],
+        "marketer": sum(named, Fraction(0)) / max(len(set(persons)), 1),
+        "n_found": sum(any(len(behind[i]) == 1 for i in rows_of[person]) for person in people),
+        "largest_share": max(
+            [
+                Fraction(sum(owner[row] == person for row in group), len(group))
+                for group in _alike(cells)
+                for person in people
+            ],
+            default=0,
+        ),
+    }
+
+
+def _alike(cells):
+    found = defaultdict(list)
+    for row, cell in enumerate(cells):
+        found[cell].append(row)
+    return list(found.values())

@@ -13,15 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
+from sfumato.attack.risk import reidentification_of
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.evaluation.comparison import counted_by_all, headline_risk
 from sfumato.evaluation.treatment import stratified_folds
 from sfumato.guarantees import PersonAnonymity
 from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.cross_fitted import class_scores
 from sfumato.manifest import manifest_digest
+from sfumato.mechanisms.lattice.lattice import LatticeProblem
+from sfumato.mechanisms.lattice.models import PersonCrowds
+from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release, propose_release, publish
@@ -31,6 +37,7 @@ from sfumato.table.coding import Table
 from sfumato.table.persons import one_row_per_person, person_codes
 from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
 from sfumato.table.roles import describe_columns
+from sfumato.web.tasks.goal import risk_today
 
 SCHEMA = Schema.of(
     [
@@ -502,7 +509,7 @@ def test_the_shortest_command_counts_persons(ran, folder):
 
     assert code == 0, said
     assert "belong to at least 5 different persons" in said
-    assert "of people" not in said
+    assert "of people, by an attacker" in said
     assert "patient" not in (folder / "out.csv").read_text().splitlines()[0]
 
 
@@ -549,9 +556,14 @@ def test_commands_say_what_is_unusual_about_persons(ran, folder):
     assert found["missing"][0] == 0, found["missing"][1]
     said = "note: 30 of 300 rows have no value in 'patient_nbr': together they count as the rows of one person"
     assert said in found["missing"][1].splitlines()
+    assert said in ran("init", "missing.csv", *flags, "-o", "-")[1].splitlines()
+    away = ["-m", "global-recoding", "-k", "3", "--memory", "200MB", "--dry-run"]
+    assert said in ran("release", "missing.csv", *flags, *away)[1].splitlines()
     assert found["half"][0] == 0, found["half"][1]
     said = "note: one person has 150 of 300 rows (by 'patient_nbr'): a person counts once in every group"
     assert said in found["half"][1].splitlines()
+    assert said in ran("init", "half.csv", *flags, "-o", "-")[1].splitlines()
+    assert said in ran("release", "half.csv", *flags, *away)[1].splitlines()
     assert found["all"][0] == 4
     assert "groups of at least 3 of 1 persons" in found["all"][1]
     code, said = ran(
@@ -569,12 +581,97 @@ def test_figures_are_about_rows_where_an_identifier_repeats(ran):
     assert "of rows, by an attacker" in said
 
 
-def test_attacks_and_comparisons_say_that_risks_are_shares_of_rows(ran):
-    assert ran("release", "visits.csv", "--target", "better", "--quick", "-o", "out.csv")[0] == 0
-    said = "some persons have several rows; risks are shares of rows, not of people"
+ROLES = ["--target", "better", "--sensitive", "illness", "--quasi-identifiers", "age,town"]
 
-    assert said in ran("attack", "visits.csv", "out.csv", "--person", "patient_nbr")[1]
-    assert said in ran("compare", "visits.csv", "--target", "better", "--dry-run")[1]
+
+def test_attacks_count_people_where_a_column_tells_them_apart_and_else_rows(ran, folder):
+    for role, counted in {"--person": "people", "--identifiers": "rows"}.items():
+        who = [*ROLES, role, "patient_nbr"]
+        assert ran("release", "visits.csv", *who, "--quick", "-o", f"{counted}.csv")[0] == 0
+        said = ran("attack", "visits.csv", f"{counted}.csv", *who)[1]
+        assert f"share of {counted} re-identified (marketer attack)" in said
+        assert "rows found by an attacker who knows a few columns" in said
+        if counted == "rows":
+            assert "people" not in said.replace("not people. If it tells people apart", "")
+
+
+def test_a_risk_profile_counts_the_persons_of_every_class(capsys, folder):
+    """By brute force over the original's own classes."""
+    assert run(["audit", "visits.csv", *ROLES, "--person", "patient_nbr", "--json"]) == 0
+    profile = json.loads(capsys.readouterr().out)
+    table, classes = visits().to_arrow(), defaultdict(set)
+    rows = list(zip(*(table.column(name).to_pylist() for name in ("patient", "age", "town")), strict=True))
+    for person, *known in rows:
+        classes[tuple(known)].add(person)
+    fewest, missed = defaultdict(lambda: 10**9), defaultdict(lambda: 1.0)
+    for persons in classes.values():
+        for person in persons:
+            fewest[person] = min(fewest[person], len(persons))
+            missed[person] *= 1 - 1 / len(persons)
+    n_alone = sum(n == 1 for n in fewest.values())
+
+    assert profile["persons"]["n_persons"] == len(fewest)
+    assert profile["persons"]["k"] == min(fewest.values())
+    assert profile["persons"]["uniques"] == {"count": n_alone, "share": pytest.approx(n_alone / len(fewest))}
+    share = sum(n < 5 for n in fewest.values()) / len(fewest)
+    assert profile["persons"]["share_at_risk"]["5"] == pytest.approx(share)
+    assert profile["reidentification_risk"] == {
+        "largest": 1 / min(fewest.values()),
+        "mean": pytest.approx(sum(1 / n for n in fewest.values()) / len(fewest)),
+        "named": pytest.approx(sum(1 - m for m in missed.values()) / len(fewest)),
+    }
+
+
+def test_control_attacks_reports_and_the_page_do_not_say_people_where_an_identifier_repeats(ran, folder):
+    asked = "not people. If it tells people apart"
+    who = [*ROLES, "--identifiers", "patient_nbr"]
+    code, said = ran("attack", "visits.csv", "--hold-out", "0.5", *who, "-m", "mondrian", "-k", "3")
+    assert code == 0, said
+    assert "people" not in said.replace(asked, "")
+    assert "rows of one person may be in both groups" in said
+    assert ran("release", "visits.csv", *who, "--quick", "-o", "out.csv")[0] == 0
+    code, said = ran("report", "out.csv", "--original", "visits.csv", *who, "--quick", "-o", "out.html")
+    assert code == 0, said
+    assert "note: 'patient_nbr' repeats" in said
+    page = html.unescape((folder / "out.html").read_text())
+    said = "shares are of rows, not of people: a person may have several, and nothing tells people apart"
+    assert said in page
+    assert "people" not in page.replace(said, "")
+    assert ran("init", "visits.csv", *who)[0] == 0
+    found = risk_today(folder, Silent(), project="sfumato.toml")
+    assert any("of the rows" in words for words in found["words"])
+    assert "people" not in " ".join(found["words"])
+
+
+def test_the_page_counts_people_where_a_column_tells_them_apart(ran, folder):
+    assert ran("init", "visits.csv", *ROLES, "--person", "patient_nbr")[0] == 0
+    found = risk_today(folder, Silent(), project="sfumato.toml")
+
+    assert f"{visits()['patient'].n_distinct:,} people have 300 rows" in found["words"][0]
+
+
+def test_a_comparison_says_what_its_risk_is_a_share_of(folder):
+    """Points of both kinds are put in one unit: rows, where one of them could count no people."""
+    table = visits()
+    persons, rows = table, table.with_schema({"patient": "identifier"})
+    by_people, by_rows = reidentification_of(persons, persons), reidentification_of(rows, rows)
+
+    assert counted_by_all([{"risk": by_people}, {"risk": None}]) == "people"
+    assert counted_by_all([{"risk": by_people}, {"risk": by_rows}]) == "rows"
+    assert headline_risk({"risk": by_people}, "rows") == headline_risk({"risk": by_rows}, "rows")
+    assert headline_risk({"risk": by_people}) > headline_risk({"risk": by_rows})
+
+
+class Silent:
+    """Hears what a task tells, and says nothing."""
+
+    def progress(self, *_):
+        """Take progress."""
+
+
+def test_a_profile_without_a_person_column_or_with_one_row_each_is_as_ever(capsys, folder):
+    assert run(["audit", "visits.csv", *ROLES, "--identifiers", "patient_nbr", "--json"]) == 0
+    assert "persons" not in json.loads(capsys.readouterr().out)
 
 
 def test_an_attack_is_on_the_rows_that_were_kept(ran, folder, capsys):
@@ -638,3 +735,120 @@ def test_a_comparison_leaves_out_what_counts_rows(ran):
     assert code == 0, said
     assert "mondrian" in said
     assert "it counts rows, and some persons have several" in said
+
+
+# How many may lose rows.
+
+
+def persons_who_lost_rows(table, release):
+    """Look every original row up in the released cells, by brute force; who has one that fits none lost it."""
+    groups = {tuple(row.values()) for row in release.table.to_arrow().select(["age", "town"]).to_pylist()}
+    cells = (table.to_arrow().column(n).to_pylist() for n in ("patient", "age", "town"))
+    return {
+        person
+        for person, age, town in zip(*cells, strict=True)
+        if not any(stands_for(own_age, age) and stands_for(own_town, town) for own_age, own_town in groups)
+    }
+
+
+@pytest.mark.parametrize("mechanism", ["global-recoding", "gain-recoding"])
+@pytest.mark.parametrize("limit", [0.05, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_larger_share_of_persons_loses_a_row_than_of_rows(mechanism, limit, seed):
+    table = visits(seed=seed)
+    release = make_release(table, build_mechanism(mechanism, {"k": 4, "max_suppressed_fraction": limit}))
+
+    assert len(persons_who_lost_rows(table, release)) <= limit * table["patient"].n_distinct
+    assert release.manifest.evidence["utility"]["suppression_limit_counts"] == "rows and persons"
+    report = audit_release(release.table, release.manifest.to_dict(), original=table, check_roles=True)
+    assert {c.passed for c in report.checks if c.name == "suppression limit: persons"} == {True}
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.booleans()), min_size=8, max_size=40), st.data())
+def test_the_search_finds_the_best_levels_within_both_limits(rows, data):
+    """By brute force over all nodes of a small lattice."""
+    limit = data.draw(st.sampled_from([0.0, 0.1, 0.25, 0.5]))
+    problem, persons = small_lattice(rows, limit)
+    allowed = {}
+    for levels in np.ndindex(problem.shape):
+        labels = [
+            tuple(int(maps[lv][c]) for maps, lv, c in zip(problem.level_maps, levels, code, strict=True))
+            for code in problem.codes
+        ]
+        whose = defaultdict(set)
+        for label, person in zip(labels, persons, strict=True):
+            whose[label].add(person)
+        lost = [place for place, label in enumerate(labels) if len(whose[label]) < 2]
+        n_lost = int(problem.counts[lost].sum())
+        within = n_lost <= limit * problem.n_rows and n_lost < problem.n_rows
+        if within and len({persons[place] for place in lost}) <= limit * len(set(persons)):
+            allowed[levels] = None
+    if not allowed:
+        with pytest.raises(PrivacyNotAchievableError):
+            search_lattice(problem)
+        return
+    found = search_lattice(problem)
+    losses = {levels: NodeChecker(problem).check(levels) for levels in allowed}
+    assert all(one.satisfies for one in losses.values())
+    assert found.levels in allowed
+    assert found.loss == min(one.rank[0] for one in losses.values())
+
+
+def small_lattice(rows, limit):
+    """Cells of two columns with three and two levels, and the person of each cell."""
+    cells = sorted({(age, int(town), person) for person, age, town in rows})
+    counts = np.array([sum((a, int(t), p) == cell for p, a, t in rows) for cell in cells])
+    ages = (np.arange(6), np.array([0, 0, 1, 1, 2, 2]), np.zeros(6, dtype=int))
+    towns = (np.arange(2), np.zeros(2, dtype=int))
+    shares = ((np.full(6, 1 / 6), np.full(3, 1 / 3), np.ones(1)), (np.full(2, 0.5), np.ones(1)))
+    persons = [person for _, _, person in cells]
+    codes = np.unique(persons, return_inverse=True)[1]
+    model = PersonCrowds(2.0, column=0, n_persons=len(set(persons)))
+    problem = LatticeProblem(
+        np.array([cell[:2] for cell in cells]),
+        counts,
+        (ages, towns),
+        shares,
+        k=1,
+        max_suppressed_fraction=limit,
+        models=(model,),
+        sensitive=(codes,),
+        limits_persons=True,
+    )
+    return problem, persons
+
+
+def test_a_release_in_which_more_persons_lost_rows_is_refused():
+    """A manifest that states a stricter limit than was kept; rows are within it, persons are not."""
+    found = None
+    for seed in range(12):
+        table = visits(seed=seed)
+        release = make_release(table, GlobalRecoder(k=6, max_suppressed_fraction=0.4))
+        share = release.manifest.suppressed_rows / table.n_rows
+        of_persons = len(persons_who_lost_rows(table, release)) / table["patient"].n_distinct
+        if 0 < share < of_persons:
+            found = table, release, (share + of_persons) / 2
+            break
+    assert found is not None
+    table, release, limit = found
+    entries = json.loads(json.dumps(release.manifest.to_dict()))
+    entries["mechanism"]["parameters"]["max_suppressed_fraction"] = limit
+    entries["digest"] = manifest_digest(entries)
+
+    report = audit_release(release.table, entries, original=table, check_roles=True, check_audited_values=False)
+
+    failed = {check.name for check in report.checks if not check.passed}
+    assert failed == {"suppression limit: persons"}
+
+
+@pytest.mark.parametrize("words", ["persons", "rows"])
+def test_a_limit_of_persons_in_other_words_is_refused(words):
+    table = visits()
+    release = make_release(table, GlobalRecoder(k=4, max_suppressed_fraction=0.1))
+    entries = json.loads(json.dumps(release.manifest.to_dict()))
+    entries["evidence"]["utility"]["suppression_limit_counts"] = words
+    entries["digest"] = manifest_digest(entries)
+
+    report = audit_release(release.table, entries, original=table, check_roles=True)
+
+    assert "suppression limit: persons" in {check.name for check in report.checks if not check.passed}

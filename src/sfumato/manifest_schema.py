@@ -148,7 +148,7 @@ _UTILITY = record(
         **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), NUMBER),
         "performance_loss_interval": _NUMBERS,
         "p_value_of_the_difference": _NUMBER_OR_NULL,
-        **dict.fromkeys(("test", "tree"), TEXT),
+        **dict.fromkeys(("test", "tree", "suppression_limit_counts"), TEXT),
     },
 )
 _RISK = record(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.levels.consistency import Consistency
-from sfumato.audit.reading.cells import ColumnBits, Containing, a_row_of_each, packed
+from sfumato.audit.reading.cells import ColumnBits, Containing, a_row_of_each, ones, packed
 from sfumato.audit.reading.columns import Classes, Refinement
 from sfumato.errors import SchemaError
 
@@ -26,6 +26,7 @@ _NO_CELL = -1
 _WORD_BITS = 64
 _CHUNK_BITS = 1 << 22
 _MOST_PRODUCTS = 10**11
+_MOST_PAIRS = 1 << 24  # of kinds of people and kinds of rows that are listed
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -88,17 +89,70 @@ def candidates_of(columns: Sequence[MatchedColumn], n_people: int, n_released: i
     >>> found.per_person.tolist(), found.per_row.tolist()
     ([2, 1, 1], [1, 1, 2])
     """
-    joined = [column for column in columns if column.cell_of_person is not None]
-    overlapping = [column for column in columns if column.cell_of_person is None]
-    people, rows = joint_classes(joined, n_people, n_released)
+    people, rows, overlapping = _joined(columns, n_people, n_released)
     if not overlapping:
         n_classes = 1 + max(int(people.max(initial=-1)), int(rows.max(initial=-1)))
         return Candidates(
             np.bincount(rows, minlength=n_classes)[people], np.bincount(people, minlength=n_classes)[rows]
         )
-    if joined:
+    found = _consistency(overlapping, n_people, n_released)
+    return Candidates(found.released_per_original[found.originals.ids], found.originals_per_released[found.classes.ids])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FittingKinds:
+    """Kind of each person and of each released row, alike in all columns, and which kinds fit each other.
+
+    Parameters
+    ----------
+    of_person, of_row : array
+        Kind of each person (row of the original) and of each released row, numbered from 0 apart from each other.
+    pairs : tuple of two arrays
+        Kinds of persons and kinds of rows, pair by pair, in which every cell may mean the person's value.
+    """
+
+    of_person: Ids
+    of_row: Ids
+    pairs: tuple[Ids, Ids]
+
+
+def fitting_kinds(columns: Sequence[MatchedColumn], n_people: int, n_released: int) -> FittingKinds | None:
+    """List who may be whom as :func:`candidates_of` counts it; ``None`` where the pairs are too many to be listed.
+
+    Examples
+    --------
+    >>> from sfumato.audit.reading.cells import unchanged
+    >>> import pyarrow as pa
+    >>> same = unchanged(pa.array(["a", "b"]), pa.array(["a", "b"]))
+    >>> found = fitting_kinds([MatchedColumn(same, np.array([0, 1, 1]), np.array([0, 0, 1]))], 3, 3)
+    >>> found.of_person.tolist(), found.of_row.tolist()
+    ([0, 1, 1], [0, 0, 1])
+    """
+    people, rows, overlapping = _joined(columns, n_people, n_released)
+    if not overlapping:
+        each = np.arange(1 + max(int(people.max(initial=-1)), int(rows.max(initial=-1))))
+        return FittingKinds(people, rows, (each, each))
+    found, tails, heads, n_pairs = _consistency(overlapping, n_people, n_released), [], [], 0
+    for originals, classes, words in found.fitting_bits():
+        n_pairs += int(np.bitwise_count(words).sum(dtype=np.int64))
+        if n_pairs > _MOST_PAIRS:
+            return None
+        of_original, of_class = ones(words)
+        tails.append(originals[of_original])
+        heads.append(classes[of_class])
+    nothing = np.zeros(0, dtype=np.int64)
+    pairs = np.concatenate([nothing, *tails]), np.concatenate([nothing, *heads])
+    return FittingKinds(found.originals.ids, found.classes.ids, pairs)
+
+
+def _joined(columns: Sequence[MatchedColumn], n_people: int, n_released: int) -> tuple[Ids, Ids, list[MatchedColumn]]:
+    """Classes by the columns whose values stand in one cell only, and all columns where some overlap; else none."""
+    joined = [column for column in columns if column.cell_of_person is not None]
+    overlapping = [column for column in columns if column.cell_of_person is None]
+    people, rows = joint_classes(joined, n_people, n_released)
+    if joined and overlapping:
         overlapping.append(_as_column(people, rows))
-    return _by_bits(overlapping, n_people, n_released)
+    return people, rows, overlapping
 
 
 def joint_classes(columns: Sequence[MatchedColumn], n_people: int, n_released: int) -> tuple[Ids, Ids]:
@@ -125,7 +179,7 @@ def _as_column(people: Ids, rows: Ids) -> MatchedColumn:
     return MatchedColumn(Containing(each, len(each), each, each, each + 1, len(each)), people, rows)
 
 
-def _by_bits(columns: Sequence[MatchedColumn], n_people: int, n_released: int) -> Candidates:
+def _consistency(columns: Sequence[MatchedColumn], n_people: int, n_released: int) -> Consistency:
     before, after = Refinement(n_people), Refinement(n_released)
     for column in columns:
         before.add(column.places, column.containing.n_places)
@@ -136,8 +190,7 @@ def _by_bits(columns: Sequence[MatchedColumn], n_people: int, n_released: int) -
         ColumnBits(c.containing, c.places[one_person].astype(np.int64), c.cells[one_row].astype(np.int64))
         for c in columns
     )
-    found = Consistency(people, rows, False, bits)
-    return Candidates(found.released_per_original[people.ids], found.originals_per_released[rows.ids])
+    return Consistency(people, rows, False, bits)
 
 
 def nearest_candidates(columns: Sequence[MatchedColumn], own_row: Ids) -> Candidates | None:

@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sfumato.attack.reidentification import PEOPLE, ROWS
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
 from sfumato.manifest import AnyTable
 from sfumato.schema import Column, Kind
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table, is_number_type, parse_numbers
-from sfumato.table.persons import person_codes
+from sfumato.table.persons import may_repeat, person_codes
 
 Ids = NDArray[np.int64]
 
@@ -60,7 +61,7 @@ def hold_out(table: AnyTable, fraction: float, *, seed: int = 0) -> tuple[AnyTab
     n_people = int(person_of_row.max(initial=-1)) + 1
     n_control = round(fraction * n_people)
     if min(n_control, n_people - n_control) < FEWEST_PEOPLE:
-        problem = f"got {fraction!r} of {n_people:,} people"
+        problem = f"got {fraction!r} of {n_people:,} {counted_of(table)}"
         allowed = f"such that at least {FEWEST_PEOPLE} people are released and {FEWEST_PEOPLE} held out"
         raise InvalidParameterError("hold_out", problem, allowed=allowed)
     is_control = np.zeros(n_people, dtype=np.bool_)
@@ -87,6 +88,11 @@ def without_people_of(control: AnyTable, original: AnyTable) -> AnyTable:
     is_known = pc.is_in(asked, value_set=known).to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(~is_known[control.coded_part[name].codes])
     return control if len(rows) == control.n_rows else control.take(rows)
+
+
+def counted_of(table: AnyTable) -> str:
+    """Say what those who are attacked are: people, or rows where an identifier repeats and nobody is told apart."""
+    return ROWS if may_repeat(table) and person_codes(table) is None else PEOPLE
 
 
 def drawn_people(table: AnyTable, random: np.random.Generator) -> Ids:

@@ -25,6 +25,7 @@ from sfumato.audit.reading.values import AS_IS, GENERALIZED, HIERARCHY, evaluate
 from sfumato.errors import SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.schema import Role
+from sfumato.table.persons import may_repeat, person_codes
 
 Ids = NDArray[np.int64]
 
@@ -45,6 +46,13 @@ class Correspondence:
     manifest : Manifest or None
         Tells how columns were recoded and whether cells were changed, moved or drawn anew.
 
+    Attributes
+    ----------
+    persons : array or None
+        Person of each row of the original; ``None`` where no column tells persons apart, or each has one row.
+    may_repeat : bool
+        Whether a person may have several rows: rows are not people then.
+
     Notes
     -----
     Where rows were left out, each released row is given the first row of the original that agrees with it in all
@@ -55,11 +63,17 @@ class Correspondence:
 
     def __init__(self, original: AnyTable, released: AnyTable, manifest: Manifest | None) -> None:
         self.original, self.released = Columns(original), Columns(released)
+        self.persons, self.may_repeat = person_codes(original), may_repeat(original)
         claims = read_claims(manifest.to_dict()) if manifest is not None else None
         self.recodings: Mapping[str, ClaimedRecoding] = claims.recodings if claims else {}
         self._perturbation: ClaimedPerturbation | None = claims.perturbation if claims else None
         self._is_sorted = claims is not None and claims.output_order == SORTED
         self.rows: Ids = offered_rows(self.original, claims).rows if claims else np.arange(self.original.n_rows)
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the released rows are in an order of their own, which tells nothing of whose they are."""
+        return self._is_sorted
 
     @property
     def is_synthetic(self) -> bool:

@@ -11,14 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sfumato.attack.class_risk import class_size_distribution
 from sfumato.attack.correspondence import ABSENT, Correspondence
 from sfumato.attack.inference import KeptScores, attribute_inference
-from sfumato.attack.reidentification import (
-    candidates_per_person,
-    class_size_distribution,
-    n_found,
-    reidentification_risk,
-)
+from sfumato.attack.reidentification import candidates_per_person, n_found, reidentification_risk
 from sfumato.attack.uniques import LARGEST_SET, minimal_uniques
 from sfumato.audit.reading.cells import packed
 from sfumato.audit.reading.columns import Columns
@@ -241,7 +237,7 @@ def risk_of(
         Tells how columns were recoded; ``None`` takes all released cells as values. The risk before anything is done
         is ``risk_of(original, original)``.
     sample_fraction : float or None
-        Share of the population that was released, see :func:`sfumato.attack.reidentification.risks_of_classes`.
+        Share of the population that was released, see :func:`sfumato.attack.class_risk.risks_of_classes`.
     include_target : bool
         Whether to infer the target too.
     seed : int
@@ -254,8 +250,10 @@ def risk_of(
     -------
     dict
         ``headline`` (``marketer``: expected share of people named by one who knows all quasi-identifiers;
-        ``highest_prosecutor``; both ``None`` where no row is anybody's), ``reidentification``, ``class_sizes``,
-        ``uniques``, ``inference``, ``linkage`` and ``containment``. Where an attack does not apply, its entry is
+        ``highest_prosecutor``; both ``None`` where no row is anybody's; ``counted``: ``people``, or ``rows`` where a
+        person may have several and persons cannot be counted), ``rows_are_people`` (whether everybody has one row;
+        where not, linkage and containment count rows), ``reidentification``, ``class_sizes``, ``uniques``,
+        ``inference``, ``linkage`` and ``containment``. Where an attack does not apply, its entry is
         ``{"not_applicable": reason}``. Fit for JSON; no cell value is in it: a feature such as ``sex=f`` is named by
         its column and a number.
 
@@ -275,7 +273,7 @@ def risk_of(
     >>> from sfumato.table.coding import Table
     >>> people = Table.from_arrow(pa.table({"job": ["a", "a", "b"]}), Schema.of([Column("job")]))
     >>> risk_of(people, people)["headline"]
-    {'marketer': 0.666666666667, 'highest_prosecutor': 1.0}
+    {'marketer': 0.666666666667, 'highest_prosecutor': 1.0, 'counted': 'people'}
     """
     tables = Correspondence(original, released, manifest)
     steps: Mapping[str, Callable[[], Any]] = {
@@ -293,7 +291,7 @@ def risk_of(
         found[name] = step()
     if progress is not None:
         progress(len(steps), len(steps), "risk")
-    return {"headline": _headline(found["reidentification"])} | found
+    return {"headline": _headline(found["reidentification"]), "rows_are_people": not tables.may_repeat} | found
 
 
 def reidentification_of(original: AnyTable, released: AnyTable, manifest: Manifest | None = None) -> dict[str, Any]:
@@ -321,7 +319,8 @@ def attacked_rows(original: AnyTable, manifest: Manifest | None) -> AnyTable:
 def _headline(found: Mapping[str, Any]) -> dict[str, Any]:
     if NOT_APPLICABLE in found:
         return {"marketer": None, "highest_prosecutor": None, NOT_APPLICABLE: found[NOT_APPLICABLE]}
-    return {"marketer": found["marketer"], "highest_prosecutor": found["prosecutor"]["highest"]}
+    highest = found["prosecutor"]["highest"]
+    return {"marketer": found["marketer"], "highest_prosecutor": highest, "counted": found["counted"]}
 
 
 def _reidentification(tables: Correspondence, sample_fraction: float | None) -> dict[str, Any]:

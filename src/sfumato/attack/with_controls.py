@@ -52,7 +52,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.attack.candidates import MatchedColumn, candidates_of
-from sfumato.attack.controls import FEWEST_PEOPLE, drawn_people, stacked, without_people_of
+from sfumato.attack.controls import FEWEST_PEOPLE, counted_of, drawn_people, stacked, without_people_of
 from sfumato.attack.correspondence import Correspondence
 from sfumato.attack.inference import inferred_classes
 from sfumato.attack.intervals import CONFIDENCE, area_under_curve, rate_interval, residual_risk
@@ -117,12 +117,13 @@ def attack_with_controls(
     Returns
     -------
     dict
-        ``n_people`` (released and control), ``n_attacked`` in each group, ``n_crowd``, ``confidence``, ``seed`` and
-        ``attacks``: for each ``attack`` what it is ``by``, ``released`` and ``control`` (``n_people``, ``n_success``,
-        ``rate``, ``interval``), ``guessing`` (success on released people without the release's rows; ``None`` for
-        membership), ``risk`` (``value``, ``interval``; the value is ``None`` where the attack succeeds on every control
-        person). Inference has the ``column``, membership the ``auc``. Where an attack does not apply, it has
-        ``not_applicable`` with the reason. Fit for JSON; no cell value is in it.
+        ``counted`` (``people``, or ``rows`` where an identifier repeats and nothing tells persons apart: a person's
+        rows may then be in both groups), ``n_people`` (released and control), ``n_attacked`` in each group,
+        ``n_crowd``, ``confidence``, ``seed`` and ``attacks``: for each ``attack`` what it is ``by``, ``released`` and
+        ``control`` (``n_people``, ``n_success``, ``rate``, ``interval``), ``guessing`` (success on released people
+        without the release's rows; ``None`` for membership), ``risk`` (``value``, ``interval``; the value is ``None``
+        where the attack succeeds on every control person). Inference has the ``column``, membership the ``auc``. Where
+        an attack does not apply, it has ``not_applicable`` with the reason. Fit for JSON; no cell value is in it.
 
     Raises
     ------
@@ -155,6 +156,7 @@ def attack_with_controls(
     _check_control_columns(control, original, tables)
     attacks = _Attacks(tables, groups, include_target, seed, progress)
     return {
+        "counted": counted_of(original),
         "n_people": {"released": groups.n_released, "control": groups.n_control},
         "n_attacked": groups.n_attacked,
         "n_crowd": groups.n_crowd,

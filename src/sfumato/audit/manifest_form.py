@@ -154,7 +154,7 @@ _EVIDENCE = {
         **_each("performance performance_of_all_columns performance_loss_percent", "number"),
         "performance_loss_interval?": ["number"],
         "p_value_of_the_difference?": "number?",
-        **_each("test tree", "text"),
+        **_each("test tree suppression_limit_counts", "text"),
     },
     "risk?": {
         **_each("containment_level anonymity_level least_different_sensitive_values", "count"),

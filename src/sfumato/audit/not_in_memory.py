@@ -21,8 +21,8 @@ from sfumato.audit.kinds import JUDGED, Around
 from sfumato.audit.levels import entropy
 from sfumato.audit.levels.breach import check_large_breach, measure_large, sample_words
 from sfumato.audit.levels.entropy import check_gain_promise
-from sfumato.audit.levels.persons import check_person_promise
-from sfumato.audit.levels.persons_away import Counts, GroupKeys, measure_away
+from sfumato.audit.levels.persons import check_person_promise, limit_of_persons, within_limit_of_persons
+from sfumato.audit.levels.persons_away import Counts, GroupKeys, losses_away, measure_away
 from sfumato.audit.original.cell_rules import CellRule, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_rows
 from sfumato.audit.original.offered_rows import OfferedRows
@@ -391,7 +391,7 @@ def _check_persons(
     try:
         if guarantee.person not in original.schema:
             raise ColumnNotFoundError(guarantee.person, original.schema.names(), where="the original")
-        found = measure_away(
+        asked = (
             guarantee,
             counted,
             original,
@@ -399,6 +399,9 @@ def _check_persons(
             lambda names: reader.counted(original, names),
             lambda known: reader.persons_of_groups(original, known, guarantee.person),
         )
+        found = measure_away(*asked)
+        limited = limit_of_persons(beside.claims)
+        losses = losses_away(*asked) if limited == guarantee and beside.claims.suppressed_rows else (0, 0)
     except (SchemaError, InvalidParameterError, TooManyRowsError) as exc:
         yield Check(name, False, f"{guarantee.kind} cannot be measured: {exc}", guarantee.k)
         return
@@ -406,6 +409,10 @@ def _check_persons(
     said = f"{'holds' if passed else 'does not hold'}: promised k = {guarantee.k:g}, found {found:.6g}"
     yield Check(name, passed, f"{guarantee.kind} {said}", guarantee.k, found)
     yield check_audited(promise, found)
+    if isinstance(limited, Check):
+        yield limited
+    elif limited == guarantee:
+        yield within_limit_of_persons(beside.claims, *losses)
 
 
 def _check_level(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques, share_below
 from sfumato.audit.levels.diversity import closeness_level, distinct_level, entropy_level, recursive_level
+from sfumato.audit.levels.persons_at_risk import highest_of_each, largest_share, named, persons_of_classes
 from sfumato.audit.reading.columns import (
     AnyTable,
     Classes,
@@ -28,12 +31,20 @@ def risk_profile(table: AnyTable) -> dict[str, Any]:
     The roles come from the table's schema. Without quasi-identifiers all rows are one class. A table without rows has
     level 0, and shares and risks of 0. ``reidentification_risk`` is 1 / class size: the largest, and the mean over
     rows, which is classes / rows. ``containment`` is null unless every quasi-identifier is 0/1.
+
+    Where a column has the role person and some persons have several rows, ``persons`` counts them: how many there are,
+    ``k`` (fewest in a class), ``uniques`` (persons with a row in a class of nobody else), the share in classes of fewer
+    persons than each level by their most exposed row, and the largest share of a class's rows that one of them has.
+    ``reidentification_risk`` is then theirs: 1 / persons of the class at the most exposed row, largest and mean over
+    persons, and ``named``, the share found by who names one person in every class.
     """
     columns = Columns(table)
     quasi_identifiers = columns.with_role(Role.QUASI_IDENTIFIER)
     classes = group_rows(columns, quasi_identifiers)
     k, uniques = anonymity_level(classes), sample_uniques(classes)
     n_rows = max(columns.n_rows, 1)
+    by_rows = {"largest": 1 / k if k else 0.0, "mean": len(classes.sizes) / n_rows}
+    persons, by_persons = _persons(columns, classes) or ({}, by_rows)
     return {
         "n_rows": columns.n_rows,
         "quasi_identifiers": list(quasi_identifiers),
@@ -41,13 +52,37 @@ def risk_profile(table: AnyTable) -> dict[str, Any]:
         "n_classes": len(classes.sizes),
         "sample_uniques": {"count": uniques, "share": uniques / n_rows},
         "share_of_rows_at_risk": {str(level): share_below(classes, level) for level in RISK_LEVELS},
-        "reidentification_risk": {"largest": 1 / k if k else 0.0, "mean": len(classes.sizes) / n_rows},
+        **persons,
+        "reidentification_risk": by_persons,
         "sensitive": {
             name: _sensitive(columns, classes_beside(columns, name), name) for name in columns.with_role(Role.SENSITIVE)
         },
         "target": _target(columns),
         "containment": _containment(columns, quasi_identifiers, uniques / n_rows),
     }
+
+
+def _persons(columns: Columns, classes: Classes) -> tuple[dict[str, Any], dict[str, float]] | None:
+    """Figures of persons, and their risk; ``None`` where no column tells them apart, or each has one row."""
+    names = columns.with_role(Role.PERSON)
+    if not names or columns.row_counts is not None:
+        return None
+    people = np.unique(columns.coded(names[0]).codes, return_inverse=True)[1]
+    if int(people.max(initial=-1)) + 1 >= columns.n_rows:
+        return None
+    in_class = persons_of_classes(classes.ids, people)
+    risks = highest_of_each(people, 1 / in_class[classes.ids])
+    fewest = np.rint(1 / risks)
+    n_unique = int((fewest == 1).sum())
+    found = {
+        "n_persons": len(risks),
+        "k": int(in_class.min()),
+        "uniques": {"count": n_unique, "share": n_unique / len(risks)},
+        "share_at_risk": {str(level): float((fewest < level).mean()) for level in RISK_LEVELS},
+        "largest_share_of_a_class": largest_share(classes.ids, people),
+    }
+    each = float(named(people, classes.ids, 1 / in_class[classes.ids]).mean())
+    return {"persons": found}, {"largest": float(risks.max()), "mean": float(risks.mean()), "named": each}
 
 
 def _sensitive(columns: Columns, classes: Classes, name: str) -> dict[str, Any]:

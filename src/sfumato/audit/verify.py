@@ -42,6 +42,7 @@ from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_know
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
 from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
+from sfumato.audit.levels.persons import check_person_suppression
 from sfumato.audit.levels.registry import (
     is_about_fitting_rows,
     is_measurable,
@@ -148,6 +149,7 @@ def audit_release(
     found.extend(check_figures(claims, manifest))
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))
+    found.extend(check_person_suppression(claims, beside))
     found.extend(check_listed_labels(described, claims))
     found.extend(beside.check_stated_penalty() if beside is not None else ())
     if before is not None and beside is not None:

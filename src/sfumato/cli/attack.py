@@ -423,10 +423,10 @@ def attack_pair(
     """Read both tables, attack the original as it is and the release, and show what was found."""
     from sfumato.attack.inference import ScoresInMemory
     from sfumato.attack.risk import attacked_rows, risk_of
-    from sfumato.cli.summary import show_rows_counted
+    from sfumato.cli.summary import show_persons
 
     original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
-    show_rows_counted(original)
+    show_persons(original)
     original = attacked_rows(original, manifest)
     settings: dict[str, Any] = {"sample_fraction": sample_fraction, "include_target": include_target, "seed": seed}
     settings["kept"] = ScoresInMemory()
@@ -513,12 +513,13 @@ def _shared(roles: Mapping[str, Role], table: AnyTable) -> dict[str, Role]:
 def risk_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """Put the risk of the original next to that of the release, in words."""
     yield f"{'':<{_WIDTH}} {'before':>10} {'released':>10}"
+    known = "people" if after["rows_are_people"] else "rows"
     yield from _reidentification_lines(before["reidentification"], after["reidentification"])
     yield from _class_lines(before["class_sizes"], after["class_sizes"])
     yield from _unique_lines(before["uniques"], after["uniques"])
     yield from _inference_lines(after["inference"])
-    yield from _linkage_lines(before["linkage"], after["linkage"])
-    yield from _containment_lines(after["containment"])
+    yield from _linkage_lines(before["linkage"], after["linkage"], known)
+    yield from _containment_lines(after["containment"], known)
 
 
 def _reason(found: Any) -> str | None:
@@ -531,15 +532,26 @@ def _line(label: str, before: Any, after: Any) -> str:
 
 
 def _reidentification_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    from sfumato.attack.reidentification import in_one_unit
+
     yield "re-identification by an attacker who knows all quasi-identifiers"
     if reason := _reason(after):
         yield f"  not applicable: {reason}"
         return
+    before, after = in_one_unit(before, after)
+    counted = after["counted"]
     for who in ("prosecutor", "journalist"):
         for what in ("highest", "mean"):
             yield _line(f"{who}, {what} risk", before[who][what], after[who][what])
-    yield _line("share of people re-identified (marketer attack)", before["marketer"], after["marketer"])
-    yield _line("people whose only candidate is their own row", before["n_found"], after["n_found"])
+    yield _line(f"share of {counted} re-identified (marketer attack)", before["marketer"], after["marketer"])
+    has_several = "largest_share" in after
+    alone = (
+        "people with a row that only they fit" if has_several else f"{counted} whose only candidate is their own row"
+    )
+    yield _line(alone, before["n_found"], after["n_found"])
+    if has_several:
+        largest = "largest share of one person in the rows of a group"
+        yield _line(largest, before["largest_share"], after["largest_share"])
     if after["note"]:
         yield f"  note: {after['note']}"
 
@@ -591,12 +603,12 @@ def _inference_lines(after: Any) -> Iterator[str]:
         yield f"  breach increase {entry['breach_increase_percent']:.1f} % (95 %: {low:.1f} to {high:.1f})"
 
 
-def _linkage_lines(before: Any, after: Any) -> Iterator[str]:
+def _linkage_lines(before: Any, after: Any, known: str) -> Iterator[str]:
     from sfumato.errors import on_one_line
 
     if _reason(after) or _reason(before):
         return
-    yield "people found by an attacker who knows a few columns (the worst sets)"
+    yield f"{known} found by an attacker who knows a few columns (the worst sets)"
     old_by_size = {entry["n_background"]: entry for entry in before}
     for entry in after:
         old = old_by_size.get(entry["n_background"], {"n_reidentified": 0, "columns": []})
@@ -605,10 +617,10 @@ def _linkage_lines(before: Any, after: Any) -> Iterator[str]:
             yield on_one_line(f"    {when}: {', '.join(found['columns'])}")
 
 
-def _containment_lines(after: Any) -> Iterator[str]:
+def _containment_lines(after: Any, known: str) -> Iterator[str]:
     if _reason(after):
         return
-    yield "share of people whose known 1-values match fewer rows"
+    yield f"share of {known} whose known 1-values match fewer rows"
     crowds: Sequence[str] = list(after[0]["below"])
     yield f"  {'1-values known':<14}" + "".join(f"{'below ' + crowd:>12}" for crowd in crowds)
     for entry in after:

@@ -255,7 +255,7 @@ def _profile(
     as_json: bool,
 ) -> None:
     from sfumato.audit.profile import risk_profile
-    from sfumato.cli.summary import show_guesses, show_profile, show_rows_counted
+    from sfumato.cli.summary import show_guesses, show_persons, show_profile
     from sfumato.table.io.read import read_table
 
     seen = read_table(path, options=replace(options, mixed_as_text=True))
@@ -277,7 +277,7 @@ def _profile(
         click.echo(json.dumps(profile, indent=2))
         return
     show_guesses(guesses)
-    show_rows_counted(table)
+    show_persons(table)
     show_profile(profile)
 
 

@@ -88,7 +88,8 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     the same command continues with the others. Nothing of the data is written.
 
     Utility is the mean AUC of the classifiers, with mechanisms fitted on the training rows alone. Risk is the share of
-    people re-identified by an attacker who knows all quasi-identifiers (marketer attack). A recommended release must
+    people re-identified by an attacker who knows all quasi-identifiers (marketer attack), of rows where an identifier
+    repeats and no column has the role person. A recommended release must
     promise strict k-anonymity with k = 5, and l = 2 of every sensitive column, unless --guarantee says otherwise.
     --also tries other kinds of promises (kk-anonymity, containment, buckets, differential-privacy, breach-bound,
     perturbation, partial) in groups of their own; --also papers adds the papers' own systems as baselines.
@@ -110,14 +111,14 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
     if data:
         check_data_there(data)
-    from sfumato.cli.summary import show_guesses, show_rows_counted
+    from sfumato.cli.summary import show_guesses, show_persons
     from sfumato.evaluation.requested_guarantees import AskedGuarantee
 
     asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]
     _check_outputs(settings)
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     show_guesses(order.guesses)
-    show_rows_counted(order.table)
+    show_persons(order.table)
     grid = _grid(order, asked, settings)
     if dry_run:
         show_grid(grid, as_json=as_json)
@@ -310,7 +311,7 @@ def _draw(found: Comparison, path: str, *, force: bool) -> None:
         original_utility=found.original_utility,
         majority_utility=0.5 if found.utility_name == "AUC" else measured,
         utility_name=f"mean {found.utility_name}",
-        risk_name="share of people re-identified (marketer attack)",
+        risk_name=f"share of {found.counted} re-identified (marketer attack)",
     )
     save(display, path, force=force)
 

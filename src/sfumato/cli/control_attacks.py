@@ -26,9 +26,10 @@ _LABELS = {
     "membership": "recognised as a member",
 }
 _RISK_NOTE = (
-    "risk: of 100 people on whom the attack would fail if they were not in the table, on how many it succeeds "
+    "risk: of 100 {counted} on {whom} the attack would fail if they were not in the table, on how many it succeeds "
     "because they are"
 )
+_ONE_ROW_EACH = "each row counts as a person: rows of one person may be in both groups, which makes risks look smaller"
 _MEMBERSHIP_NOTE = "k-anonymity, l-diversity and t-closeness promise nothing about membership"
 
 
@@ -115,13 +116,14 @@ def show_attacks(
 
 def control_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """Put the attacks on the original next to those on the release, a line each, in percent."""
-    n_people = after["n_people"]
+    n_people, counted = after["n_people"], after["counted"]
+    who = "who" if counted == "people" else "which"
     yield (
-        f"{after['n_attacked']:,} of {n_people['released']:,} people in the table and {after['n_attacked']:,} of "
-        f"{n_people['control']:,} control people, who are not in it, were attacked"
+        f"{after['n_attacked']:,} of {n_people['released']:,} {counted} in the table and {after['n_attacked']:,} of "
+        f"{n_people['control']:,} control {counted}, {who} are not in it, were attacked"
     )
     yield ""
-    side = f"{'people':>7} {'control':>8}  {'risk (95 %)':<{_RISK}}"
+    side = f"{counted:>7} {'control':>8}  {'risk (95 %)':<{_RISK}}"
     yield f"{'success and risk in %':<{_LABEL + 2}} {'before':<{len(side)}} released"
     yield f"{'':<{_LABEL + 2}} {side} {side}".rstrip()
     for old, new in zip(before["attacks"], after["attacks"], strict=True):
@@ -161,13 +163,17 @@ def _area(entry: Mapping[str, Any]) -> str:
 
 
 def _notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    yield _RISK_NOTE
+    counted = after["counted"]
+    yield _RISK_NOTE.format(counted=counted, whom="whom" if counted == "people" else "which")
+    if counted != "people":
+        yield _ONE_ROW_EACH
     yield _MEMBERSHIP_NOTE
     n_released, n_crowd = after["n_people"]["released"], after["n_crowd"]
     if n_crowd < _FEW_CONTROLS * n_released:
         yield (
-            f"singled out: among {n_crowd:,} people of each group, because there are no more control people; with as "
-            f"many as in the table ({n_released:,}) controls would be singled out less often, and the risk be higher"
+            f"singled out: among {n_crowd:,} {counted} of each group, because there are no more control {counted}; "
+            f"with as many as in the table ({n_released:,}) controls would be singled out less often, and the risk be "
+            "higher"
         )
     for when, found in (("before", before), ("released", after)):
         yield from _reasons(when, found["attacks"])

@@ -428,10 +428,11 @@ def _opened(rows: Rows, order: Order, memory: Memory) -> tuple[OutlinedTable, li
 def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:
     """Say of identifiers that repeat that rows are counted, and how many rows were left out at the door."""
     from sfumato.cli.release import say_left_out
-    from sfumato.cli.summary import show_repeating
-    from sfumato.rows.persons import identifiers_away
+    from sfumato.cli.summary import show_notes, show_repeating
+    from sfumato.rows.persons import identifiers_away, person_notes_away
 
     show_repeating(identifiers_away(original, memory.n_bytes))
+    show_notes(person_notes_away(original))
     say_left_out(original.outline)
 
 
@@ -476,10 +477,10 @@ def verify_away(
     key: str | None = None,
 ) -> AuditReport:
     """Audit a release where its rows are, against its original if that is given."""
-    from sfumato.cli.summary import show_repeating
+    from sfumato.cli.summary import show_notes, show_repeating
     from sfumato.project.file import load_project
     from sfumato.publishing.reaudit import key_of_release, original_options
-    from sfumato.rows.persons import identifiers_away
+    from sfumato.rows.persons import identifiers_away, person_notes_away
 
     described = load_project(project) if project else None
     home.check_audit(AskedAudit(path, manifest_path, original, described, options, roles))
@@ -491,25 +492,28 @@ def verify_away(
             beside = _described_as(opened, with_given_roles(opened.outline, roles))
         if beside is not None:
             show_repeating(identifiers_away(beside, home.memory.n_bytes))
+            show_notes(person_notes_away(beside))
         return rows.audited(path, manifest_path, beside, True if project else roles.keys(), secret)
 
 
 def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:
     """Print the risk profile of a table that is not in memory."""
-    from sfumato.cli.summary import ROWS_NOT_PEOPLE, show_guesses, show_profile, show_repeating
-    from sfumato.rows.persons import identifiers_away, persons_repeat
+    from sfumato.cli.summary import show_guesses, show_notes, show_profile, show_repeating
+    from sfumato.rows.persons import identifiers_away, person_notes_away, persons_repeat
 
     home.check_table(path, options, roles)
     with home.opened("reading") as (rows, _):
         table, guesses = _guessed(rows, path, options, roles, quasi_identifiers_as_given=True)
         profile = rows.profile(table)
         identifiers = [] if as_json else identifiers_away(table, home.memory.n_bytes)
+        notes = [] if as_json else person_notes_away(table)
         are_rows = not as_json and persons_repeat(table, home.memory.n_bytes)
     if as_json:
         click.echo(json.dumps(profile, indent=2))
         return
     show_guesses(guesses)
     show_repeating(identifiers)
+    show_notes(notes)
     if are_rows:
-        click.echo(ROWS_NOT_PEOPLE, err=True)
+        click.echo("note: some persons have several rows; this profile is about rows, not about people", err=True)
     show_profile(profile)

@@ -101,11 +101,16 @@ def _update(data: str | None, output: str, settings: dict[str, Any]) -> None:
 
 
 def _say_repeating(described: Described) -> None:
-    from sfumato.cli.summary import show_repeating
+    from sfumato.cli.summary import show_notes, show_repeating
+    from sfumato.schema import Role
+    from sfumato.table.persons import notes_of_persons
     from sfumato.table.repeating import counted_identifiers
 
     facts = ((g.column.name, g.column.role, g.n_distinct, g.n_missing) for g in described.guesses)
-    show_repeating(counted_identifiers(facts, described.table.n_rows))
+    plain = described.table.coded_part
+    show_repeating(counted_identifiers(facts, plain.n_rows))
+    for name in (g.column.name for g in described.guesses if g.column.role is Role.PERSON):
+        show_notes(notes_of_persons(name, plain[name], plain.n_rows))
 
 
 def _say_rows(n_rows: int, counted: Counter[Role]) -> None:

@@ -65,7 +65,7 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     if settings["original"] and not settings["project"]:
         check_data_there(settings["original"])
     from sfumato.audit.claims import read_claims
-    from sfumato.cli.summary import show_verdict
+    from sfumato.cli.summary import show_persons, show_verdict
     from sfumato.mechanisms.base import Release
     from sfumato.publishing.reaudit import (
         audit_published,
@@ -80,6 +80,8 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     manifest, entries = read_manifest(where)
     read_claims(entries)  # refuses a manifest that is not as this program writes it
     found = _original(manifest, settings["original"], settings["project"], options, roles)
+    if found.described is not None:
+        show_persons(found.described)
     table = read_released(released, manifest)
     beside = beside_original(table, found.described, manifest) if found.described is not None else None
     release = Release(beside or table, manifest)

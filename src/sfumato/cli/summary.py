@@ -38,9 +38,6 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
         click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
 
 
-ROWS_NOT_PEOPLE = "note: some persons have several rows; risks are shares of rows, not of people"
-
-
 @contextmanager
 def showing_new_key(folder: Path) -> Iterator[None]:
     """Say that a project got its key, if it did."""
@@ -67,17 +64,13 @@ def show_persons(table: AnyTable) -> None:
     from sfumato.table.persons import identifiers_of, person_notes
 
     show_repeating(identifiers_of(table))
-    for note in person_notes(table):
+    show_notes(person_notes(table))
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print what should be known, a line each."""
+    for note in notes:
         click.echo(on_one_line(f"note: {note}"), err=True)
-
-
-def show_rows_counted(table: AnyTable) -> None:
-    """Say that figures about people are about rows, where a person may have several."""
-    from sfumato.table.persons import person_codes
-
-    show_persons(table)
-    if person_codes(table) is not None:
-        click.echo(ROWS_NOT_PEOPLE, err=True)
 
 
 def show_lines(headed: Mapping[str, str]) -> None:

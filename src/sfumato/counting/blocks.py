@@ -253,7 +253,9 @@ class _Cells:
         keys, persons = every[: len(every) - self._n_beside], every[len(every) - self._n_beside :]
         outline = large.outline.keep(_read_with(described, self._persons))
         cells = CountedTable.of(outline, self._columns, self._packing.unpacked(keys), counts)
-        return cells if self._persons is None else with_persons(cells, self._persons[0], persons)
+        if self._persons is None:
+            return cells
+        return with_persons(cells, self._persons[0], persons, large.n_persons)
 
 
 def _added_up(keys: list[Keys], counts: Keys | None) -> Counted:

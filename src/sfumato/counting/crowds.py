@@ -95,8 +95,11 @@ def crowded(found: Counted, k: int) -> Counted:
     return [key[at] for key in columns], np.add.reduceat(counts, at)
 
 
-def with_persons(cells: CountedTable, person: str, keys: Sequence[Keys]) -> CountedTable:
-    """Put the persons of distinct rows, given by their keys, into the table as numbers of no meaning."""
+def with_persons(cells: CountedTable, person: str, keys: Sequence[Keys], n_persons: int | None = None) -> CountedTable:
+    """Put the persons of distinct rows, given by their keys, into the table as numbers of no meaning.
+
+    ``n_persons`` is how many there are in all rows, which crowds do not tell; ``None``: not known.
+    """
     first, second = keys
     order = np.lexsort((second, first))
     is_new = np.ones(len(order), dtype=np.bool_)
@@ -108,7 +111,7 @@ def with_persons(cells: CountedTable, person: str, keys: Sequence[Keys]) -> Coun
     crowd = int(codes[crowds[0]]) if len(crowds) else n_known
     own = WeightedColumn(codes, pa.array(np.arange(max(n_known, crowd + 1))), cells.row_counts)
     columns = {**cells.columns, person: own}
-    return replace(cells, columns=columns, together=(*cells.together, person), crowd=crowd)
+    return replace(cells, columns=columns, together=(*cells.together, person), crowd=crowd, n_persons=n_persons)
 
 
 def fewest_in_classes(cells: CountedTable, person: str, classes: NDArray[np.int64], crowd_size: int) -> int | None:
@@ -150,4 +153,6 @@ def without_persons(cells: CountedTable, person: str, is_first: NDArray[np.bool_
     for name in together:
         columns[name] = WeightedColumn(cells[name].codes[at], cells[name].values, counts)
     schema = cells.schema.keep(name for name in cells.schema.names() if name != person)
-    return replace(cells, schema=schema, columns=columns, row_counts=counts, together=together, crowd=None)
+    return replace(
+        cells, schema=schema, columns=columns, row_counts=counts, together=together, crowd=None, n_persons=None
+    )

@@ -82,7 +82,9 @@ def count_on_cluster(
     order = np.lexsort(keys[::-1])
     counted = CountedTable.of(table.outline.keep(described), columns, [code[order] for code in codes], counts[order])
     counted = replace(counted, pairs=pairs)
-    return counted if whose is None or persons is None else with_persons(counted, persons[0], [o[order] for o in whose])
+    if whose is None or persons is None:
+        return counted
+    return with_persons(counted, persons[0], [o[order] for o in whose], table.n_persons)
 
 
 def _grouped_with_persons(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.attack.class_risk import CLASS_SIZES, class_size_distribution
 from sfumato.attack.correspondence import Correspondence
-from sfumato.attack.reidentification import CLASS_SIZES, class_size_distribution
 from sfumato.displays.base import (
     BLACK,
     BLUE,

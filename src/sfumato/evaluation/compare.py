@@ -55,7 +55,7 @@ from sfumato.table.persons import person_codes
 # Run folder: one JSON file for every finished point, so that a comparison that was ended goes on where it was.
 
 
-RESULT_VERSION = 4
+RESULT_VERSION = 5
 _NUMBER = (int, float)
 _FIELDS: Mapping[str, tuple[type, ...]] = {
     "status": (str,),

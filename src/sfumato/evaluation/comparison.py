@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sfumato.attack.reidentification import PEOPLE, ROWS
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.evaluation.points import TIME_LIMITS, USUAL_K, USUAL_L, Measuring, Point, Status
 from sfumato.evaluation.promises import PERTURBED, STRICT, group_title, kind_title, promised_kind, sought_kind
@@ -52,7 +53,8 @@ class RankedPoint:
     utility : float or None
         Mean AUC of the classifiers, or accuracy where there is no AUC.
     risk : float or None
-        Expected share of people named (marketer risk); 0 for rows that were drawn anew and are nobody's.
+        Expected share of people named (marketer risk), or of rows, see :attr:`Comparison.counted`; 0 for rows that were
+        drawn anew and are nobody's.
     meets : bool
         Whether it promises what was asked, and is of the kind that was asked for.
     low, high : float or None
@@ -135,12 +137,19 @@ def utility_measure(results: Sequence[Mapping[str, Any]]) -> str:
     return "auc" if all(mean_utility(result, "auc") is not None for result in done) else "accuracy"
 
 
-def headline_risk(result: Mapping[str, Any]) -> float | None:
-    """Marketer risk; 0 where no released row is anybody's."""
+def headline_risk(result: Mapping[str, Any], counted: str = PEOPLE) -> float | None:
+    """Marketer risk; 0 where no released row is anybody's. ``counted``: by people as far as they are known, or rows."""
     if result["risk"] is None:
         return None
-    marketer = result["risk"]["headline"]["marketer"]
+    found = result["risk"].get("reidentification", {}).get("by_rows") if counted == ROWS else None
+    marketer = (found or result["risk"]["headline"])["marketer"]
     return 0.0 if marketer is None else float(marketer)
+
+
+def counted_by_all(results: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the risks of all these are shares of: ``people``, or ``rows`` where some could count these only."""
+    headlines = [result["risk"]["headline"] for result in results if result["risk"] is not None]
+    return ROWS if any(headline.get("counted") == ROWS for headline in headlines) else PEOPLE
 
 
 def rank_points(
@@ -161,12 +170,13 @@ def rank_points(
        Selection. Transactions on Data Privacy 10 (2017).
     """
     measure = utility_measure(results)
-    found = [_ranked(result, measure, asked, kind) for result in results]
+    counted = counted_by_all([*results, *([] if original is None else [original])])
+    found = [_ranked(result, measure, counted, asked, kind) for result in results]
     places = [place for place, one in enumerate(found) if one.is_done]
     if not places:
         return found
     done = [found[place] for place in places]
-    baseline = [] if original is None else [_ranked(original, measure, (), None)]
+    baseline = [] if original is None else [_ranked(original, measure, counted, (), None)]
     scored = done + [one for one in baseline if one.is_done]
     evaluation = evaluation_scores(*_factors(scored), weights)
     order = [number for number in evaluation.order if number < len(done)]
@@ -177,9 +187,11 @@ def rank_points(
     return found
 
 
-def _ranked(result: Mapping[str, Any], measure: str, asked: Sequence[AskedGuarantee], kind: str | None) -> RankedPoint:
+def _ranked(
+    result: Mapping[str, Any], measure: str, counted: str, asked: Sequence[AskedGuarantee], kind: str | None
+) -> RankedPoint:
     low, high = _interval(result, measure)
-    one = RankedPoint(result, mean_utility(result, measure), headline_risk(result), False, low, high)
+    one = RankedPoint(result, mean_utility(result, measure), headline_risk(result, counted), False, low, high)
     keeps = all(guarantee.is_promised_by(result["guarantees"]) for guarantee in asked)
     return replace(one, meets=keeps and one.is_released and one.kind == kind)
 
@@ -488,7 +500,12 @@ class Comparison:
     @property
     def original_risk(self) -> float | None:
         """Risk of the original table."""
-        return headline_risk(self.original)
+        return headline_risk(self.original, self.counted)
+
+    @cached_property
+    def counted(self) -> str:
+        """What risks are shares of: people or, where persons may have several rows and are not known, rows."""
+        return counted_by_all([*self.results, self.original])
 
     @cached_property
     def recommended(self) -> RankedPoint | None:
@@ -598,6 +615,8 @@ class Comparison:
         ]
         if most is not None and n_rows is not None and n_rows > most:
             notes.append(f"utility was measured on {most:,} of {n_rows:,} rows; release and risk are of all rows")
+        if self.counted == ROWS:
+            notes.append("risk is a share of rows, not of people: some persons may have several")
         if any(TIME_LIMITS & set(one.point.parameters) for one in self.points):
             notes.append(
                 "searches had a time limit (one of their parameters); with more time they may find better releases"

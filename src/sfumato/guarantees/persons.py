@@ -9,6 +9,8 @@ from sfumato.guarantees.anonymity import OF_FITTING_ROWS
 from sfumato.guarantees.base import KNOWS_ALL, CrowdGuarantee, GuaranteeWords, declared
 
 LINKED = "That several rows of one person cannot be linked to each other by what they hold."
+ROWS_AND_PERSONS = "rows and persons"
+"""What a limit of suppression counts where persons have several rows: of neither a larger share may be left out."""
 
 
 @declared

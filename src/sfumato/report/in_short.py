@@ -20,7 +20,6 @@ from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
 from sfumato.report.guarantee_texts import NO_ORIGINAL, NOT_MEASURED, QUICK, share_in_words
 from sfumato.schema import WITHHELD, Role
-from sfumato.table.persons import may_repeat
 
 MOST_NAMED = 12
 MOST_LOST = 1 / 3
@@ -114,7 +113,7 @@ class InShort:
         Whether the original was given. Otherwise the columns are those of the release, and one with the same cell in
         every row may have been so before.
     counts_rows : bool
-        Whether people may have several rows, so that figures are about rows.
+        Whether the share re-identified is one of rows: people may have several, and cannot be counted.
     """
 
     promises: tuple[str, ...]
@@ -239,17 +238,18 @@ def in_short(
     shown = Columns(release.table)
     quasi = shown.with_role(Role.QUASI_IDENTIFIER)
     n_columns, lost = _columns(release, shown, original)
+    reidentified, counts_rows = _reidentified(release, original, risk)
     return InShort(
         tuple(_promise(entry) for entry in release.manifest.guarantees),
         _prediction(release, original, mechanism, quick, progress) if utility is None else Prediction.of(utility),
         lost,
         n_columns,
-        _reidentified(release, original, risk),
+        reidentified,
         _one_class(shown, group_rows(shown, quasi)),
         float(np.count_nonzero(group_rows(shown, shown.names).sizes == 1) / max(shown.n_rows, 1)),
         Containment.kind in {entry["kind"] for entry in release.manifest.guarantees},
         original is not None,
-        original is not None and may_repeat(original),
+        counts_rows,
     )
 
 
@@ -299,24 +299,28 @@ def _prediction(
     return Prediction.of(utility_kept(release, original, mechanism, progress=progress))
 
 
-def _reidentified(release: Release, original: AnyTable | None, risk: Mapping[str, Any] | None) -> float | str:
+def _reidentified(
+    release: Release, original: AnyTable | None, risk: Mapping[str, Any] | None
+) -> tuple[float | str, bool]:
+    """Share re-identified, or why there is none, and whether it is one of rows."""
     if (release.manifest.perturbation or {}).get("kind") == "synthetic":
-        return _DRAWN
+        return _DRAWN, False
+    if risk is not None and NOT_MEASURED in risk:
+        return str(risk[NOT_MEASURED]), False
     if risk is not None:
-        found: float | str = risk[NOT_MEASURED] if NOT_MEASURED in risk else risk["reidentified"]
-        return found
+        return risk["reidentified"], risk["counted"] == "rows"
     if original is None:
-        return NO_ORIGINAL
+        return NO_ORIGINAL, False
     from sfumato.attack.correspondence import Correspondence
-    from sfumato.attack.reidentification import reidentification_risk
+    from sfumato.attack.reidentification import ROWS, reidentification_risk
     from sfumato.attack.risk import attacked_rows
 
     used = attacked_rows(original, release.manifest)
     try:
         risks = reidentification_risk(Correspondence(used, release.table, release.manifest))
     except SfumatoError as exc:
-        return exc.message.removesuffix(".")
-    return float(risks["marketer"])
+        return exc.message.removesuffix("."), False
+    return float(risks["marketer"]), risks["counted"] == ROWS
 
 
 def _one_class(shown: Columns, classes: Classes) -> float | None:

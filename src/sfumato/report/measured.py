@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.attack.inference import ScoresInMemory
+from sfumato.attack.reidentification import PEOPLE, ROWS, in_one_unit
 from sfumato.attack.risk import NOT_APPLICABLE, attacked_rows, risk_of
-from sfumato.displays.class_sizes import sizes_before_and_after
-from sfumato.displays.risk import RiskCurve
+from sfumato.displays.risk import RiskCurve, curves_before_and_after
 from sfumato.errors import SfumatoError
 from sfumato.evaluation.classifiers import CLASSIFIERS
 from sfumato.evaluation.points import Measuring, n_levels, quick_classifiers
@@ -167,10 +167,8 @@ def risk_left(release: Release, original: AnyTable | None, *, progress: Progress
 def _curves(release: Release, original: AnyTable, after: Mapping[str, Any]) -> dict[str, Any] | None:
     if NOT_APPLICABLE in after["reidentification"] or not release.table.n_rows:
         return None
-    sizes = sizes_before_and_after(original, release.table, release.manifest)
-    return {
-        when: _plain(RiskCurve.from_class_sizes(found)) for when, found in zip(("before", "after"), sizes, strict=True)
-    }
+    curves = curves_before_and_after(original, release.table, release.manifest)
+    return {when: _plain(found) for when, found in zip(("before", "after"), curves, strict=True)}
 
 
 def _plain(curve: RiskCurve) -> dict[str, Any]:
@@ -181,29 +179,33 @@ def _plain(curve: RiskCurve) -> dict[str, Any]:
         "risks": [curve.risks[place] for place in chosen],
         "shares": [curve.shares[place] for place in chosen],
         "n_people": curve.n_people,
+        "counted": curve.counted,
     }
 
 
 def risk_section(measured: Mapping[str, Any]) -> dict[str, Any]:
     """List every risk before and after, as rows of ``group``, ``what``, ``unit``, ``before`` and ``after``.
 
-    ``reidentified`` is the share of people re-identified (marketer attack), or why there is none.
+    ``reidentified`` is the share of people re-identified (marketer attack), or why there is none; ``counted`` says
+    whether it is one of people or of rows.
     """
     if NOT_MEASURED in measured:
         return dict(measured)
     before, after = measured["before"], measured["after"]
+    known = PEOPLE if after["rows_are_people"] else ROWS
     rows = [
         *_reidentification(before, after),
         *_uniques(before, after),
         *_inference(after),
-        *_linkage(before, after),
-        *_containment(before, after),
+        *_linkage(before, after, known),
+        *_containment(before, after, known),
     ]
     found = {"before": before["class_sizes"], "after": after["class_sizes"]}
     has_sizes = all(isinstance(sizes, list) for sizes in found.values())
     by_all = after["reidentification"]
     return {
         "reidentified": by_all[NOT_APPLICABLE] if NOT_APPLICABLE in by_all else by_all["marketer"],
+        "counted": by_all.get("counted", PEOPLE),
         "rows": rows,
         "reasons": _reasons(after),
         "class_sizes": found if has_sizes else None,
@@ -225,7 +227,10 @@ def _reasons(after: Mapping[str, Any]) -> list[str]:
     missed = [(words, after[name]) for name, words in _ATTACKS.items() if not _applies(after[name])]
     reasons = [f"{words} does not apply: {entry[NOT_APPLICABLE]}" for words, entry in missed]
     note = after["reidentification"].get("note") if _applies(after["reidentification"]) else ""
-    return [*reasons, *([str(note)] if note else [])]
+    notes = [str(note)] if note else []
+    if not after["rows_are_people"] and after["reidentification"].get("counted") == ROWS:
+        notes.append("shares are of rows, not of people: a person may have several, and nothing tells people apart")
+    return [*reasons, *notes]
 
 
 def _reidentification(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -233,12 +238,18 @@ def _reidentification(before: Mapping[str, Any], after: Mapping[str, Any]) -> It
     if not _applies(old, new):
         return
     group = _ATTACKS["reidentification"]
-    yield _row(group, "share of people re-identified (marketer attack)", SHARE, old["marketer"], new["marketer"])
+    old, new = in_one_unit(old, new)
+    counted, one = (PEOPLE, "person") if new["counted"] == PEOPLE else (ROWS, "row")
+    yield _row(group, f"share of {counted} re-identified (marketer attack)", SHARE, old["marketer"], new["marketer"])
     for who, words in (("prosecutor", "knows who is in the table"), ("journalist", "does not know it")):
         for what in ("highest", "mean"):
-            label = f"{what} risk of a person; the attacker {words} ({who})"
+            label = f"{what} risk of a {one}; the attacker {words} ({who})"
             yield _row(group, label, SHARE, old[who][what], new[who][what], detail=what == "mean")
-    yield _row(group, "people whose row is found with certainty", COUNT, old["n_found"], new["n_found"], detail=True)
+    found = "people whose row is found with certainty" if counted == PEOPLE else "rows found with certainty"
+    yield _row(group, found, COUNT, old["n_found"], new["n_found"], detail=True)
+    if "largest_share" in new:
+        largest = "largest share of one person in the rows of a group"
+        yield _row(group, largest, SHARE, old["largest_share"], new["largest_share"], detail=True)
 
 
 def _uniques(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -258,18 +269,18 @@ def _inference(after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield _row(_ATTACKS["inference"], what, SHARE, entry["with_original"], entry["with_release"])
 
 
-def _linkage(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _linkage(before: Mapping[str, Any], after: Mapping[str, Any], known: str) -> Iterator[dict[str, Any]]:
     old, new = before["linkage"], after["linkage"]
     if not _applies(old, new):
         return
     by_size = {entry["n_background"]: entry["n_reidentified"] for entry in old}
     for entry in new:
         size = entry["n_background"]
-        what = f"people found by the worst {size} columns" if size > 1 else "people found by the worst column"
+        what = f"{known} found by the worst {size} columns" if size > 1 else f"{known} found by the worst column"
         yield _row(_ATTACKS["linkage"], what, COUNT, by_size.get(size), entry["n_reidentified"], detail=True)
 
 
-def _containment(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _containment(before: Mapping[str, Any], after: Mapping[str, Any], known: str) -> Iterator[dict[str, Any]]:
     new = after["containment"]
     if not _applies(new):
         return
@@ -277,7 +288,7 @@ def _containment(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
     by_size = {entry["n_known"]: entry["below"] for entry in old}
     for entry in new:
         for crowd, share in list(entry["below"].items())[:1]:
-            what = f"people with fewer than {crowd} candidates when {entry['n_known']} of their 1-values are known"
+            what = f"{known} with fewer than {crowd} candidates when {entry['n_known']} of their 1-values are known"
             old_share = by_size.get(entry["n_known"], {}).get(crowd)
             yield _row(_ATTACKS["containment"], what, SHARE, old_share, share, detail=True)
 

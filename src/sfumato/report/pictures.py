@@ -76,7 +76,8 @@ def displays_of(summary: Mapping[str, Any], manifest: Manifest) -> Iterator[tupl
     if NOT_MEASURED not in risk and risk["curves"]:
         before, after = (_curve(risk["curves"][when]) for when in ("before", "after"))
         highest = [share_in_words(curve.risks[-1]) for curve in (before, after)]
-        alt = f"Highest risk of a person, by the size of the person's group: {highest[0]} before, {highest[1]} after."
+        whose = "row, by the size of its" if after.counted == "rows" else "person, by the size of the person's"
+        alt = f"Highest risk of a {whose} group: {highest[0]} before, {highest[1]} after."
         yield "risk", "risk-curve", alt, RiskDisplay(after, before, _promised_k(manifest))
     for name, kind in registered_displays().items():
         if kind.can_draw(manifest):
@@ -104,7 +105,7 @@ def _roc_in_words(utility: Mapping[str, Any]) -> str:
 
 
 def _curve(curve: Mapping[str, Any]) -> RiskCurve:
-    return RiskCurve(tuple(curve["risks"]), tuple(curve["shares"]), curve["n_people"])
+    return RiskCurve(tuple(curve["risks"]), tuple(curve["shares"]), curve["n_people"], curve["counted"])
 
 
 def _in_ones(sizes: list[dict[str, Any]]) -> str:

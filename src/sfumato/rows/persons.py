@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.schema import WITHHELD
 from sfumato.table.coding import PersonRows
-from sfumato.table.persons import RANDOM_SEED, PersonRule
+from sfumato.table.persons import RANDOM_SEED, PersonRule, notes_of_persons
 from sfumato.table.repeating import IdentifierCounts, counted_identifiers
 from sfumato.table.weighted import OutlinedTable, Rows
 
@@ -23,8 +23,14 @@ _BYTES_A_RANK = 16
 
 def persons_repeat(rows: OutlinedTable, memory: int) -> bool:
     """Whether a column tells persons apart and some of them have several rows."""
+    return n_repeating_persons(rows, memory) is not None
+
+
+def n_repeating_persons(rows: OutlinedTable, memory: int) -> int | None:
+    """Count the persons, where a column tells them apart and some of them have several rows; else ``None``."""
     name = rows.schema.person
-    return name is not None and n_different(rows, name, memory) < rows.n_rows
+    found = rows.n_rows if name is None else n_different(rows, name, memory)
+    return found if found < rows.n_rows else None
 
 
 def n_different(rows: OutlinedTable, name: str, memory: int) -> int:
@@ -44,6 +50,12 @@ def identifiers_away(rows: OutlinedTable, memory: int) -> list[IdentifierCounts]
         n_values = n_different(rows, column.name, memory) - (n_missing > 0)
         facts.append((column.name, column.role, n_values, n_missing))
     return counted_identifiers(facts, rows.n_rows)
+
+
+def person_notes_away(rows: OutlinedTable) -> list[str]:
+    """Say what is unusual about who is in a table, as far as its outline tells: see :func:`notes_of_persons`."""
+    name = rows.schema.person
+    return [] if name is None or not rows.n_rows else notes_of_persons(name, rows.outline[name], rows.n_rows)
 
 
 def one_row_each(rows: AnyRows, rule: PersonRule, memory: int) -> AnyRows:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
-from sfumato.table.coding import PersonRows, Table
+from sfumato.table.coding import CodedColumn, PersonRows, Table
 from sfumato.table.repeating import IdentifierCounts, counted_identifiers, repeating_identifiers
 
 AnyTable = Table | BinaryTable
@@ -119,20 +119,21 @@ def person_notes(table: AnyTable) -> list[str]:
     """
     plain = table.coded_part
     name = plain.schema.person
-    if name is None or not plain.n_rows:
-        return []
-    column, notes = plain[name], []
+    return [] if name is None or not plain.n_rows else notes_of_persons(name, plain[name], plain.n_rows)
+
+
+def notes_of_persons(name: str, column: CodedColumn, n_rows: int) -> list[str]:
+    """Say the same of a column that tells persons apart; one whose values are not listed has counts of none."""
+    notes = []
     if column.n_missing:
-        n_missing = f"{column.n_missing:,} of {plain.n_rows:,} rows have no value in '{name}'"
+        n_missing = f"{column.n_missing:,} of {n_rows:,} rows have no value in '{name}'"
         notes.append(f"{n_missing}: together they count as the rows of one person")
     counts = column.counts.copy()
     if column.missing_code is not None:
         counts[column.missing_code] = 0
     most = int(counts.max(initial=0))
-    if most > 1 and 2 * most >= plain.n_rows:
-        notes.append(
-            f"one person has {most:,} of {plain.n_rows:,} rows (by '{name}'): a person counts once in every group"
-        )
+    if most > 1 and 2 * most >= n_rows:
+        notes.append(f"one person has {most:,} of {n_rows:,} rows (by '{name}'): a person counts once in every group")
     return notes
 
 

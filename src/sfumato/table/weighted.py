@@ -102,6 +102,8 @@ class CountedTable(Table):
     crowd : int or None
         Where persons were counted: the code of the column that tells them apart which stands for a crowd, at least as
         many persons as a class needs. Other codes stand for one person each. See :mod:`sfumato.counting.crowds`.
+    n_persons : int or None
+        Where persons were counted: how many there are in all rows.
     """
 
     row_counts: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -109,6 +111,7 @@ class CountedTable(Table):
     pairs: Mapping[tuple[str, str], Counts] = field(default_factory=dict)
     occurring: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     crowd: int | None = None
+    n_persons: int | None = None
 
     @classmethod
     def of(
@@ -162,13 +165,13 @@ class OutlinedTable(ABC):
         with too many of them is an :class:`OpenColumn`.
     source : Source or None
         Name, hash and format of the file or folder; of a frame, its library and the hash of its content, if known.
-    persons_repeat : bool
-        Whether some persons are known to have several rows: then persons are counted, not rows alone.
+    n_persons : int or None
+        How many persons there are, where some are known to have several rows: then persons are counted, not rows alone.
     """
 
     outline: Table
     source: Source | None
-    persons_repeat: bool = field(default=False, kw_only=True)
+    n_persons: int | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_rows:,} rows, {len(self.schema):,} columns)"

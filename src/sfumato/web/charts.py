@@ -37,6 +37,7 @@ def frontier_spec(
     *,
     original_utility: float | None = None,
     utility_name: str = "AUC",
+    counted: str = "people",
     chosen: str | None = None,
     selected: str | None = None,
 ) -> Spec:
@@ -49,6 +50,8 @@ def frontier_spec(
         Those without utility or risk are not drawn.
     original_utility : float or None
         Of the table as it is, drawn as a line.
+    counted : str
+        What risks are shares of: people or rows.
     chosen : str or None
         Key of the candidate, which gets a ring.
     selected : str or None
@@ -70,7 +73,7 @@ def frontier_spec(
     if original_utility is not None:
         layers.insert(0, _level(original_utility, f"original: {original_utility:.3f}"))
     return {
-        "description": f"{utility_name} against the share of people re-identified, for {len(shown):,} releases.",
+        "description": f"{utility_name} against the share of {counted} re-identified, for {len(shown):,} releases.",
         "width": "container",
         "height": HEIGHT,
         "data": {"values": shown},

@@ -10,14 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.attack.candidates import Candidates
+from sfumato.attack.class_risk import class_size_distribution, expected_inverse_population_size, risks_of_classes
 from sfumato.attack.correspondence import Correspondence
-from sfumato.attack.reidentification import (
-    class_size_distribution,
-    expected_inverse_population_size,
-    reidentification_risk,
-    risks_of_candidates,
-    risks_of_classes,
-)
+from sfumato.attack.reidentification import reidentification_risk, risks_of_candidates
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import draft_manifest
 from sfumato.schema import Column, Kind, Role, Schema

@@ -208,7 +208,7 @@ def test_a_release_without_quasi_identifiers_names_nobody_in_particular():
 
     found = risk_of(people, released, manifest)
 
-    assert found["headline"] == {"marketer": 1 / 40, "highest_prosecutor": 1 / 40}
+    assert found["headline"] == {"marketer": 1 / 40, "highest_prosecutor": 1 / 40, "counted": "people"}
     assert "no released quasi-identifier" in found["linkage"]["not_applicable"]
     assert found["uniques"]["n_rows_with"] == 0
     assert found["inference"][0]["with_release"] == pytest.approx(0.5)
@@ -238,7 +238,7 @@ def test_tables_without_rows_have_no_risk():
 
     found = risk_of(nobody, nobody)
 
-    assert found["headline"] == {"marketer": 0.0, "highest_prosecutor": 0.0}
+    assert found["headline"] == {"marketer": 0.0, "highest_prosecutor": 0.0, "counted": "people"}
     json.dumps(found, allow_nan=False)
 
 

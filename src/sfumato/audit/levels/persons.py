@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sfumato.audit.checks import Check
+from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import CROWD, Around, Judging, NotToldError, judge
 from sfumato.audit.levels.diversity import entropy_level, equal_distance_level, ordered_distance_level
 from sfumato.audit.original.assignment import Pairs, TooManyPairsError
@@ -26,12 +28,17 @@ from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules,
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import Classes, Joint, group_rows
 from sfumato.audit.reading.values import ranks, spelled_ranks
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING, PersonContainment
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.guarantees.person_shares import PersonDisclosure, PersonLikeness, PersonShare
 from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
-from sfumato.guarantees.persons import PersonAnonymity, PersonGlobalAnonymity, PersonKKAnonymity
+from sfumato.guarantees.persons import (
+    ROWS_AND_PERSONS,
+    PersonAnonymity,
+    PersonGlobalAnonymity,
+    PersonKKAnonymity,
+)
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
@@ -265,6 +272,50 @@ def check_person_promise(guarantee: PersonPromise, around: Around) -> Iterator[C
         problems.append(f"'{name}' is not the column that was declared to tell persons apart")
     said = "; ".join(problems) or "the column that tells persons apart is not released"
     yield Check(f"{guarantee.kind}: persons", not problems, f"{guarantee.kind}: {said}")
+
+
+def check_person_suppression(claims: Claims, beside: Beside | None) -> Iterator[Check]:
+    """Whether no larger share of the persons lost a row than may be suppressed, where the manifest says so."""
+    promise = limit_of_persons(claims)
+    if isinstance(promise, Check):
+        yield promise
+    if promise is None or isinstance(promise, Check) or beside is None:
+        return
+    persons = beside.original.coded(promise.person).codes[beside.rows]
+    try:
+        kept = released_rows(promise.columns, beside).places
+    except (NotToldError, InvalidParameterError, SchemaError) as exc:
+        yield Check(PERSON_LIMIT, False, f"persons who lost rows cannot be counted: {exc}")
+        return
+    lost = persons[~np.isin(beside.rows, kept)]
+    yield within_limit_of_persons(claims, len(np.unique(lost)), len(np.unique(persons)))
+
+
+PERSON_LIMIT = "suppression limit: persons"
+
+
+def limit_of_persons(claims: Claims) -> PersonAnonymity | Check | None:
+    """Promise that tells persons apart, where the limit of suppression counts them; a check that failed if none does.
+
+    ``None``: the manifest does not say that persons are limited.
+    """
+    stated = claims.stated_utility.get("suppression_limit_counts")
+    if stated is None:
+        return None
+    promises = [p.guarantee for p in claims.promises if isinstance(p.guarantee, PersonAnonymity)]
+    limit = claims.parameters.get("max_suppressed_fraction")
+    is_limit = isinstance(limit, int | float) and not isinstance(limit, bool) and 0 <= limit <= 1
+    if stated != ROWS_AND_PERSONS or not promises or not is_limit:
+        return Check(PERSON_LIMIT, False, "the manifest limits persons who lose rows, and does not say which or how")
+    return promises[0]
+
+
+def within_limit_of_persons(claims: Claims, n_lost: int, n_persons: int) -> Check:
+    """Compare the share of persons who lost a row with the limit; how many they are is not said."""
+    limit = Fraction(str(claims.parameters["max_suppressed_fraction"]))
+    passed = n_lost <= limit * n_persons
+    said = "no larger" if passed else "a larger"
+    return Check(PERSON_LIMIT, passed, f"{said} share of the persons lost a row than {float(limit):.6g}, the limit")
 
 
 judge(

@@ -70,6 +70,52 @@ def measure_away(
     InvalidParameterError
         If it cannot be known whose rows a group holds.
     """
+    known, sizes = _groups(guarantee, counted, original, rules, count_rows)
+    if known is None:
+        return 0
+    found, n_rows, n_persons = count_persons(known)
+    of_group = np.zeros(len(sizes), dtype=np.int64)
+    of_group[found] = n_rows
+    if not np.array_equal(of_group, sizes):
+        problem = "some rows of a group were left out, and others not"
+        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
+    return int(n_persons.min())
+
+
+def losses_away(
+    guarantee: PersonAnonymity,
+    counted: CountedTable,
+    original: OutlinedTable,
+    rules: Sequence[CellRule],
+    count_rows: Callable[[Sequence[str]], CountedTable],
+    count_persons: CountPersons,
+) -> tuple[int, int]:
+    """Count the persons who lost a row, and all persons; parameters and errors as of :func:`measure_away`."""
+    known, _ = _groups(guarantee, counted, original, rules, count_rows)
+    if known is None:
+        problem = "no row is released"
+        raise InvalidParameterError("rows", problem, allowed="released in part")
+    before = count_rows(known.columns)
+    numbers = tuple(own + 1 for own in known.numbers)  # 0 is a value that fits no cell
+    of_rows = [own[before[name].codes] for own, name in zip(numbers, known.columns, strict=True)]
+    distinct = np.unique(np.column_stack(of_rows).astype(np.int64), axis=0)
+    is_lost = places_among([own + 1 for own in known.keys], list(distinct.T)) < 0
+    found = []
+    for rows in (distinct[is_lost], distinct):
+        keys = [np.ascontiguousarray(own) for own in rows.T]
+        one_group = GroupKeys(known.columns, numbers, keys, np.zeros(len(rows), dtype=np.int64))
+        found.append(int(count_persons(one_group)[2].sum()) if len(rows) else 0)
+    return found[0], found[1]
+
+
+def _groups(
+    guarantee: PersonAnonymity,
+    counted: CountedTable,
+    original: OutlinedTable,
+    rules: Sequence[CellRule],
+    count_rows: Callable[[Sequence[str]], CountedTable],
+) -> tuple[GroupKeys | None, Counts]:
+    """Which rows are in which group, and the released rows of each; no keys where nothing is released."""
     named = {rule.name: rule for rule in rules}
     own = [named[name] for name in guarantee.columns]
     codes = np.column_stack([counted[name].codes for name in guarantee.columns]).astype(np.int64)
@@ -77,17 +123,11 @@ def measure_away(
     sizes = np.zeros(len(groups), dtype=np.int64)
     np.add.at(sizes, of_row.reshape(-1), counted.row_counts)
     if not len(groups):
-        return 0
-    known = _by_values(own, groups) if not any(_overlap(rule) for rule in own) else None
-    if known is None:
-        known = _by_counts(own, groups, sizes, original, count_rows(tuple(rule.column for rule in own)), counted)
-    found, n_rows, n_persons = count_persons(known)
-    of_group = np.zeros(len(groups), dtype=np.int64)
-    of_group[found] = n_rows
-    if not np.array_equal(of_group, sizes):
-        problem = "some rows of a group were left out, and others not"
-        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
-    return int(n_persons.min())
+        return None, sizes
+    if not any(_overlap(rule) for rule in own):
+        return _by_values(own, groups), sizes
+    before = count_rows(tuple(rule.column for rule in own))
+    return _by_counts(own, groups, sizes, original, before, counted), sizes
 
 
 def _overlap(rule: CellRule) -> bool:

@@ -146,7 +146,8 @@ def divided_way_up(
     while low <= high:
         place = max((low + high) // 2, high - jump)
         yield way[place]
-        if checker.check(way[place]).n_suppressed <= allowed:
+        found = checker.check(way[place])
+        if found.n_suppressed <= allowed and found.spares_persons:
             high = place - 1
         else:
             low = place + 1

@@ -61,6 +61,9 @@ class LatticeProblem:
         ``None``: 0 of every column.
     least_shares : tuple of float or None
         Share of each hierarchy's values that a single value is; ``None``: the least at level 0.
+    limits_persons : bool
+        Whether the largest share of rows that may be left out is that of persons who may lose a row as well, where a
+        model tells persons apart.
     """
 
     codes: Codes
@@ -76,6 +79,7 @@ class LatticeProblem:
     target: Codes | None = None
     base: Levels | None = None
     least_shares: tuple[float, ...] | None = None
+    limits_persons: bool = False
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -104,8 +108,12 @@ class LatticeProblem:
 
     @cached_property
     def max_suppressed(self) -> int:
-        """Most rows that may be left out, never all; the fraction is taken as the decimal number it is written as."""
-        return min(math.floor(Fraction(str(float(self.max_suppressed_fraction))) * self.n_rows), self.n_rows - 1)
+        """Most rows that may be left out, never all."""
+        return min(self.largest_part(self.n_rows), self.n_rows - 1)
+
+    def largest_part(self, n: int) -> int:
+        """Most of so many that may be left out; the fraction is taken as the decimal number it is written as."""
+        return math.floor(Fraction(str(float(self.max_suppressed_fraction))) * n)
 
     @property
     def n_columns(self) -> int:

@@ -191,9 +191,12 @@ class PersonCrowds(DiverseClasses):
     ----------
     crowd : int or None
         Value that stands for at least l persons by itself, see :mod:`sfumato.counting.crowds`.
+    n_persons : int or None
+        Persons of the table, for limits of how many may lose a row; ``None``: not known.
     """
 
     crowd: int | None = None
+    n_persons: int | None = None
 
     def necessary(self) -> PersonCrowds:
         """Itself: it is monotone with suppression."""
@@ -206,6 +209,15 @@ class PersonCrowds(DiverseClasses):
             with_crowd = counts.class_index[counts.value_code == self.crowd]
             found[with_crowd] = np.maximum(found[with_crowd], self.l)
         return found
+
+    def n_in(self, counts: ClassValueCounts, classes: Flags) -> int:
+        """Count the different persons of some classes; those of a crowd as if each of its rows were a person's."""
+        is_there = classes[counts.class_index]
+        codes = counts.value_code[is_there]
+        if self.crowd is None:
+            return len(np.unique(codes))
+        in_crowds = codes == self.crowd
+        return len(np.unique(codes[~in_crowds])) + int(counts.count[is_there][in_crowds].sum())
 
     def describe(self) -> str:
         """Say the condition in a few words."""
@@ -544,7 +556,8 @@ class PrivacyGoal:
         if self.person is not None:
             judged.append(JudgedColumn(self.person, np.arange(table[self.person].n_distinct, dtype=np.int32)))
             crowd = table.crowd if isinstance(table, CountedTable) else None
-            models.append(PersonCrowds(float(self.k), column=len(judged) - 1, crowd=crowd))
+            n_persons = table.n_persons if isinstance(table, CountedTable) else None
+            models.append(PersonCrowds(float(self.k), column=len(judged) - 1, crowd=crowd, n_persons=n_persons))
         return tuple(models), tuple(judged)
 
     def _conditions_by_persons(
@@ -552,7 +565,8 @@ class PrivacyGoal:
     ) -> tuple[tuple[ClassModel, ...], tuple[JudgedColumn, ...]]:
         """Conditions where persons have several rows: pairs of a person and a value are counted."""
         judged = [JudgedColumn(person, np.arange(table[person].n_distinct, dtype=np.int32))]
-        models: list[ClassModel] = [PersonCrowds(float(self.k), column=0)]
+        n_persons = int((table[person].counts > 0).sum())
+        models: list[ClassModel] = [PersonCrowds(float(self.k), column=0, n_persons=n_persons)]
         for name in self.sensitive:
             numbers = sensitive_numbers(table, name)
             judged.append(JudgedColumn(name, numbers.merged))

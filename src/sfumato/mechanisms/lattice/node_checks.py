@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.mechanisms.lattice.lattice import ClassTable, Combinations, Counts, LatticeProblem, Levels, RollUp
 from sfumato.mechanisms.lattice.losses import TARGET_LOSSES, loss_of
-from sfumato.mechanisms.lattice.models import Flags, value_counts
+from sfumato.mechanisms.lattice.models import Flags, PersonCrowds, value_counts
 from sfumato.mechanisms.time_limit import TimeLimit
 
 DECIMALS = 10
@@ -37,12 +37,17 @@ class Verdict:
         least as many.
     possible : bool array
         Classes that satisfy every condition which is monotone with suppression.
+    n_persons, n_persons_surely : int
+        Persons who lose a row in these classes, and in those; 0 where they are not limited. As rows that are surely
+        lost, persons who surely lose one are no fewer in every node below.
     """
 
     kept: Flags
     n_suppressed: int
     n_surely_suppressed: int
     possible: Flags
+    n_persons: int = 0
+    n_persons_surely: int = 0
 
 
 class Judge:
@@ -69,6 +74,7 @@ class Judge:
         self._necessary = tuple(dict.fromkeys(m for m in needed if m is not None))
         self._further = tuple(m for m in problem.models if not m.is_monotone_with_suppression)
         self._columns = sorted({m.column for m in (*self._necessary, *problem.models)})
+        self._persons = limited_persons(problem)
 
     def judge(self, table: ClassTable) -> Verdict:
         """Suppress violating classes until none is left."""
@@ -86,7 +92,12 @@ class Judge:
                 kept &= model.is_met_by(model.levels(compared))
             depends = self._totals is None and any(m.depends_on_kept for m in self._further)
             changed = depends and bool((before != kept).any())
-        return Verdict(kept, int(table.sizes[~kept].sum()), n_surely, possible)
+        n_lost = int(table.sizes[~kept].sum())
+        if self._persons is None:
+            return Verdict(kept, n_lost, n_surely, possible)
+        persons = counts[self._persons.column]
+        n_persons, n_persons_surely = (self._persons.n_in(persons, ~classes) for classes in (kept, possible))
+        return Verdict(kept, n_lost, n_surely, possible, n_persons, n_persons_surely)
 
     def are_safe_together(self, table: ClassTable, classes: Flags) -> bool:
         """Whether some classes of a node, as one class, satisfy every condition."""
@@ -117,6 +128,12 @@ class Judge:
         return found
 
 
+def limited_persons(problem: LatticeProblem) -> PersonCrowds | None:
+    """Model that tells how many persons there are, of whom only a share may lose a row; ``None``: rows are limited."""
+    found = (m for m in problem.models if isinstance(m, PersonCrowds) and m.n_persons is not None)
+    return next(found, None) if problem.limits_persons else None
+
+
 @dataclass(frozen=True)
 class CheckedNode:
     """What a check found.
@@ -128,13 +145,15 @@ class CheckedNode:
     n_suppressed_below : int
         Least number of rows that a node below suppresses.
     satisfies : bool
-        Whether few enough rows are suppressed.
+        Whether few enough rows are suppressed, of few enough persons.
     rules_out_below : bool
         Whether no node below can satisfy the goal.
     loss : float
         Infinite where the goal is not satisfied.
     bound : float
         Least that the node or one above it can lose, as far as its classes tell.
+    spares_persons : bool
+        Whether few enough persons lose a row.
     """
 
     levels: Levels
@@ -144,6 +163,7 @@ class CheckedNode:
     rules_out_below: bool
     loss: float
     bound: float
+    spares_persons: bool = True
 
     @property
     def rank(self) -> Rank:
@@ -159,6 +179,8 @@ class _Measured:
     n_surely_suppressed: int
     loss: float
     bound: float
+    n_persons: int
+    n_persons_surely: int
 
 
 class NodeChecker:
@@ -179,6 +201,8 @@ class NodeChecker:
         self.loss = loss_of(problem, self.roll_up)
         self.best: CheckedNode | None = None
         self.max_suppressed = problem.max_suppressed
+        persons = limited_persons(problem)
+        self._max_persons = problem.largest_part(persons.n_persons or 0) if persons is not None else 0
         self._is_monotone = all(model.is_monotone_without_suppression for model in problem.models)
         self._n_checked = 0
         self._measured: dict[Levels, _Measured] = {}
@@ -207,7 +231,7 @@ class NodeChecker:
         known, self._measured = self._measured, {}
         self.max_suppressed, self.best, self._checked = max_suppressed, None, {}
         for levels, measured in known.items():
-            if measured.n_suppressed > max_suppressed or np.isfinite(measured.loss):
+            if not self._allows(measured) or np.isfinite(measured.loss):
                 self._measured[levels] = measured
                 self._enter(levels, measured)
 
@@ -229,19 +253,25 @@ class NodeChecker:
     def _measure(self, levels: Levels) -> _Measured:
         table = self.roll_up.table(levels)
         verdict = self.judge.judge(table)
-        is_allowed = verdict.n_suppressed <= self.max_suppressed
+        is_allowed = verdict.n_suppressed <= self.max_suppressed and verdict.n_persons <= self._max_persons
         loss = self.loss.value(table, verdict.kept) if is_allowed else float("inf")
         bound = 0.0 if self.loss.is_bounded_by_columns else self.loss.bound(table)
-        return _Measured(verdict.n_suppressed, verdict.n_surely_suppressed, loss, bound)
+        lost = (verdict.n_suppressed, verdict.n_surely_suppressed)
+        return _Measured(*lost, loss, bound, verdict.n_persons, verdict.n_persons_surely)
+
+    def _allows(self, measured: _Measured) -> bool:
+        return measured.n_suppressed <= self.max_suppressed and measured.n_persons <= self._max_persons
 
     def _enter(self, levels: Levels, measured: _Measured) -> None:
         lost, surely_lost = measured.n_suppressed, measured.n_surely_suppressed
-        satisfies = lost <= self.max_suppressed
+        satisfies = self._allows(measured)
         # without suppression all conditions on rows are monotone, see sfumato.mechanisms.lattice.models
         is_monotone = self._is_monotone and self.max_suppressed == 0
-        ruled_out = not satisfies if is_monotone else surely_lost > self.max_suppressed
+        surely_too_many = surely_lost > self.max_suppressed or measured.n_persons_surely > self._max_persons
+        ruled_out = not satisfies if is_monotone else surely_too_many
         loss = measured.loss if satisfies else float("inf")
-        found = CheckedNode(levels, lost, surely_lost, satisfies, ruled_out, loss, measured.bound)
+        spares = measured.n_persons <= self._max_persons
+        found = CheckedNode(levels, lost, surely_lost, satisfies, ruled_out, loss, measured.bound, spares)
         self._checked[levels] = found
         if satisfies and (self.best is None or found.rank < self.best.rank):
             self.best = found

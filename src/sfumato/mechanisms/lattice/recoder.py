@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
+from sfumato.guarantees.persons import ROWS_AND_PERSONS
 from sfumato.manifest import AnyTable, draft_manifest, in_three_digits
 from sfumato.measures.loss import suppressed_fraction
 from sfumato.mechanisms.axes import axes_of
@@ -133,6 +134,7 @@ def _round(problem: LatticeProblem, cells: Places, deadline: float | None) -> La
         counts=problem.counts[cells],
         sensitive=tuple(column[cells] for column in problem.sensitive),
         target=None if problem.target is None else problem.target[cells],
+        limits_persons=False,
     )
     for max_suppressed_fraction in (0.5, (n_rows - 0.5) / n_rows):
         seconds = None if deadline is None else deadline - time.monotonic()
@@ -523,7 +525,8 @@ class GlobalRecoder(HierarchyRecoder):
     k : int, default=5
         Rows of a class.
     max_suppressed_fraction : float, default=0.015
-        Largest share of the rows that may be suppressed, from 0 to 1; one row at least is released.
+        Largest share of the rows that may be suppressed, from 0 to 1; one row at least is released. Where persons have
+        several rows, it is the largest share of the persons who may lose a row as well.
     l, variant, c
         l-diversity of every sensitive column: ``distinct``, ``entropy`` or ``recursive`` with ``c``; ``None``: none.
     t, distance
@@ -558,6 +561,8 @@ class GlobalRecoder(HierarchyRecoder):
         Level of each column.
     loss_ : float
         Loss of these levels, suppressed rows included (before they are regrouped).
+    limits_persons_ : bool
+        Whether persons have several rows, so that those who lose one are limited too.
     n_suppressed_ : int
         Rows that are not released.
     search_ : LatticeResult
@@ -685,11 +690,12 @@ class GlobalRecoder(HierarchyRecoder):
             found = look_at_levels(problem, tuple(self.fixed_levels.values()))
             self.search_, self.loss_ = found, found.loss
             return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
-        problem = replace(problem, max_suppressed_fraction=float(self.max_suppressed_fraction))
+        problem = replace(problem, max_suppressed_fraction=float(self.max_suppressed_fraction), limits_persons=True)
         if progress:
             progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
         # Rows that are recoded once more get cells that overlap with others': whose they are could not be audited.
         has_persons = any(isinstance(model, PersonCrowds) for model in problem.models)
+        self.limits_persons_ = has_persons
         regroups = self.regroup and not has_persons and not any(model.depends_on_kept for model in problem.models)
         share = SEARCH_SHARE if regroups else 1.0
         least = min(LEAST_SECONDS, self.max_seconds)
@@ -713,6 +719,7 @@ class GlobalRecoder(HierarchyRecoder):
             "is_proven_optimal": self.search_.proven,
             **self._stated_bound(),
             "suppressed_fraction": suppressed_fraction(recoding.n_suppressed, table.n_rows),
+            **({"suppression_limit_counts": ROWS_AND_PERSONS} if self.limits_persons_ else {}),
             "mean_share_of_values_left_open": recoding.certainty_penalty,
         }
 

@@ -26,7 +26,7 @@ from sfumato.mechanisms.lattice.bounded_search import (
     raised,
 )
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, Levels, Places
-from sfumato.mechanisms.lattice.node_checks import DECIMALS, SLACK, CheckedNode, NodeChecker
+from sfumato.mechanisms.lattice.node_checks import DECIMALS, SLACK, CheckedNode, NodeChecker, limited_persons
 from sfumato.mechanisms.time_limit import Clock, OutOfTime, TimeLimit
 
 # Exact search of a lattice small enough to hold a number for every node.
@@ -351,4 +351,8 @@ def _not_achievable(checker: NodeChecker, is_finished: bool) -> PrivacyNotAchiev
     if not is_finished:
         hint = "the search was out of time; give it more, or " + hint
     text = f"{goal} with at most {problem.max_suppressed:,} of {problem.n_rows:,} rows suppressed"
+    persons = limited_persons(problem)
+    if persons is not None and persons.n_persons is not None:
+        most = problem.largest_part(persons.n_persons)
+        text += f", of at most {most:,} of {persons.n_persons:,} persons"
     return PrivacyNotAchievableError(text, best_level=level, hint=hint)

@@ -382,7 +382,7 @@ class CountingPlan:
         few = tuple(name for name in every if is_large and name not in needed and _has_few(original, name))
         names = tuple(name for name in every if name not in few)
         n_flags = _TIMES_HELD * sum(original.outline[name].n_distinct for name in few)
-        person = original.schema.person if original.persons_repeat else None
+        person = original.schema.person if original.n_persons is not None else None
         # one more than a class needs: then distinct rows tell nearly always how many the smallest class has
         persons = None if person is None else (person, int(getattr(mechanism, "k", 1)) + 1)
         return cls(names, few, memory.most_cells(len(names) + (persons is not None), n_flags), persons)

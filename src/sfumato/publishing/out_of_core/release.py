@@ -25,7 +25,7 @@ from sfumato.publishing.publish import Published, Recorded, check_targets, stage
 from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
-from sfumato.rows.persons import persons_repeat
+from sfumato.rows.persons import n_repeating_persons
 from sfumato.table.identifiers.near_keys import check_near_keys
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.write import BLOCK_FORMATS
@@ -81,9 +81,10 @@ def propose(
     way = check_able(mechanism, where)
     check_takes_both_roles(original.schema, mechanism)
     check_near_keys(original.outline)
-    if original.schema.person is not None and persons_repeat(original, memory.n_bytes):
+    n_persons = n_repeating_persons(original, memory.n_bytes)
+    if original.schema.person is not None and n_persons is not None:
         check_counts_persons_away(mechanism, original.schema.person, where)
-        original = replace(original, persons_repeat=True)
+        original = replace(original, n_persons=n_persons)
     give_back()
     return way(original, mechanism, memory, progress)
 

@@ -119,9 +119,9 @@ def rank(
     -------
     dict
         ``releases`` (best E(S) first), ``groups`` of their keys by what they promise, ``not_measured``, ``left_out``,
-        ``frontier``, ``why``, ``notes``, ``weights``,
-        ``utility_name``, ``original``, ``recommended`` and ``candidate`` (keys of releases, or ``None``) and
-        ``planned`` (the project's release in a line).
+        ``frontier``, ``why``, ``notes``, ``weights``, ``utility_name``, ``counted`` (what risks are shares of, people
+        or rows), ``original``, ``recommended`` and ``candidate`` (keys of releases, or ``None``) and ``planned`` (the
+        project's release in a line).
     """
     kept = json.loads(_stored(Path(made_in)).read_bytes())
     described = load_project(project)
@@ -202,6 +202,7 @@ def _explored(found: Comparison) -> dict[str, Any]:
         "notes": found.notes(),
         "weights": list(found.weights),
         "utility_name": found.utility_name,
+        "counted": found.counted,
         "original": {
             "utility": found.original_utility,
             "utility_low": found.ranked_original.low,

@@ -21,6 +21,7 @@ from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
 from sfumato.report.guarantee_texts import share_in_words
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.binary import BinaryTable
+from sfumato.table.persons import may_repeat
 from sfumato.web.goal_guarantees import goal_guarantees, level_names
 from sfumato.web.tasks.goal_levels import (
     asked_levels,
@@ -250,14 +251,14 @@ def risk_today(folder: Path, tell: Tell, *, project: str) -> dict[str, Any]:
     table = described.read()
     tell.progress(1, 3, "grouping equal rows")
     profile = risk_profile(table)
-    tell.progress(2, 3, "looking for columns that make people unique")
+    tell.progress(2, 3, "looking for columns that make rows unique")
     blame = _blame(table, profile, tell)
     choices = choices_for(table)
     tell.progress(3, 3, "done")
     n_names = len(profile.pop("quasi_identifiers"))
     return {
         "profile": {**profile, "n_quasi_identifiers": n_names},
-        "words": list(_in_words(profile, n_names)),
+        "words": list(_in_words(profile, n_names, may_repeat(table))),
         "blame": blame,
         "choices": choices,
     }
@@ -271,21 +272,12 @@ def _blame(table: AnyTable, profile: Mapping[str, Any], tell: Tell) -> list[dict
     return [column for column in found.summary()["columns"] if column["n_minimal"]][:BLAMED]
 
 
-def _in_words(profile: Mapping[str, Any], n_names: int) -> Iterator[str]:
+def _in_words(profile: Mapping[str, Any], n_names: int, are_rows: bool) -> Iterator[str]:
     """Say what the figures mean to somebody who has not met them before."""
-    n_rows, k, uniques = profile["n_rows"], profile["k"], profile["sample_uniques"]
     if not n_names:
         yield "No column is a quasi-identifier, so nothing is counted here that distinguishes people. Check the roles."
         return
-    if uniques["count"]:
-        yield (
-            f"{uniques['count']:,} of {n_rows:,} rows are unique. An attacker who knows the {n_names:,} "
-            "quasi-identifying values of such a person finds exactly one row."
-        )
-    else:
-        yield f"No row is unique: everybody shares all quasi-identifying values with at least {k - 1:,} others."
-    right = share_in_words(profile["reidentification_risk"]["mean"])
-    yield f"An attacker who knows these values and guesses among the matching rows is right for {right} of the people."
+    yield from _persons_in_words(profile) if "persons" in profile else _rows_in_words(profile, n_names, are_rows)
     for name, levels in profile["sensitive"].items():
         if levels["distinct_l"] == 1:
             yield f"In at least one group all rows have the same '{name}': whoever finds the group learns it."
@@ -293,6 +285,32 @@ def _in_words(profile: Mapping[str, Any], n_names: int) -> Iterator[str]:
         level = profile["containment"]["level"]
         rows = "one row" if level == 1 else f"{level:,} rows"
         yield f"An attacker who knows only 1-values of a person (conditions, items bought) may be left with {rows}."
+
+
+def _rows_in_words(profile: Mapping[str, Any], n_names: int, are_rows: bool) -> Iterator[str]:
+    n_rows, k, uniques = profile["n_rows"], profile["k"], profile["sample_uniques"]
+    if uniques["count"]:
+        yield (
+            f"{uniques['count']:,} of {n_rows:,} rows are unique. An attacker who knows the {n_names:,} "
+            "quasi-identifying values of such a person finds exactly one row."
+        )
+    else:
+        whose = "each" if are_rows else "everybody"
+        yield f"No row is unique: {whose} shares all quasi-identifying values with at least {k - 1:,} others."
+    right, whom = share_in_words(profile["reidentification_risk"]["mean"]), "rows" if are_rows else "people"
+    yield f"An attacker who knows these values and guesses among the matching rows is right for {right} of the {whom}."
+
+
+def _persons_in_words(profile: Mapping[str, Any]) -> Iterator[str]:
+    found = profile["persons"]
+    n_persons, n_alone = found["n_persons"], found["uniques"]["count"]
+    yield f"{n_persons:,} people have {profile['n_rows']:,} rows. People are counted, each by the most exposed row."
+    if n_alone:
+        yield f"{n_alone:,} of {n_persons:,} people have a row with quasi-identifying values that nobody else has."
+    else:
+        yield f"Everybody shares the quasi-identifying values of each row with at least {found['k'] - 1:,} others."
+    right = share_in_words(profile["reidentification_risk"]["named"])
+    yield f"An attacker who knows these values and names one of the people who fit is right for {right} of the people."
 
 
 def choose(

@@ -165,6 +165,7 @@ async def _found(page: Page, shown: _Shown, weights: list[float] | None = None) 
         found["frontier"],
         original_utility=found["original"]["utility"],
         utility_name=found["utility_name"],
+        counted=found["counted"],
         chosen=found["candidate"],
         selected=page.state.get("selected"),
     )

@@ -346,7 +346,7 @@ def test_commands_count_persons_out_of_core(ran):
     code, said = ran(
         "audit", "visits.csv", "--person", "patient", "--quasi-identifiers", "age,town", "--memory", "200MB"
     )
-    assert "risks are shares of rows, not of people" in said
+    assert "this profile is about rows, not about people" in said
 
 
 @pytest.mark.parametrize("rule", ["first", "last", "random"])
