@@ -27,7 +27,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "writer": "the bytes of a file were not reproduced",
     "epsilon": "differential privacy is a property of the mechanism",
     "noise": "whether noise was added cannot be checked",
-    "commitment": "the commitment to the original was not checked",
+    "commitment": "the commitment to the original, or to the population table, was not checked",
     "together": "releases of the same people were not judged together",
 }
 """What an audit may be unable to check, by the word under which a reader accepts that."""
@@ -38,6 +38,7 @@ DECLARE = "declare the roles of all columns"
 IN_MEMORY = "audit it in memory"
 GIVE_KEY = "give the key of the release"
 GIVE_BOTH = "give the original and the key of the release"
+GIVE_POPULATION = "give the population table"
 """Remedies that several checks name."""
 
 

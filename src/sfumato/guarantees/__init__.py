@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 from sfumato.guarantees.base import GUARANTEES, ROUNDING, Guarantee, declared, guarantee_from_dict
 from sfumato.guarantees.anonymity import GlobalAnonymity, KAnonymity, KKAnonymity
 from sfumato.guarantees.persons import PersonAnonymity
+from sfumato.guarantees.population import AboutPopulation, KMap, Presence
 from sfumato.guarantees.containment import REVEALING, Containment, UniquePatterns
 from sfumato.guarantees.diversity import DiversityVariant, LDiversity, check_diversity
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
@@ -30,6 +31,7 @@ __all__ = [
     "ONE_ROW_CHANGED",
     "REVEALING",
     "ROUNDING",
+    "AboutPopulation",
     "AlphaKAnonymity",
     "BetaLikeness",
     "BreachBound",
@@ -44,11 +46,13 @@ __all__ = [
     "Guarantee",
     "KAnonymity",
     "KKAnonymity",
+    "KMap",
     "LDiversity",
     "LikenessVariant",
     "PersonAnonymity",
     "PersonCloseness",
     "PersonDiversity",
+    "Presence",
     "PrivacyGain",
     "TCloseness",
     "UniquePatterns",

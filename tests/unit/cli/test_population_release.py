@@ -1,0 +1,97 @@
+"""``sfumato release --population-table``: from two files to a release whose k-map an auditor checks."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from sfumato.cli.main import main
+from sfumato.datasets.admissions import admissions
+from sfumato.table.io.write import write_table
+
+ROLES = ["--quasi-identifiers", "age,sex,insurance", "--target", "readmitted"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    people = admissions(n_rows=600).keep(["age", "sex", "insurance", "readmitted"])
+    for name, table in (("register.csv", people), ("survey.csv", people.take(np.arange(0, 600, 6)))):
+        with (tmp_path / name).open("wb") as file:
+            write_table(table, file, "csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _run(*arguments):
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+AUDIT = ("audit", "release.csv", "--manifest", "release.csv.manifest.json", "--original", "survey.csv", *ROLES)
+
+
+def _released(*more, mechanism="mondrian"):
+    asked = ("release", "survey.csv", *ROLES, "-m", mechanism, "-o", "release.csv")
+    return _run(*asked, "--population-table", "register.csv", *more)
+
+
+def test_a_release_with_k_map_is_made_and_audited(folder):
+    made = _released("-p", "k_map=5", "-p", "delta_max=0.6", "-k", "1")
+    assert made.exit_code == 0, made.output
+    assert "every released row fits at least 5 of these people" in made.output
+    manifest = json.loads((folder / "release.csv.manifest.json").read_text())
+    assert [entry["kind"] for entry in manifest["guarantees"]] == ["k-map", "delta-presence"]
+    whole = _run(*AUDIT, "--population-table", "register.csv")
+    assert whole.exit_code == 0, whole.output
+    alone = _run(*AUDIT)
+    assert alone.exit_code == 8
+    assert "give --population-table" in alone.output
+    other = _run(*AUDIT, "--population-table", "survey.csv")
+    assert other.exit_code == 5
+    away = _run(*AUDIT, "--memory", "1GB")
+    assert away.exit_code == 5
+
+
+def test_a_project_commits_to_the_register_by_its_key(folder):
+    assert _run("init", "survey.csv", *ROLES).exit_code == 0
+    made = _run(
+        "release", "-m", "global-recoding", "--population-table", "register.csv", "-p", "k_map=5", "-k", 2, "-o", "r.csv"
+    )
+    assert made.exit_code == 0, made.output
+    manifest = json.loads((folder / "r.csv.manifest.json").read_text())
+    assert [entry["kind"] for entry in manifest["guarantees"]] == ["k-anonymity", "k-map"]
+    register = manifest["guarantees"][1]["register"]
+    assert len(register) == 64
+    assert register != manifest["input"]["commitment"]["value"]
+    audit = ("audit", "r.csv", "--manifest", "r.csv.manifest.json", "--population-table", "register.csv")
+    keyed = _run(*audit, "--project", "sfumato.toml")
+    assert keyed.exit_code == 0, keyed.output
+    assert "the commitment in the manifest is to this population table" in keyed.output
+    unkeyed = _run(*audit, "--original", "survey.csv", *ROLES)
+    assert unkeyed.exit_code == 8
+    assert "which needs the key of the release" in unkeyed.output
+    changed = (folder / "register.csv").read_bytes().replace(b"\n", b"\r\n")
+    (folder / "register.csv").write_bytes(changed)
+    assert _run(*audit, "--project", "sfumato.toml").exit_code == 5
+    text = (folder / "r.csv.manifest.json").read_text()
+    import hashlib
+
+    assert hashlib.sha256(changed).hexdigest() not in text
+
+
+def test_what_does_not_go_together_is_one_sentence(folder):
+    for more, mechanism, said in (
+        (("-p", "k_map=5", "--memory", "1GB"), "global-recoding", "without --memory and --engine"),
+        (("-p", "k_map=5"), "auto", "mondrian, global-recoding or gain-recoding"),
+        ((), "mondrian", "neither k_map nor delta_max"),
+        (("-k", "1", "-p", "delta_max=0.5"), "mondrian", "at least 2"),
+    ):
+        refused = _released(*more, mechanism=mechanism)
+        assert refused.exit_code == 2, refused.output
+        assert said in refused.output
+        assert not (folder / "release.csv").exists()
+    without = _run("release", "survey.csv", *ROLES, "-m", "mondrian", "-p", "k_map=5", "-o", "release.csv")
+    assert without.exit_code == 2
+    assert "--population-table" in without.output
