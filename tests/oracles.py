@@ -299,7 +299,7 @@ def greedy_containment(
 
 
 def fits_box(person: Row, rows: Sequence[Row], is_ordered: Sequence[bool]) -> bool:
-    """Whether a person's values lie within the least ranges (of ordered columns) and sets of some rows; None: missing."""
+    """Whether a person's values lie within the least ranges (of ordered columns) and sets of some rows."""
     for place, value in enumerate(person):
         held = [row[place] for row in rows]
         known = [one for one in held if one is not None]

@@ -50,6 +50,8 @@ def agrees_in_three_digits(stated: float, found: float) -> bool:
     >>> agrees_in_three_digits(0.123, 0.12345), agrees_in_three_digits(0.124, 0.12345), agrees_in_three_digits(12, 12)
     (True, False, True)
     """
+    if not math.isfinite(found):
+        return stated == found
     unit = 10.0 ** (math.floor(math.log10(abs(found))) - 2) if found else 0.0
     return abs(stated - found) <= unit / 2 + ROUNDING
 

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from sfumato.cli.main import main
+from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.table.io.write import write_table
 
 ROLES = ["--quasi-identifiers", "age,sex,insurance", "--target", "readmitted"]
+
+
+class Said(NamedTuple):
+    """How a command ended, and all that it said."""
+
+    exit_code: int
+    output: str
+
+
+@pytest.fixture
+def command(capfd):
+    """Run a command as a user types it."""
+
+    def _run(*arguments):
+        capfd.readouterr()
+        code = run([str(one) for one in arguments])
+        return Said(code, "".join(capfd.readouterr()))
+
+    return _run
 
 
 @pytest.fixture
@@ -25,73 +45,75 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def _run(*arguments):
-    return CliRunner().invoke(main, [str(one) for one in arguments])
-
-
 AUDIT = ("audit", "release.csv", "--manifest", "release.csv.manifest.json", "--original", "survey.csv", *ROLES)
 
 
-def _released(*more, mechanism="mondrian"):
+def _released(command, *more, mechanism="mondrian"):
     asked = ("release", "survey.csv", *ROLES, "-m", mechanism, "-o", "release.csv")
-    return _run(*asked, "--population-table", "register.csv", *more)
+    return command(*asked, "--population-table", "register.csv", *more)
 
 
-def test_a_release_with_k_map_is_made_and_audited(folder):
-    made = _released("-p", "k_map=5", "-p", "delta_max=0.6", "-k", "1")
+def test_a_release_with_k_map_is_made_and_audited(folder, command):
+    made = _released(command, "-p", "k_map=5", "-p", "delta_max=0.6", "-k", "1")
     assert made.exit_code == 0, made.output
     assert "every released row fits at least 5 of these people" in made.output
     manifest = json.loads((folder / "release.csv.manifest.json").read_text())
     assert [entry["kind"] for entry in manifest["guarantees"]] == ["k-map", "delta-presence"]
-    whole = _run(*AUDIT, "--population-table", "register.csv")
+    whole = command(*AUDIT, "--population-table", "register.csv")
     assert whole.exit_code == 0, whole.output
-    alone = _run(*AUDIT)
+    alone = command(*AUDIT)
     assert alone.exit_code == 8
     assert "give --population-table" in alone.output
-    other = _run(*AUDIT, "--population-table", "survey.csv")
+    other = command(*AUDIT, "--population-table", "survey.csv")
     assert other.exit_code == 5
-    away = _run(*AUDIT, "--memory", "1GB")
+    away = command(*AUDIT, "--memory", "1GB")
     assert away.exit_code == 5
 
 
-def test_a_project_commits_to_the_register_by_its_key(folder):
-    assert _run("init", "survey.csv", *ROLES).exit_code == 0
-    made = _run(
-        "release", "-m", "global-recoding", "--population-table", "register.csv", "-p", "k_map=5", "-k", 2, "-o", "r.csv"
-    )
+def test_a_project_commits_to_the_register_by_its_key(folder, command):
+    assert command("init", "survey.csv", *ROLES).exit_code == 0
+    asked = ("-m", "global-recoding", "-p", "k_map=5", "-k", 2, "--population-table", "register.csv")
+    made = command("release", *asked, "-o", "r.csv")
     assert made.exit_code == 0, made.output
     manifest = json.loads((folder / "r.csv.manifest.json").read_text())
     assert [entry["kind"] for entry in manifest["guarantees"]] == ["k-anonymity", "k-map"]
     register = manifest["guarantees"][1]["register"]
     assert len(register) == 64
     assert register != manifest["input"]["commitment"]["value"]
-    audit = ("audit", "r.csv", "--manifest", "r.csv.manifest.json", "--population-table", "register.csv")
-    keyed = _run(*audit, "--project", "sfumato.toml")
+    audit = (
+        "audit",
+        "r.csv",
+        "--manifest",
+        "r.csv.manifest.json",
+        "--population-table",
+        "register.csv",
+        "--accept",
+        "figures",
+    )
+    keyed = command(*audit, "--project", "sfumato.toml")
     assert keyed.exit_code == 0, keyed.output
     assert "the commitment in the manifest is to this population table" in keyed.output
-    unkeyed = _run(*audit, "--original", "survey.csv", *ROLES)
+    unkeyed = command(*audit, "--original", "survey.csv", *ROLES)
     assert unkeyed.exit_code == 8
     assert "which needs the key of the release" in unkeyed.output
     changed = (folder / "register.csv").read_bytes().replace(b"\n", b"\r\n")
     (folder / "register.csv").write_bytes(changed)
-    assert _run(*audit, "--project", "sfumato.toml").exit_code == 5
+    assert command(*audit, "--project", "sfumato.toml").exit_code == 5
     text = (folder / "r.csv.manifest.json").read_text()
-    import hashlib
-
     assert hashlib.sha256(changed).hexdigest() not in text
 
 
-def test_what_does_not_go_together_is_one_sentence(folder):
+def test_what_does_not_go_together_is_one_sentence(folder, command):
     for more, mechanism, said in (
         (("-p", "k_map=5", "--memory", "1GB"), "global-recoding", "without --memory and --engine"),
         (("-p", "k_map=5"), "auto", "mondrian, global-recoding or gain-recoding"),
         ((), "mondrian", "neither k_map nor delta_max"),
         (("-k", "1", "-p", "delta_max=0.5"), "mondrian", "at least 2"),
     ):
-        refused = _released(*more, mechanism=mechanism)
+        refused = _released(command, *more, mechanism=mechanism)
         assert refused.exit_code == 2, refused.output
         assert said in refused.output
         assert not (folder / "release.csv").exists()
-    without = _run("release", "survey.csv", *ROLES, "-m", "mondrian", "-p", "k_map=5", "-o", "release.csv")
+    without = command("release", "survey.csv", *ROLES, "-m", "mondrian", "-p", "k_map=5", "-o", "release.csv")
     assert without.exit_code == 2
     assert "--population-table" in without.output

@@ -51,7 +51,7 @@ def _check_commitment(guarantee: AboutPopulation, given: GivenPopulation) -> Che
         said = f"whether the population table is the one that {kind} is about, which needs the key of the release"
         return Unchecked("commitment", said, GIVE_KEY)
     found = keyed(keyed(given.key, "sfumato", "commitment"), "sfumato", "population", given.sha256.lower()).hex()
-    passed = hmac.compare_digest(found, guarantee.register)
+    passed = hmac.compare_digest(found.encode(), guarantee.register.encode("utf-8", "replace"))
     said = "is to this population table" if passed else "is not to this population table under this key"
     return Check(f"{kind}: commitment", passed, f"{kind}: the commitment in the manifest {said}")
 
