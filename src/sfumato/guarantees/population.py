@@ -86,8 +86,8 @@ class KMap(AboutPopulation):
 
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
         """Say what an attacker learns who knows that a person is in the release."""
-        if facts.smallest_class is not None and facts.smallest_class < self.k_map:
-            said = "k-map protects from those who do not know who is in the release; whoever knows it sees fewer rows"
+        if facts.smallest_class is None or facts.smallest_class < self.k_map:
+            said = "k-map protects from those who do not know who is in the release; whoever knows it may find a row"
             yield facts.with_smallest_class(said)
 
 

@@ -117,3 +117,15 @@ def test_what_does_not_go_together_is_one_sentence(folder, command):
     without = command("release", "survey.csv", *ROLES, "-m", "mondrian", "-p", "k_map=5", "-o", "release.csv")
     assert without.exit_code == 2
     assert "--population-table" in without.output
+
+
+def test_a_report_names_the_register_and_audits_beside_it(folder, command):
+    assert _released(command, "-p", "k_map=5", "-k", "1").exit_code == 0
+    report = ("report", "release.csv", "--original", "survey.csv", *ROLES, "--quick", "--population-table")
+    made = command(*report, "register.csv", "-o", "report.html")
+    assert made.exit_code == 0, made.output
+    assert "was not measured" not in made.output
+    text = (folder / "report.html").read_text()
+    assert "--population-table REGISTER" in text
+    assert "k-map" in text
+    assert command(*report, "survey.csv", "-o", "other.html").exit_code == 5
