@@ -293,3 +293,24 @@ def greedy_containment(
         elif on_infeasible == "stop":
             break
     return chosen
+
+
+# A population: people whom released rows fit ------------------------------------------------------------------------
+
+
+def fits_box(person: Row, rows: Sequence[Row], is_ordered: Sequence[bool]) -> bool:
+    """Whether a person's values lie within the least ranges (of ordered columns) and sets of some rows."""
+    for place, value in enumerate(person):
+        held = [row[place] for row in rows]
+        known = [one for one in held if one is not None]
+        if value is None or not is_ordered[place]:
+            if value not in held:
+                return False
+        elif not known or not min(known) <= value <= max(known):  # type: ignore[type-var, operator]
+            return False
+    return True
+
+
+def people_in_box(people: Sequence[Row], rows: Sequence[Row], is_ordered: Sequence[bool]) -> int:
+    """How many people fit the least ranges and sets of some rows."""
+    return sum(fits_box(person, rows, is_ordered) for person in people)

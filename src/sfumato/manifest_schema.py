@@ -103,8 +103,10 @@ _AGREED = record(
 _PARAMETERS: dict[str, Form] = {
     **dict.fromkeys(("k", "r", "n_features", "n_folds", "n_random_orders", "min_samples_leaf"), COUNT),
     **dict.fromkeys(("n_beside_sensitive", "max_values_checked"), COUNT),
-    **dict.fromkeys(("n_slices", "random_state"), _COUNT_OR_NULL),
-    **dict.fromkeys(("l", "t", "c", "beta", "delta", "alpha", "max_unique_fraction"), _NUMBER_OR_NULL),
+    **dict.fromkeys(("n_slices", "random_state", "k_map"), _COUNT_OR_NULL),
+    **dict.fromkeys(
+        ("l", "t", "c", "beta", "delta", "alpha", "delta_max", "delta_min", "max_unique_fraction"), _NUMBER_OR_NULL
+    ),
     **dict.fromkeys(("epsilon", "max_breach_increase", "min_privacy_gain", "max_suppressed_fraction"), NUMBER),
     "penalty_weight": NUMBER,
     **dict.fromkeys(("max_false_fraction", "threshold", "max_seconds", "time_budget", "min_released_fraction"), NUMBER),

@@ -27,7 +27,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "writer": "the bytes of a file were not reproduced",
     "epsilon": "differential privacy is a property of the mechanism",
     "noise": "whether noise was added cannot be checked",
-    "commitment": "the commitment to the original was not checked",
+    "commitment": "the commitment to the original, or to the population table, was not checked",
     "together": "releases of the same people were not judged together",
 }
 """What an audit may be unable to check, by the word under which a reader accepts that."""
@@ -38,6 +38,7 @@ DECLARE = "declare the roles of all columns"
 IN_MEMORY = "audit it in memory"
 GIVE_KEY = "give the key of the release"
 GIVE_BOTH = "give the original and the key of the release"
+GIVE_POPULATION = "give the population table"
 """Remedies that several checks name."""
 
 
@@ -49,7 +50,7 @@ def agrees_in_three_digits(stated: float, found: float) -> bool:
     >>> agrees_in_three_digits(0.123, 0.12345), agrees_in_three_digits(0.124, 0.12345), agrees_in_three_digits(12, 12)
     (True, False, True)
     """
-    if math.isinf(found):
+    if not math.isfinite(found):
         return stated == found
     unit = 10.0 ** (math.floor(math.log10(abs(found))) - 2) if found else 0.0
     return abs(stated - found) <= unit / 2 + ROUNDING

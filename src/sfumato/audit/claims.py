@@ -420,7 +420,7 @@ def _check_type(entry: _Entry, key: str, form: Any) -> None:
         (entry.numbers_by_name if isinstance(form.each, list) else entry.counts_by_name)(key)
     elif isinstance(form, list):
         entry.texts(key)
-    elif form == "text":
+    elif form in ("text", "hash"):
         entry.text(key)
     elif form in ("count", "crowd"):
         entry.count(key)

@@ -333,13 +333,14 @@ def check_commitment(stated: ClaimedCommitment, original: str | None, key: bytes
         lacking = "the original and the key of the release" if original is None else "the key of the release"
         said = f"whether the original is the one that the manifest commits to, which needs {lacking}"
         return Unchecked(name, said, GIVE_BOTH if original is None else GIVE_KEY)
-    found = _keyed(_keyed(key, "sfumato", "commitment"), "sfumato", "input", original.lower()).hex()
+    found = keyed(keyed(key, "sfumato", "commitment"), "sfumato", "input", original.lower()).hex()
     passed = hmac.compare_digest(found, stated.value)
     said = "is to the original" if passed else "is not to this original under this key: a file or key is another one"
     return Check(name, passed, f"the commitment in the manifest {said}")
 
 
-def _keyed(key: bytes, *texts: str) -> bytes:
+def keyed(key: bytes, *texts: str) -> bytes:
+    """HMAC-SHA256 of texts, each after its length in eight bytes."""
     digest = hmac.new(key, digestmod="sha256")
     for text in texts:
         encoded = text.encode()

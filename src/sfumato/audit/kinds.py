@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.audit.checks import Check, Unchecked
     from sfumato.audit.claims import Claims
     from sfumato.audit.original.release_vs_original import Beside
+    from sfumato.audit.population_table import GivenPopulation, InPopulation
     from sfumato.audit.reading.columns import AnyTable, Columns
 
 CROWD: Mapping[str, Any] = {"k": "crowd", "columns": ["text"]}
@@ -46,6 +47,7 @@ class Around:
     beside: Beside | None
     has_roles: bool
     """Whether the role of every column of the original was declared."""
+    population: GivenPopulation | None = None
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,10 @@ class Judging:
     on_release : callable or None
         Measures the level on the released table alone.
     beside_original : callable or None
-        Measures the level on the release beside its original. Without either function a promise is one about how a
-        release came about, see :mod:`sfumato.audit.levels.differential_privacy`.
+        Measures the level on the release beside its original.
+    in_population : callable or None
+        Measures the level on the release beside a table of the population. Without any of these functions a promise is
+        one about how a release came about, see :mod:`sfumato.audit.levels.differential_privacy`.
     by_counts : bool
         Whether counts of distinct released rows are enough, so that it can be judged out of core and on a cluster.
     is_about_fitting_rows : bool
@@ -77,6 +81,7 @@ class Judging:
     parameters: tuple[str, ...] = ()
     on_release: Callable[[Any, AnyTable], float] | None = None
     beside_original: Callable[[Any, Beside], float] | None = None
+    in_population: Callable[[Any, InPopulation], float] | None = None
     by_counts: bool = False
     is_about_fitting_rows: bool = False
     above_zero: tuple[str, ...] = ()

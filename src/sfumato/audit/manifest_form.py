@@ -104,8 +104,8 @@ _PLAN = {
 }
 _PARAMETERS = {
     **_each("k r n_features n_folds n_random_orders min_samples_leaf n_beside_sensitive max_values_checked", "count"),
-    **_each("n_slices random_state", "count?"),
-    **_each("l t c beta delta alpha max_unique_fraction", "number?"),
+    **_each("n_slices random_state k_map", "count?"),
+    **_each("l t c beta delta alpha delta_max delta_min max_unique_fraction", "number?"),
     **_each("epsilon max_breach_increase min_privacy_gain max_suppressed_fraction penalty_weight", "number"),
     **_each("max_false_fraction threshold max_seconds time_budget min_released_fraction", "number"),
     **_each("max_performance_loss", "number?"),

@@ -21,6 +21,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -103,13 +104,50 @@ class InPopulation:
         }
 
 
-def in_population(released: AnyTable, population: AnyTable, claims: Claims | None = None) -> InPopulation:
+@dataclass(frozen=True, eq=False, repr=False)
+class GivenPopulation:
+    """A table of the population that an audit was given, beside the release that it is about.
+
+    Parameters
+    ----------
+    released : Table or BinaryTable
+        As the manifest describes it.
+    table : Table or BinaryTable
+        The population, one row a person.
+    original : Table or BinaryTable or None
+        What the release was made of.
+    key : bytes or None
+        Of the release, by which a commitment to the table is checked.
+    """
+
+    released: AnyTable
+    table: AnyTable
+    claims: Claims
+    original: AnyTable | None = None
+    key: bytes | None = None
+
+    @cached_property
+    def found(self) -> InPopulation:
+        """Classes of the release beside the population."""
+        return in_population(self.released, self.table, self.claims)
+
+    @property
+    def sha256(self) -> str | None:
+        """Hash of the file that the table was read from, which never stands in a manifest."""
+        return self.table.source.sha256 if self.table.source is not None else None
+
+
+def in_population(
+    released: AnyTable, population: AnyTable, claims: Claims | None = None, *, columns: Sequence[str] | None = None
+) -> InPopulation:
     """Count for every class of a release the people of a population who fit it.
 
     Parameters
     ----------
     claims : Claims or None
         What the manifest says of the cells; ``None``: every cell is a value.
+    columns : sequence of str or None
+        Columns that people are compared on; ``None``: all quasi-identifiers.
 
     Raises
     ------
@@ -122,7 +160,10 @@ def in_population(released: AnyTable, population: AnyTable, claims: Claims | Non
     if claims is not None and claims.perturbation is not None:
         problem = f"rows that are {claims.perturbation.kind} fit nobody in particular"
         raise SchemaError(problem)
-    names = after.with_role(Role.QUASI_IDENTIFIER) if claims is None else claims.names(Role.QUASI_IDENTIFIER)
+    if columns is not None:
+        names: Sequence[str] = columns
+    else:
+        names = after.with_role(Role.QUASI_IDENTIFIER) if claims is None else claims.names(Role.QUASI_IDENTIFIER)
     recodings = {} if claims is None else claims.recodings
     people, classes = Refinement(before.n_rows), Refinement(after.n_rows)
     compared: list[tuple[Containing, Counts, Counts]] = []

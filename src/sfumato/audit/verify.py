@@ -13,7 +13,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.bytes.files import check_file
-from sfumato.audit.checks import DECLARE, GIVE_ORIGINAL, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
+from sfumato.audit.checks import (
+    DECLARE,
+    GIVE_ORIGINAL,
+    GIVE_POPULATION,
+    AuditReport,
+    Check,
+    Unchecked,
+    agrees_in_three_digits,
+    listed,
+)
 from sfumato.audit.claims import (
     BUCKETED,
     NO_PLAIN_HASH,
@@ -49,10 +58,12 @@ from sfumato.audit.levels.registry import (
     level_beside,
     measured_level,
     needs_original,
+    needs_population,
 )
 from sfumato.audit.original.fidelity import check_fidelity
 from sfumato.audit.original.part_of_union import check_part
 from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.population_table import GivenPopulation
 from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
 from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_read
 from sfumato.audit.reading.spelling import check_spelling
@@ -75,6 +86,7 @@ def audit_release(
     released_sha256: str | None = None,
     original_sha256: str | None = None,
     key: bytes | None = None,
+    population: AnyTable | None = None,
     file: str | Path | None = None,
     check_audited_values: bool = True,
     check_roles: Declared = False,
@@ -91,6 +103,9 @@ def audit_release(
         manifest has no hash of the original, and may have a commitment to it instead.
     key : bytes or None
         Key of the release, by which that commitment is checked.
+    population : Table or BinaryTable or None
+        Table of the population, one row a person, which k-map and δ-presence are promised about; without it these
+        promises are an exception.
     file : path or None
         Where the release was read from: every byte there must be accounted for.
     check_audited_values : bool
@@ -135,10 +150,11 @@ def audit_release(
     described = _described(released, claims)
     beside = Beside(Columns(described), before, claims, knows_rows=knows_rows) if before is not None else None
     has_roles = has_all_roles(before, check_roles)
-    found.extend(_check_further(Around(claims, before, beside, has_roles)))
+    given = None if population is None else GivenPopulation(described, population, claims, original, key)
+    found.extend(_check_further(Around(claims, before, beside, has_roles, given)))
     levels = []
     for promise in claims.promises:
-        own = list(_check_promise(promise, described, claims, manifest, check_audited_values, beside))
+        own = list(_check_promise(promise, described, claims, manifest, check_audited_values, beside, given))
         found.extend(own)
         of_level = (c.found for c in own if isinstance(c, Check) and c.name == _level_name(promise))
         levels.append(next(of_level, None))
@@ -319,6 +335,7 @@ def _check_promise(
     manifest: Mapping[str, Any],
     check_audited_values: bool,
     beside: Beside | None,
+    population: GivenPopulation | None,
 ) -> Iterator[Check | Unchecked]:
     kind = promise.guarantee.kind
     yield _check_coverage(promise, claims)
@@ -336,8 +353,11 @@ def _check_promise(
     if needs_original(promise.guarantee) and beside is None:
         yield Unchecked("promises", f"{kind} was not measured: it needs the original", GIVE_ORIGINAL)
         return
+    if needs_population(promise.guarantee) and population is None:
+        yield Unchecked("promises", f"{kind} was not measured: it needs the population table", GIVE_POPULATION)
+        return
     try:
-        found = level_beside(promise.guarantee, released, beside)
+        found = level_beside(promise.guarantee, released, beside, population)
     except NotToldError as exc:
         yield from _said_of_bound(promise, name, exc)
         return

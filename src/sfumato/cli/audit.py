@@ -117,7 +117,8 @@ def command(
 
     With --population-table, a table of the population that the people are from, every class of rows is compared with
     it: how many people fit it at least (k-map), and how likely each of them is in the table (δ-presence). These are
-    risk figures, not promises, and change no exit code.
+    risk figures and change no exit code, unless the manifest promises them: then they are checked, and without this
+    table they are an exception.
 
     With --memory no table is held in memory; with --engine the rows stay on a Spark cluster, which counts them.
 
@@ -174,14 +175,16 @@ def command(
         raise InvalidParameterError("--signature and --public-key", "got one", allowed="given together")
     where = Path(manifest_path)
     signed = _check_signature(where, signature, public_key)
+    people: AnyTable | None = None
     try:
         if home is not None:
             report = verify_away(table, where, original, project, options, roles, home, key)
         else:
-            report = _verified(table, where, original, project, options, roles, key, others, other_originals)
+            people = None if population_table is None else _read_population(population_table, options)
+            report = _verified(table, where, original, project, options, roles, key, others, other_originals, people)
     except ManifestRefusedError as exc:
         report = AuditReport((Check("manifest", False, str(exc).removesuffix(".")),))
-    beside = {} if population_table is None else _beside_population(table, where, population_table, options)
+    beside = {} if people is None else _beside_population(table, where, people)
     signed_report = replace(report, checks=(*report.checks, *signed))
     end_audit(signed_report.accepting(accepted), as_json, beside)
 
@@ -229,14 +232,18 @@ def _check_there(table: str, manifest_path: str | None, original: str | None, pr
         check_data_there(table)
 
 
-def _beside_population(
-    path: str, manifest_path: Path, population_path: str, options: ReadOptions
-) -> dict[str, dict[str, Any]]:
+def _read_population(path: str, options: ReadOptions) -> AnyTable:
+    from sfumato.publishing.reaudit import read_original
+
+    return read_original(path, options)
+
+
+def _beside_population(path: str, manifest_path: Path, population: AnyTable) -> dict[str, dict[str, Any]]:
     """Compare a release with a table of the population; nothing where the manifest cannot be read, which is said."""
     from sfumato.audit.claims import read_claims
     from sfumato.audit.population_table import in_population
     from sfumato.errors import ManifestError
-    from sfumato.publishing.reaudit import read_manifest, read_original, read_released
+    from sfumato.publishing.reaudit import read_manifest, read_released
 
     try:
         manifest, entries = read_manifest(manifest_path)
@@ -244,7 +251,7 @@ def _beside_population(
     except ManifestError:
         return {}
     released = read_released(path, manifest)
-    return {"population": in_population(released, read_original(population_path, options), claims).to_dict()}
+    return {"population": in_population(released, population, claims).to_dict()}
 
 
 def _profile(
@@ -270,9 +277,8 @@ def _profile(
         profile["unique_in_the_population"] = population_uniques(sizes, n_people)
     if population[2] is not None:
         from sfumato.audit.population_table import in_population
-        from sfumato.publishing.reaudit import read_original
 
-        profile["population"] = in_population(table, read_original(population[2], options)).to_dict()
+        profile["population"] = in_population(table, _read_population(population[2], options)).to_dict()
     if as_json:
         click.echo(json.dumps(profile, indent=2))
         return
@@ -316,6 +322,7 @@ def _verified(
     key: str | None,
     others: tuple[str, ...] = (),
     other_originals: tuple[str, ...] = (),
+    population: AnyTable | None = None,
 ) -> AuditReport:
     from sfumato.cli.summary import show_persons
     from sfumato.publishing.reaudit import audit_published, key_of_release
@@ -324,7 +331,9 @@ def _verified(
     if described is not None:
         show_persons(described)
     secret, declared = key_of_release(manifest_path, project=project, file=key), True if project else roles.keys()
-    report = audit_published(path, manifest_path, original=described, key=secret, check_roles=declared)
+    report = audit_published(
+        path, manifest_path, original=described, key=secret, population=population, check_roles=declared
+    )
     if not others:
         return report
     from sfumato.publishing.audit_together import OnDisk, audited_together

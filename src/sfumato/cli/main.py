@@ -45,6 +45,7 @@ FLAGS = {
     "port": "--port",
     "party_files": "sfumato collaborate keys",
     "parameters": "-p NAME=VALUE",
+    "population_table": "--population-table",
     "quasi_identifiers": "--quasi-identifiers",
     "roles": "--identifiers, --sensitive, --other",
     "root": "--root",

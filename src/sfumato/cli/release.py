@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sfumato.project.file import Project
     from sfumato.publishing.together import LedgerUse, NotRecorded, Recording
     from sfumato.table.coding import Source
+    from sfumato.table.io.read import ReadOptions
     from sfumato.table.roles import ColumnGuess
 
 HIERARCHIES = "hierarchies"
@@ -70,6 +71,11 @@ class Order:
     metavar="COLUMN=FILE",
     help="Hierarchy file of a column; repeat for several. Shorthand for -p hierarchies.COLUMN=FILE",
 )
+@click.option(
+    "--population-table",
+    metavar="FILE",
+    help="Table of the population, one row a person, that -p k_map=… or -p delta_max=… is promised about.",
+)
 @click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 @click.option(
@@ -101,6 +107,7 @@ def command(
     memory: str | None,
     engine: str | None,
     ledger: LedgerUse | None,
+    population_table: str | None,
     **settings: Any,
 ) -> None:
     """Make a release of DATA (or of the table that the project file describes), audit it and write it.
@@ -127,6 +134,10 @@ def command(
     checked together with them: it is refused (exit code 4) if people would be told apart by comparing releases.
     --ledger repair makes it so that it holds, and leaves out rows where it must; --ledger off neither checks nor keeps.
 
+    With --population-table the rows are a sample of a population, and -p k_map=5 promises that every released row fits
+    five people of it; -p delta_max=0.2 that nobody of it is known to be in the release with more than 20 %. Classes may
+    have fewer than k rows only if k is 1: give -k 1 for k-map alone. (mondrian, global-recoding, gain-recoding.)
+
     \b
     Examples:
       sfumato release admissions.csv --target readmitted -o release.csv
@@ -135,6 +146,7 @@ def command(
       sfumato release                                   # what sfumato.toml says
       sfumato release -k 10 --dry-run
       sfumato release --ledger repair -o release-2026.csv
+      sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
@@ -147,6 +159,9 @@ def command(
     if data and ledger is not None:
         raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project, without DATA")
     home = home_of(memory, engine)
+    if home is not None and population_table is not None:
+        allowed = "given without --memory and --engine"
+        raise InvalidParameterError("--population-table", "got one", allowed=allowed)
     if home is not None:
         release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json, ledger or "check")
         return
@@ -164,7 +179,10 @@ def command(
     from sfumato.publishing.publish import publish
 
     place = Path(project or PROJECT_NAME)
-    order = _from_flags(data, settings) if data else _from_project(place, settings, ledger or "check")
+    if data:
+        order = _from_flags(data, settings, population_table)
+    else:
+        order = _from_project(place, settings, ledger or "check", population_table)
     target = None if dry_run else checked_output(order.output, order.source, force=force)
     bar, progress = progress_bar(order.mechanism)
     with bar:
@@ -263,7 +281,7 @@ def checked_output(output: Path | None, source: Source | None, *, force: bool) -
     return output
 
 
-def _from_flags(data: str, settings: dict[str, Any]) -> Order:
+def _from_flags(data: str, settings: dict[str, Any], population_table: str | None) -> Order:
     from sfumato.mechanisms.baselines.features import described_publicly
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM
@@ -272,13 +290,16 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
 
     options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
+    _check_takes_population(name, population_table)
     guesses: list[ColumnGuess] = []
     if mechanism_info(name).is_differentially_private:
         table = described_publicly(data, options, roles)
     else:
         table, guesses = read_with_roles(data, options, roles)
         table = with_confirmed(table, confirmed)
-    mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
+    mechanism = _with_population(
+        build_mechanism(name, merged_parameters(name, {}, settings)), population_table, options
+    )
     output = Path(settings["output"]) if settings["output"] else None
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
@@ -288,14 +309,39 @@ def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     return Order(name, mechanism, output, table.source, make, tuple(guesses))
 
 
-def _from_project(path: Path, settings: dict[str, Any], ledger: LedgerUse) -> Order:
+def _check_takes_population(name: str, population_table: str | None) -> None:
+    """Refuse a mechanism that promises nothing about a population, before anything is read."""
+    from sfumato.mechanisms.base import not_about_population
+    from sfumato.mechanisms.registry import mechanism_info
+
+    if population_table is not None and not mechanism_info(name).build.takes_population:
+        raise not_about_population(name)
+
+
+def _with_population(mechanism: Mechanism, path: str | None, options: ReadOptions) -> Mechanism:
+    """Read the table of the population, as the audit does, and give it to the mechanism."""
+    if path is None:
+        return mechanism
+    from sfumato.mechanisms.population import Population
+    from sfumato.publishing.reaudit import read_original
+
+    check_data_there(path)
+    return mechanism.with_population(Population.of(read_original(path, options)))
+
+
+def _from_project(
+    path: Path, settings: dict[str, Any], ledger: LedgerUse, population_table: str | None = None
+) -> Order:
     from sfumato.cli.summary import showing_new_key
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.publishing.from_project import release_project
     from sfumato.table.coding import Source
 
     project = project_with_flags(path, settings)
-    mechanism = build_mechanism(str(project.mechanism), project.parameters)
+    _check_takes_population(str(project.mechanism), population_table)
+    mechanism = _with_population(
+        build_mechanism(str(project.mechanism), project.parameters), population_table, project.options
+    )
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
         with showing_new_key(project.path.parent):

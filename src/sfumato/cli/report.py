@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--manifest", "manifest_path", help="Manifest of the release. Default: the one next to RELEASED.")
 @click.option("--original", help="Original table, to measure utility and risk against.")
 @click.option("--project", help="Project file of the original, instead of --original.")
+@click.option("--population-table", metavar="FILE", help="Population that k-map or δ-presence is promised about.")
 @click.option("-o", "--output", required=True, help="HTML file to write.")
 @click.option("--external", is_flag=True, help="Write the version for recipients: less detail, no file paths.")
 @click.option("--quick", is_flag=True, help="Train no classifiers; the report then says that utility was not measured.")
@@ -72,6 +73,7 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
         beside_original,
         key_of_release,
         read_manifest,
+        read_original,
         read_released,
     )
     from sfumato.report.render import write_report
@@ -86,7 +88,11 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     beside = beside_original(table, found.described, manifest) if found.described is not None else None
     release = Release(beside or table, manifest)
     key = key_of_release(where, project=settings["project"])
-    audit = audit_published(released, where, original=found.audited, key=key, check_roles=found.declared)
+    register = settings["population_table"]
+    population = None if register is None else read_original(register, options)
+    audit = audit_published(
+        released, where, original=found.audited, key=key, population=population, check_roles=found.declared
+    )
     audit.raise_if_failed()
     bar, progress = progress_bar("report")
     with bar:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.audit.checks import DECLARE, GIVE_BOTH, GIVE_KEY, GIVE_ORIGINAL, IN_MEMORY
+from sfumato.audit.checks import DECLARE, GIVE_BOTH, GIVE_KEY, GIVE_ORIGINAL, GIVE_POPULATION, IN_MEMORY
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
 from sfumato.report.guarantee_texts import guarantee_in_words
 from sfumato.report.in_short import lines_of
@@ -133,6 +133,7 @@ _FLAGS = {
     DECLARE: "give --project or the role of every column",
     GIVE_KEY: "give --key, or --project with its key",
     GIVE_BOTH: "give --original and --key, or --project with its key",
+    GIVE_POPULATION: "give --population-table",
     IN_MEMORY: "audit it in memory, without --memory and --engine",
 }
 """Remedies of the audit as options of the command line."""

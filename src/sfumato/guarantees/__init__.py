@@ -13,6 +13,7 @@ from sfumato.guarantees.base import GUARANTEES, ROUNDING, Guarantee, declared, g
 from sfumato.guarantees.anonymity import GlobalAnonymity, KAnonymity, KKAnonymity
 from sfumato.guarantees.containment import REVEALING, Containment, PersonContainment, UniquePatterns
 from sfumato.guarantees.persons import PersonAnonymity, PersonGlobalAnonymity, PersonKKAnonymity
+from sfumato.guarantees.population import AboutPopulation, KMap, Presence
 from sfumato.guarantees.diversity import DiversityVariant, LDiversity, check_diversity
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
 from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
@@ -31,6 +32,7 @@ __all__ = [
     "ONE_ROW_CHANGED",
     "REVEALING",
     "ROUNDING",
+    "AboutPopulation",
     "AlphaKAnonymity",
     "BetaLikeness",
     "BreachBound",
@@ -45,6 +47,7 @@ __all__ = [
     "Guarantee",
     "KAnonymity",
     "KKAnonymity",
+    "KMap",
     "LDiversity",
     "LikenessVariant",
     "PersonAnonymity",
@@ -56,6 +59,7 @@ __all__ = [
     "PersonKKAnonymity",
     "PersonLikeness",
     "PersonShare",
+    "Presence",
     "PrivacyGain",
     "TCloseness",
     "UniquePatterns",

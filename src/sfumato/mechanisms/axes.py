@@ -84,7 +84,7 @@ def axes_of(table: Table, names: Sequence[str]) -> tuple[Axis, ...]:
         would give back: missing tokens, or blanks around a text. Readers take these out; a table made in memory may
         hold them.
     """
-    axes = tuple(_axis(table.schema[name], table[name]) for name in names)
+    axes = tuple(axis_of(table.schema[name], table[name]) for name in names)
     for axis in axes:
         _check_labels(axis, table.schema.missing_tokens(axis.name))
     return axes
@@ -107,7 +107,7 @@ def align(axis: Axis, column: CodedColumn) -> Axis:
 
     Values that a categorical axis does not have become missing.
     """
-    other = _axis(axis.described or Column(axis.name), column)
+    other = axis_of(axis.described or Column(axis.name), column)
     if axis.positions is not None and other.positions is not None:
         return other
     code_of = {label: code for code, label in enumerate(axis.labels)}
@@ -137,7 +137,7 @@ def cell_of_values(described: Column, values: Sequence[str | None]) -> str | Non
     return write_range(*ends, may_be_missing=may_be_missing)
 
 
-def _axis(described: Column, column: CodedColumn) -> Axis:
+def axis_of(described: Column, column: CodedColumn) -> Axis:
     """Order the values by position, give equal values one code, and take missing out of the codes."""
     missing = column.missing_code
     known = column.values.drop_null()

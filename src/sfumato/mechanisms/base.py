@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sfumato.mechanisms.earlier_releases import EarlierReleases
+    from sfumato.mechanisms.population import Population
 
 _ROWS_A_SECOND = 5_000
 _MOST_SECONDS = 10
@@ -64,6 +65,7 @@ class Release:
     description: tuple[ColumnGuess, ...] = ()
     audit_key: bytes | None = None
     kept_rows: NDArray[np.intp] | None = None
+    population: Population | None = None
 
     @property
     def guesses(self) -> tuple[ColumnGuess, ...]:
@@ -282,6 +284,10 @@ class Mechanism(ABC):
         Whether something stays hidden only while nobody can repeat its random choices: :meth:`hidden_rng` draws them.
     earlier : EarlierReleases or None
         Releases of the same people that its releases hold together with, see :meth:`with_earlier`.
+    takes_population : bool
+        Whether it can promise something about a table of the population, see :meth:`with_population`.
+    population : Population or None
+        That table.
     parameter_specs : mapping of str to ParameterSpec
         Help and limits of every parameter of the constructor, in the order in which they are shown.
     """
@@ -294,6 +300,8 @@ class Mechanism(ABC):
     hides_choices: ClassVar[bool] = False
     _secret: bytes | None = None
     earlier: EarlierReleases | None = None
+    takes_population: ClassVar[bool] = False
+    population: Population | None = None
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {}
 
     @abstractmethod
@@ -340,6 +348,20 @@ class Mechanism(ABC):
             hint=hint,
             remedy=("mechanism",),
         )
+
+    def with_population(self, population: Population) -> Self:
+        """Give the same mechanism, whose k-map and δ-presence are about a table of the population.
+
+        Raises
+        ------
+        InvalidParameterError
+            If it promises neither.
+        """
+        if not self.takes_population:
+            raise not_about_population(name_of(self))
+        own = copy.copy(self)
+        own.population = population
+        return own
 
     def why_rows_count(self) -> str:
         """Say what the mechanism does by rows, with these parameters; empty where it counts persons.
@@ -407,6 +429,13 @@ def needs_of(mechanism: object) -> Needs:
 def name_of(mechanism: object) -> str:
     """Name a mechanism as its manifests do; an object that has no such name by its class."""
     return str(getattr(mechanism, "mechanism_name", type(mechanism).__name__))
+
+
+def not_about_population(name: str) -> InvalidParameterError:
+    """Say of a mechanism that it promises nothing about a table of the population, and which ones do."""
+    problem = f"{name} promises neither k-map nor δ-presence, which a population table is for"
+    able, hint = "mondrian, global-recoding or gain-recoding", "name one of these, or leave the population table out"
+    return InvalidParameterError("the mechanism", problem, allowed=able, hint=hint, remedy=("mechanism",))
 
 
 def check_takes_both_roles(schema: Schema, mechanism: object) -> None:

@@ -340,10 +340,13 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose features have no ranges or sets to be coarsened into"
             raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
-        self.check_parameters("k")
+        self._check_k()
         check_group_size(self.k, table.n_rows)
         table.schema.check_quasi_identifiers("to coarsen")
         return table
+
+    def _check_k(self) -> None:
+        self.check_parameters("k")
 
     def _axes(self, table: Table) -> tuple[Axis, ...]:
         return axes_of(table, table.schema.names(Role.QUASI_IDENTIFIER))

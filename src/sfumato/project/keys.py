@@ -129,6 +129,10 @@ class ReleaseKey:
         value = _derived(_derived(self.secret, "commitment"), "input", input_sha256.encode())
         return {"scheme": SCHEME, "release": self.release, "value": value.hex()}
 
+    def commitment_to_population(self, sha256: str) -> str:
+        """Commit to a table of the population by its SHA-256, as a promise about it states it."""
+        return _derived(_derived(self.secret, "commitment"), "population", sha256.encode()).hex()
+
     @property
     def choices(self) -> bytes:
         """Secret of the random choices that hide something."""

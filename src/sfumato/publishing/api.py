@@ -10,10 +10,12 @@ from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.baselines.features import described_publicly
+from sfumato.mechanisms.population import Population
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM
 from sfumato.publishing.publish import make_release
+from sfumato.publishing.reaudit import read_original
 from sfumato.schema import Role, as_roles
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
@@ -30,6 +32,7 @@ def release(
     k: int | None = None,
     confirmed: Sequence[str] = (),
     keep_order: bool = False,
+    population: Any = None,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Release:
@@ -58,6 +61,9 @@ def release(
     keep_order : bool
         Leave the rows in the order of ``data`` where they are handed out or written. Two releases of the same table can
         then be joined by the numbers of their rows, and together may single out people whom neither does alone.
+    population : frame, path or Table, optional
+        Table of the population that the people of ``data`` are from, one row a person: what ``k_map`` and ``delta_max``
+        of the mechanism are promised about.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
     parameters
@@ -90,6 +96,9 @@ def release(
     [('sex', 'quasi-identifier'), ('smokes', 'quasi-identifier')]
     """
     built = _mechanism(mechanism, k, parameters)
+    if population is not None:
+        people = population if isinstance(population, Table) else read_original(population, ReadOptions())
+        built = built.with_population(Population.of(people))
     given = _given_roles(target, roles)
     if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
         made = make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)

@@ -14,6 +14,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release, name_of
 from sfumato.mechanisms.baselines.features import public_columns, public_options
+from sfumato.mechanisms.population import PopulationPromises
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private, mechanism_info
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
@@ -118,7 +119,12 @@ def release_key(
 def _settings_of(project: Project, mechanism: Any) -> bytes:
     """Write down what a release depends on apart from the data; the same for settings that mean the same."""
     given = mechanism.get_params(deep=False) if hasattr(mechanism, "get_params") else mechanism_of_project(project)[1]
-    parameters = {name: value for name, value in given.items() if name != "n_workers"}  # which changes no byte
+    unasked = PopulationPromises().left_unsaid  # numbers of releases that ask for nothing about a population stay
+    parameters = {
+        name: value
+        for name, value in given.items()
+        if name != "n_workers" and (value or name not in unasked)  # which changes no byte
+    }
     hierarchies = parameters.get("hierarchies")
     if isinstance(hierarchies, Mapping):
         parameters["hierarchies"] = {name: _content_of(one) for name, one in hierarchies.items()}
@@ -134,6 +140,8 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
     described |= {"earlier": earlier.digest} if earlier is not None else {}
     levels = getattr(mechanism, "fixed_levels", None)
     described |= {"levels": dict(levels)} if levels is not None else {}
+    population = getattr(mechanism, "population", None)
+    described |= {"population": population.sha256} if population is not None else {}
     return json.dumps(described, sort_keys=True, default=repr).encode()
 
 

@@ -14,8 +14,10 @@ import numpy as np
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
 from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
+from sfumato.guarantees import AboutPopulation
 from sfumato.manifest import AnyTable, Manifest, with_audited
 from sfumato.mechanisms.base import Mechanism, Release, check_takes_both_roles, name_of
+from sfumato.mechanisms.population import Population
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
@@ -67,6 +69,7 @@ def make_release(
         original=beside,
         original_sha256=_sha256_of(table),
         key=proposed.audit_key,
+        population=_population_of(proposed),
         check_audited_values=False,
         check_roles=True,
         places=np.arange(proposed.table.n_rows),
@@ -105,7 +108,24 @@ def propose_release(
         check_near_keys(table)
     if key is not None and getattr(mechanism, "hides_choices", False):
         mechanism = mechanism.keyed(key.choices)
-    return committed(mechanism.release(table, progress=progress), table.source, key)
+    proposed = committed(mechanism.release(table, progress=progress), table.source, key)
+    return _about_population(proposed, getattr(mechanism, "population", None), key)
+
+
+def _about_population(release: Release, population: Population | None, key: ReleaseKey | None) -> Release:
+    """Keep the population for the audit, and let promises about it commit to it where the release has a key."""
+    if population is None:
+        return release
+    if key is not None and release.audit_key is not None and population.sha256:
+        register = {"register": key.commitment_to_population(population.sha256)}
+        kinds = {promise.kind for promise in release.manifest.promised() if isinstance(promise, AboutPopulation)}
+        entries = [{**e, **register} if e["kind"] in kinds else e for e in release.manifest.guarantees]
+        release = release.with_manifest(guarantees=tuple(entries))
+    return replace(release, population=population)
+
+
+def _population_of(release: Release) -> AnyTable | None:
+    return None if release.population is None else release.population.table
 
 
 def committed(release: Release, source: Source | None, key: ReleaseKey | None) -> Release:
@@ -206,6 +226,7 @@ def staged(
             released_sha256=digest,
             original_sha256=_sha256_of(original),
             key=release.audit_key,
+            population=_population_of(release),
             file=written,
             check_audited_values=_states_levels(manifest),
             check_roles=True,

@@ -44,11 +44,13 @@ def audit_published(
     *,
     original: AnyTable | None = None,
     key: bytes | None = None,
+    population: AnyTable | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
     """Audit a release that is on disk, with all hashes; the roles of the original only where it was described.
 
-    ``key`` is the release's, by which a commitment to the original is checked.
+    ``key`` is the release's, by which a commitment to the original is checked; ``population`` is the table that k-map
+    and δ-presence are promised about.
     """
     manifest, entries = read_manifest(Path(manifest_path))
     released = read_released(table_path, manifest)
@@ -59,6 +61,7 @@ def audit_published(
         released_sha256=released.source.sha256 if released.source else None,
         original_sha256=original.source.sha256 if original is not None and original.source else None,
         key=key,
+        population=population,
         file=table_path,
         check_roles=check_roles,
     )
@@ -242,7 +245,7 @@ def _named(table: AnyTable, columns: Sequence[Column], tokens: tuple[str, ...]) 
     return table
 
 
-def read_original(path: str | Path, options: ReadOptions) -> AnyTable:
+def read_original(path: Any, options: ReadOptions) -> AnyTable:
     """Read the table that a release came from; what means missing there the reader says, never the manifest."""
     return read_table(path, options=original_options(options))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.errors import SfumatoError
+from sfumato.guarantees import AboutPopulation
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info
@@ -97,10 +98,17 @@ def mechanism_of(manifest: Manifest, declared: Mapping[str, Any], original: AnyT
     settings, unknown = settings_of(manifest, declared, original)
     if unknown:
         return f"the manifest does not hold the settings of {', '.join(unknown)}; give the project file"
+    if rests_on_population(manifest):
+        return "the release rests on a table of the population, which the manifest does not hold"
     try:
         return build_mechanism(name, settings)
     except SfumatoError as exc:
         return f"the mechanism cannot be built from the manifest: {exc}"
+
+
+def rests_on_population(manifest: Manifest) -> bool:
+    """Whether something is promised about a table of the population."""
+    return any(isinstance(promise, AboutPopulation) for promise in manifest.promised())
 
 
 def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> tuple[str | None, list[str]]:
@@ -135,6 +143,9 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
         notes.append(CLOCKED)
     output = str(manifest.output.get("name") or "release.csv")
     kept = ["--keep-order"] if manifest.output.get("order") == AS_READ else []
+    if rests_on_population(manifest):
+        kept += ["--population-table", "REGISTER"]
+        notes.append("REGISTER stands for the population table that the release was made with.")
     flags = [*_flags(name, settings, asked), *kept]
     line = shlex.join(["sfumato", "release", *arguments, "-m", name, *flags, "-o", output])
     if len(line) > LONGEST_COMMAND:

@@ -18,6 +18,8 @@ SAMPLES = {
     "unique-patterns": {"max_unique_fraction": 0.25},
     "l-diversity": {"l": 3.0, "sensitive": "ill"},
     "t-closeness": {"t": 0.25, "sensitive": "ill"},
+    "k-map": {"k_map": 5, "people": 1000},
+    "delta-presence": {"delta_max": 0.25, "delta_min": 0.125, "people": 1000},
     "l-persons": {"l": 3.0, "sensitive": "ill", "person": "patient"},
     "t-persons": {"t": 0.25, "sensitive": "ill", "person": "patient"},
     "kk-persons": {"k": 5, "person": "patient"},

@@ -11,6 +11,7 @@ from pkgutil import iter_modules
 import sfumato.audit.levels
 from sfumato.audit.kinds import JUDGED
 from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.population_table import GivenPopulation
 from sfumato.audit.reading.columns import AnyTable
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import GUARANTEES, Guarantee
@@ -33,12 +34,23 @@ def is_about_fitting_rows(guarantee: Guarantee) -> bool:
 def is_measurable(guarantee: Guarantee) -> bool:
     """Whether a table can show that a guarantee holds; differential privacy is a property of how it was made."""
     judging = JUDGED.get(guarantee.kind)
-    return judging is None or judging.on_release is not None or judging.beside_original is not None
+    if judging is None:
+        return True
+    return any(way is not None for way in (judging.on_release, judging.beside_original, judging.in_population))
 
 
-def level_beside(guarantee: Guarantee, released: AnyTable, beside: Beside | None) -> float:
-    """Measure a level on a release, and against its original where the guarantee needs it and it was given."""
+def needs_population(guarantee: Guarantee) -> bool:
+    """Whether a guarantee can be measured only beside a table of the population."""
+    return guarantee.kind in JUDGED and JUDGED[guarantee.kind].in_population is not None
+
+
+def level_beside(
+    guarantee: Guarantee, released: AnyTable, beside: Beside | None, population: GivenPopulation | None = None
+) -> float:
+    """Measure a level on a release, beside its original or a population where it needs one and that was given."""
     judging = JUDGED.get(guarantee.kind)
+    if population is not None and judging is not None and judging.in_population is not None:
+        return judging.in_population(guarantee, population.found)
     if beside is not None and judging is not None and judging.beside_original is not None:
         return judging.beside_original(guarantee, beside)
     return measured_level(guarantee, released)

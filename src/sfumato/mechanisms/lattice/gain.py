@@ -18,6 +18,7 @@ from sfumato.mechanisms.lattice.levels import LevelRecoding
 from sfumato.mechanisms.lattice.losses import CLASS_LOSSES, LOSSES, information_gains, weights_by_gain
 from sfumato.mechanisms.lattice.models import PrivacyGoal, sensitive_numbers
 from sfumato.mechanisms.lattice.recoder import GOAL_PARAMETERS, SEARCH_PARAMETERS, GlobalRecoder
+from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.weighted import CountedTable
@@ -37,7 +38,7 @@ class GainRecoder(GlobalRecoder):
     Parameters
     ----------
     k, max_suppressed_fraction, l, variant, c, t, distance, sensitive, beta, likeness, delta, alpha
-    loss, hierarchies, regroup, max_seconds
+    loss, hierarchies, regroup, max_seconds, k_map, delta_max, delta_min
         See :class:`sfumato.mechanisms.lattice.recoder.GlobalRecoder`.
     gain_correction : {"independence", "none"}, default="independence"
         What is subtracted from a column's gain, so that many values alone give no gain: the mean gain of independent
@@ -81,6 +82,7 @@ class GainRecoder(GlobalRecoder):
             "with slicing: gain in bits from which a column is published unchanged", at_least=0, allowed="0 or more"
         ),
         "gain_correction": ParameterSpec("correction of gains for many values; none: as in the paper"),
+        **POPULATION_PARAMETERS,
     }
 
     def __init__(
@@ -105,6 +107,9 @@ class GainRecoder(GlobalRecoder):
         likeness: LikenessVariant = "basic",
         delta: float | None = None,
         alpha: float | None = None,
+        k_map: int | None = None,
+        delta_max: float | None = None,
+        delta_min: float = 0.0,
     ) -> None:
         super().__init__(
             k=k,
@@ -123,6 +128,9 @@ class GainRecoder(GlobalRecoder):
             likeness=likeness,
             delta=delta,
             alpha=alpha,
+            k_map=k_map,
+            delta_max=delta_max,
+            delta_min=delta_min,
         )
         self.gain_target = gain_target
         self.slicing = slicing
@@ -165,6 +173,10 @@ class GainRecoder(GlobalRecoder):
             problem, hint = "got true, and some persons have several rows", "keep one row of each person"
             remedy = ("one_row_per_person",)
             raise InvalidParameterError("slicing", problem, allowed="false", hint=hint, remedy=remedy)
+        asked = PopulationPromises.of(self).asked
+        if self.slicing and asked:
+            problem = f"got true with {asked[0]}, which is about all quasi-identifiers"
+            raise InvalidParameterError("slicing", problem, allowed="false")
         return goal
 
     def guarantees(self, table: Table) -> list[Guarantee]:
@@ -226,7 +238,7 @@ DECLARATION = MechanismInfo(
     GainRecoder,
     why="hierarchy labels; coarsens the columns that say most about the target last",
     promises="k-anonymity, with l-diversity, t-closeness, β-likeness, δ-disclosure privacy and (α,k)-anonymity on "
-    "request; with slicing only over the less useful columns",
+    "request; with slicing only over the less useful columns; k-map and δ-presence with a population table",
     compared=Compared(
         (
             *combinations({"k": [3, 5, 10, 20]}),

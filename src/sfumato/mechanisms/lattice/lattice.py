@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,35 @@ Codes = NDArray[np.integer]
 Counts = NDArray[np.int64]
 Places = NDArray[np.intp]
 Levels = tuple[int, ...]
+
+
+class PeopleOfNodes(Protocol):
+    """People of a population beside the classes of nodes."""
+
+    @property
+    def asks_for_shares(self) -> bool:
+        """Whether something is asked of the share of rows among people, which is not monotone with suppression."""
+        ...
+
+    def fits_enough(self, table: ClassTable) -> NDArray[np.bool_]:
+        """Whether classes fit as many people as they must, which is monotone with suppression."""
+        ...
+
+    def has_right_shares(self, table: ClassTable) -> NDArray[np.bool_]:
+        """Whether the rows of classes are neither too large nor too small a share of the people who fit them."""
+        ...
+
+    def worst(self, table: ClassTable) -> list[tuple[str, float, bool]]:
+        """Name what is asked for, the level of the worst class, and whether it is enough."""
+        ...
+
+
+class CountsPeople(Protocol):
+    """A population that can be counted in the nodes of a problem."""
+
+    def of_nodes(self, problem: LatticeProblem) -> PeopleOfNodes:
+        """Count the people of a population in the nodes of a problem."""
+        ...
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -64,6 +93,8 @@ class LatticeProblem:
     limits_persons : bool
         Whether the largest share of rows that may be left out is that of persons who may lose a row as well, where a
         model tells persons apart.
+    people : CountsPeople or None
+        A population, of whose people every class must fit enough; ``None``: nothing is asked about one.
     """
 
     codes: Codes
@@ -80,6 +111,7 @@ class LatticeProblem:
     base: Levels | None = None
     least_shares: tuple[float, ...] | None = None
     limits_persons: bool = False
+    people: CountsPeople | None = None
 
     def __post_init__(self) -> None:
         if self.k < 1:

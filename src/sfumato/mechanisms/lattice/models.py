@@ -514,7 +514,7 @@ class PrivacyGoal:
     def guarantees(self, columns: Sequence[str]) -> list[Guarantee]:
         """Promises over some columns."""
         over = tuple(columns)
-        promised: list[Guarantee] = [KAnonymity(self.k, over)]
+        promised: list[Guarantee] = [KAnonymity(self.k, over)] if self.k > 1 else []  # 1 is asked for with k-map only
         if self.person is not None:
             promised.append(PersonAnonymity(self.k, over, self.person))
         for name in self.sensitive:

@@ -75,6 +75,7 @@ class Judge:
         self._further = tuple(m for m in problem.models if not m.is_monotone_with_suppression)
         self._columns = sorted({m.column for m in (*self._necessary, *problem.models)})
         self._persons = limited_persons(problem)
+        self._people = None if problem.people is None else problem.people.of_nodes(problem)
 
     def judge(self, table: ClassTable) -> Verdict:
         """Suppress violating classes until none is left."""
@@ -82,7 +83,11 @@ class Judge:
         counts = {column: self._value_counts(table, column) for column in self._columns}
         for model in self._necessary:
             kept &= model.is_met_by(model.levels(counts[model.column]))
+        if self._people is not None:
+            kept &= self._people.fits_enough(table)
         possible, n_surely = kept.copy(), int(table.sizes[~kept].sum())
+        if self._people is not None and self._people.asks_for_shares:
+            kept &= self._people.has_right_shares(table)
         changed = bool(self._further)
         while changed:
             before = kept.copy()
@@ -125,7 +130,7 @@ class Judge:
         for model in self._models:
             level = model.worst(model.levels(value_counts(table, self._values[model.column])))
             found.append((model.describe(), level, bool(model.is_met_by(np.array([level]))[0])))
-        return found
+        return found if self._people is None else [*found, *self._people.worst(table)]
 
 
 def limited_persons(problem: LatticeProblem) -> PersonCrowds | None:

@@ -38,7 +38,9 @@ from sfumato.mechanisms.lattice.levels import (
 )
 from sfumato.mechanisms.lattice.losses import LOSSES, SHARES_OF_CELLS, TARGET_LOSSES, column_weights
 from sfumato.mechanisms.lattice.models import PersonCrowds, PrivacyGoal
+from sfumato.mechanisms.lattice.population import LatticePeople
 from sfumato.mechanisms.lattice.search import LatticeResult, look_at_levels, search_lattice
+from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.time_limit import TimeLimit
@@ -257,6 +259,9 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
     likeness: LikenessVariant
     delta: float | None
     alpha: float | None
+    k_map: int | None = None
+    delta_max: float | None = None
+    delta_min: float = 0.0
     loss: str
     guide: Literal["label", "score"] = "label"
     weights: Literal["equal", "gain"] | Mapping[str, float]
@@ -287,9 +292,15 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         diversity, closeness = (self.l, self.variant, self.c), (self.t, self.distance)
         return PrivacyGoal.of(table, int(self.k), diversity, closeness, self.sensitive, SharePromises.of(self))
 
+    def check_k(self) -> None:
+        """Refuse a size of classes that promises nothing, unless k-map is asked for instead."""
+        if not PopulationPromises.of(self).allows_single_rows(self.k):
+            self.check_parameters("k")
+
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promises over all quasi-identifiers."""
-        return self.goal(table).guarantees(table.schema.names(Role.QUASI_IDENTIFIER))
+        promised = self.goal(table).guarantees(table.schema.names(Role.QUASI_IDENTIFIER))
+        return [*promised, *PopulationPromises.of(self).guarantees(table)]
 
     @abstractmethod
     def find_levels(
@@ -424,8 +435,8 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         given = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         if self.guide == "label":
             given.pop("guide", None)  # so that releases without scores stay equal
-        for name in SharePromises.of(self).left_unsaid:
-            given.pop(name)
+        for name in SharePromises.of(self).left_unsaid | PopulationPromises.of(self).left_unsaid:
+            given.pop(name, None)  # a recoder that takes no population has no such parameter
         return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
 
     def _given_hierarchies(self, schema: Schema) -> list[str] | None:
@@ -451,10 +462,11 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
         if not isinstance(table, Table):
             problem = "is a sparse 0/1 table, whose features have no hierarchies"
             raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
-        self.check_parameters("k")
+        self.check_k()
         check_group_size(self.k, table.n_rows)
         self.check_parameters("variant", "distance", "loss", *SHARE_PARAMETERS)
         self.check_search()
+        PopulationPromises.of(self).check(table)
         if self.hierarchies is not None and not isinstance(self.hierarchies, Mapping):
             got = f"got a {type(self.hierarchies).__name__}"
             raise InvalidParameterError("hierarchies", got, allowed="hierarchies or paths by column")
@@ -497,6 +509,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
             target=self._told_apart(table, names, cells, place[target]) if target else None,
             base=lowest,
             least_shares=tuple(float(c.shares[0].min()) for c in fitted),
+            people=LatticePeople.of(table, names, fitted, PopulationPromises.of(self)),
         ), cells
 
     def _told_apart(
@@ -536,6 +549,9 @@ class GlobalRecoder(HierarchyRecoder):
     beta, likeness, delta, alpha
         β-likeness (``basic`` or ``enhanced``), δ-disclosure privacy and (α,k)-anonymity of every sensitive column, see
         :mod:`sfumato.guarantees.value_shares`; ``None``: none.
+    k_map, delta_max, delta_min
+        k-map and δ-presence about a population table (:meth:`with_population`), see
+        :mod:`sfumato.guarantees.population`; ``None``: none. With k_map, k may be 1: then no k-anonymity is promised.
     loss : str, default="loss"
         What is minimized, see :data:`sfumato.mechanisms.lattice.losses.LOSSES`.
     guide : {"label", "score"}, default="label"
@@ -581,12 +597,14 @@ class GlobalRecoder(HierarchyRecoder):
     fixed_levels: Mapping[str, int] | None = None
     takes_both_roles: ClassVar[bool] = True  # where nothing is asked of its values
     counts_persons: ClassVar[bool] = True
+    takes_population: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         **GOAL_PARAMETERS,
         "loss": ParameterSpec("what is minimized", LOSSES),
         "guide": ParameterSpec("losses of the target by its labels, or by predicted scores"),
         "weights": ParameterSpec("weights of columns in the loss: equal, gain, or by name"),
         **SEARCH_PARAMETERS,
+        **POPULATION_PARAMETERS,
     }
 
     def __init__(
@@ -609,6 +627,9 @@ class GlobalRecoder(HierarchyRecoder):
         likeness: LikenessVariant = "basic",
         delta: float | None = None,
         alpha: float | None = None,
+        k_map: int | None = None,
+        delta_max: float | None = None,
+        delta_min: float = 0.0,
     ) -> None:
         self.k = k
         self.guide = guide
@@ -628,10 +649,13 @@ class GlobalRecoder(HierarchyRecoder):
         self.likeness = likeness
         self.delta = delta
         self.alpha = alpha
+        self.k_map = k_map
+        self.delta_max = delta_max
+        self.delta_min = delta_min
 
     def check_search(self) -> None:
         """Refuse limits of rows or seconds that are none, and scores for a loss that is not about the target."""
-        self.check_parameters("regroup")
+        self.check_parameters("regroup", *POPULATION_PARAMETERS)
         if self.guide != "label":  # gain-recoding, which is the paper's, has no such parameter
             self.check_parameters("guide")
             if self.loss not in TARGET_LOSSES:
@@ -644,6 +668,9 @@ class GlobalRecoder(HierarchyRecoder):
         check_suppression_limit(float(self.max_suppressed_fraction))
         if not self.max_seconds > 0:
             raise InvalidParameterError("max_seconds", f"got {self.max_seconds!r}", allowed="above 0")
+        if self.delta_min and self.max_suppressed_fraction:
+            problem = f"got {self.max_suppressed_fraction:g} with delta_min: people whose rows are left out fit no row"
+            raise InvalidParameterError("max_suppressed_fraction", problem, allowed="0 where delta_min is above 0")
 
     def time_limit(self) -> TimeLimit:
         """Begin to measure the time that a recoding may take."""
@@ -693,10 +720,12 @@ class GlobalRecoder(HierarchyRecoder):
         problem = replace(problem, max_suppressed_fraction=float(self.max_suppressed_fraction), limits_persons=True)
         if progress:
             progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
-        # Rows that are recoded once more get cells that overlap with others': whose they are could not be audited.
+        # Rows that are recoded once more get cells that overlap with others': whose they are could not be audited, and
+        # who fits two classes is in the release with a probability that δ-presence does not define.
         has_persons = any(isinstance(model, PersonCrowds) for model in problem.models)
         self.limits_persons_ = has_persons
-        regroups = self.regroup and not has_persons and not any(model.depends_on_kept for model in problem.models)
+        overlaps_harm = has_persons or self.delta_max is not None
+        regroups = self.regroup and not overlaps_harm and not any(model.depends_on_kept for model in problem.models)
         share = SEARCH_SHARE if regroups else 1.0
         least = min(LEAST_SECONDS, self.max_seconds)
         found = search_lattice(problem, max(limit.part(share).left, least))
@@ -745,7 +774,7 @@ DECLARATION = MechanismInfo(
     GlobalRecoder,
     why="labels of your own hierarchies, one level for a whole column: easy to explain and to join",
     promises="k-anonymity, with l-diversity, t-closeness, β-likeness, δ-disclosure privacy and (α,k)-anonymity on "
-    "request",
+    "request; k-map and δ-presence with a population table",
     compared=Compared(
         (
             *combinations({"k": [5, 10]}),

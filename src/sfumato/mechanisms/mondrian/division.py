@@ -25,6 +25,7 @@ from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths, stretches
 from sfumato.mechanisms.mondrian.person_cuts import cuts_allowed_by_persons
+from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
 from sfumato.mechanisms.part_constraints import Constraint, asks_for_two_values, check_all_rows
 from sfumato.mechanisms.person_constraints import PersonLimit, check_persons
 from sfumato.progress import Progress
@@ -229,6 +230,7 @@ def mondrian_partition(
     persons: Ids | None = None,
     earlier: EarlierReleases | None = None,
     by_persons: Sequence[PersonLimit] = (),
+    people: PeopleInParts | None = None,
     progress: Progress | None = None,
 ) -> Partition:
     r"""Divide rows into groups of at least k by cuts along the axes, as deep as the groups allow.
@@ -277,6 +279,8 @@ def mondrian_partition(
         What earlier releases of the same people ask of every group.
     by_persons : sequence of PersonLimit
         What the sensitive values of a group's persons must satisfy. Parts may satisfy it where all rows do not.
+    people : PeopleInParts or None
+        A population, of whose people every group must fit enough; with ``strict`` and single rows only.
     progress : callable or None
         Told how many rows are in their groups.
 
@@ -310,6 +314,8 @@ def mondrian_partition(
     weights = axes[0].weights
     if weights is not None and not strict:
         raise InvalidParameterError("axes", "entries stand for several rows", allowed="single rows, if not strict")
+    if people is not None and (weights is not None or not strict or within is not None):
+        raise InvalidParameterError("people", "got some", allowed="given with strict cuts of one part of single rows")
     limits = _limits(is_allowed, sensitive)
     n_counted = n_rows if weights is None else int(weights.sum())
     _check_whole(n_counted, k, limits, weights)
@@ -318,12 +324,16 @@ def mondrian_partition(
     parts = SortedParts.of(scales.values(axes), within, weights)
     kept = None if statistics is None else np.asfortranarray(statistics)  # read one statistic at a time
     share = penalty_weight / (n_counted * len(axes))
-    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, earlier, by_persons)
+    if people is not None:
+        people.check_all_rows(parts)
+    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, earlier, by_persons, people)
     counted = np.ones((n_rows, 1)) if weights is None else weights[:, None].astype(np.float64)
     grown = _Growing(counted if kept is None else kept, parts.n_parts)
     while parts.n_parts:
         choice = rule.choose(parts)
         grown.add_level(parts, choice)
+        if people is not None:
+            people.divide(parts, choice.axis, choice.index)
         parts = parts.divide(choice.axis, choice.index)
         if progress is not None:
             progress(n_rows - parts.rows.shape[1], n_rows, "dividing rows")
@@ -347,6 +357,7 @@ class _Rule:
     persons: Ids | None = None
     earlier: EarlierReleases | None = None
     by_persons: Sequence[PersonLimit] = ()
+    people: PeopleInParts | None = None
 
     def choose(self, parts: SortedParts) -> Choice:
         """Choose a cut for every part that has one."""
@@ -379,6 +390,8 @@ class _Rule:
             cuts = allowed_cuts(parts, cuts, is_allowed, sensitive)
         for limit in self.by_persons:
             cuts = cuts_allowed_by_persons(parts, cuts, limit)
+        if self.people is not None:
+            cuts = self.people.allowed(parts, cuts)
         return cuts if self.earlier is None else _kept_together(parts, cuts, self.earlier)
 
 

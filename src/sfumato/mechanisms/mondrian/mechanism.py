@@ -22,6 +22,7 @@ from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, Rele
 from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, WithinGroups
 from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.division import Limit, Partition, SplitRule, mondrian_partition
+from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
 from sfumato.mechanisms.part_constraints import (
     SensitiveGuarantee,
     SensitivePromises,
@@ -34,6 +35,7 @@ from sfumato.mechanisms.person_constraints import (
     person_crowds,
     promised_by_persons,
 )
+from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
@@ -96,6 +98,14 @@ class Mondrian(Recoder):
     alpha : float or None
         (α,k)-anonymity: largest share of a sensitive value in a group, see
         :class:`sfumato.guarantees.value_shares.AlphaKAnonymity`.
+    k_map : int or None
+        k-map: people of a population table (:meth:`with_population`) whom every released row fits, see
+        :class:`sfumato.guarantees.population.KMap`. With it, k may be 1: then no k-anonymity is promised.
+    delta_max : float or None
+        δ-presence: most that somebody of that table is in the release with, see
+        :class:`sfumato.guarantees.population.Presence`.
+    delta_min : float, default=0
+        Of δ-presence. Not above 0 here: whoever lies between the ranges of groups fits none.
 
     References
     ----------
@@ -114,6 +124,7 @@ class Mondrian(Recoder):
     mechanism_name: ClassVar[str] = "mondrian"
     counts_persons: ClassVar[bool] = True
     takes_both_roles: ClassVar[bool] = True
+    takes_population: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
         "strict": ParameterSpec("keep rows with equal values together; false: relaxed Mondrian"),
@@ -127,6 +138,7 @@ class Mondrian(Recoder):
         "t": ParameterSpec("t-closeness of the sensitive column in every group"),
         "distance": ParameterSpec("distance of t-closeness"),
         **SHARE_PARAMETERS,
+        **POPULATION_PARAMETERS,
     }
 
     def __init__(
@@ -146,6 +158,9 @@ class Mondrian(Recoder):
         likeness: LikenessVariant = "basic",
         delta: float | None = None,
         alpha: float | None = None,
+        k_map: int | None = None,
+        delta_max: float | None = None,
+        delta_min: float = 0.0,
     ) -> None:
         self.k = k
         self.strict = strict
@@ -162,6 +177,9 @@ class Mondrian(Recoder):
         self.likeness = likeness
         self.delta = delta
         self.alpha = alpha
+        self.k_map = k_map
+        self.delta_max = delta_max
+        self.delta_min = delta_min
 
     def with_earlier(self, earlier: EarlierReleases) -> Mondrian:
         """Give the same mechanism, whose release holds together with earlier ones of the same people.
@@ -169,6 +187,9 @@ class Mondrian(Recoder):
         It leaves out the rows that cannot be released so, which the manifest counts as suppressed. Of several choices
         of rows it takes the one that loses least, where a row that is left out loses everything.
         """
+        if self.population is not None:
+            problem = "got one, and the release is to hold together with earlier ones"
+            raise InvalidParameterError("the population table", problem, allowed="left out")
         own = Mondrian(**self.get_params(deep=False))
         own.earlier = earlier
         return own
@@ -177,7 +198,7 @@ class Mondrian(Recoder):
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
         given = super().parameters()
         counts = {"penalty_weight": self.split == "score", "t": self.t is not None, "distance": self.t is not None}
-        counts |= dict.fromkeys(self._promised.shares.left_unsaid, False)
+        counts |= dict.fromkeys(self._promised.shares.left_unsaid | PopulationPromises.of(self).left_unsaid, False)
         return {name: value for name, value in given.items() if counts.get(name, True)}
 
     def guarantees(self, table: Table) -> list[Guarantee]:
@@ -186,7 +207,9 @@ class Mondrian(Recoder):
         names = table.schema.names(Role.QUASI_IDENTIFIER)
         crowds = person_crowds(table, int(self.k), names)
         by_persons = promised_by_persons(promised, crowds[0].person) if crowds else promised
-        return [KAnonymity(int(self.k), names), *crowds, *by_persons]
+        about_people = PopulationPromises.of(self)
+        in_rows = [] if about_people.allows_single_rows(self.k) else [KAnonymity(int(self.k), names)]
+        return [*in_rows, *crowds, *about_people.guarantees(table), *by_persons]
 
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Recode the quasi-identifiers of a table; where earlier releases ask for it, without some of its rows.
@@ -221,6 +244,7 @@ class Mondrian(Recoder):
         axes = self._axes(table)
         promised = self._promised.by_column(table)
         both = self._both_roles(table, axes, promised)
+        self._check_population(table, both)
         if both is None:
             found = [limits_by_persons(table, own) for own in promised]
             limits = [rows for rows, _ in found if rows is not None]
@@ -305,6 +329,7 @@ class Mondrian(Recoder):
         by_persons: Sequence[PersonLimit],
         progress: Progress | None,
     ) -> Partition:
+        about_people, names = PopulationPromises.of(self), [axis.name for axis in axes]
         criterion, statistics, along = None, None, None
         if self.split == "gain":
             targets = Targets.of(table, self.criterion)
@@ -326,13 +351,35 @@ class Mondrian(Recoder):
             persons=persons,
             earlier=None if self.earlier is None else self.earlier.of_kept(),
             by_persons=by_persons,
+            people=PeopleInParts.of(table, names, about_people) if about_people.asked else None,
             progress=progress,
         )
 
+    def _check_population(self, table: Table, both: BothRoles | None) -> None:
+        """Refuse what cannot be promised about a population, and not without reason."""
+        about_people = PopulationPromises.of(self)
+        about_people.check(table)
+        if not about_people.asked:
+            return
+        asked = about_people.asked[0]
+        if not self.strict:
+            raise InvalidParameterError("strict", f"got false with {asked}", allowed=f"true, or {asked} left out")
+        if both is not None:
+            problem = f"got one, and '{both.axis.name}' is sensitive and a quasi-identifier"
+            raise InvalidParameterError(asked, problem, allowed="left out, or asked for with k alone")
+        if self.delta_min:
+            problem = f"got {self.delta_min:g}, and people between the ranges of groups fit none of them"
+            hint = "global-recoding can keep it"
+            raise InvalidParameterError("delta_min", problem, allowed="0", hint=hint, remedy=("mechanism",))
+
     def _check_parameters(self) -> None:
         names = ("split", "variant", "criterion", "strict", "penalty_weight", "distance")
-        self.check_parameters(*names, *SHARE_PARAMETERS)
+        self.check_parameters(*names, *SHARE_PARAMETERS, *POPULATION_PARAMETERS)
         self._promised.check()
+
+    def _check_k(self) -> None:
+        if not PopulationPromises.of(self).allows_single_rows(self.k):
+            super()._check_k()
 
     @property
     def _promised(self) -> SensitivePromises:
@@ -344,7 +391,7 @@ DECLARATION = MechanismInfo(
     Mondrian,
     why="groups of rows, cut along all columns for detail or for the target; the fastest recoding; keeps all rows",
     promises="k-anonymity of ranges and sets of values, with l-diversity, t-closeness, β-likeness, δ-disclosure "
-    "privacy and (α,k)-anonymity on request",
+    "privacy and (α,k)-anonymity on request; k-map and δ-presence with a population table",
     compared=Compared(
         (
             *combinations({"k": [3, 5, 10, 20], "split": ["score"]}),

@@ -1,0 +1,110 @@
+"""k-map and δ-presence: how many people of a population table fit released rows, by the audit's own reading of cells.
+
+A promise is about one table of the population. Another one, even a newer edition, is not what it is about: the number
+of its people must be the one stated and, where there is a commitment to it, its bytes must be those.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+from collections.abc import Iterator
+
+from sfumato.audit.checks import GIVE_KEY, Check, Unchecked
+from sfumato.audit.evidence import keyed
+from sfumato.audit.kinds import Around, Judging, judge
+from sfumato.audit.population_table import GivenPopulation, InPopulation, in_population
+from sfumato.audit.reading.columns import AnyTable
+from sfumato.errors import SchemaError
+from sfumato.guarantees import ROUNDING, AboutPopulation, KMap, Presence
+from sfumato.schema import Role
+
+ABOUT = {"people": "count", "columns": ["text"], "register?": "hash"}
+
+
+def measure_k_map(guarantee: KMap, found: InPopulation) -> float:
+    """Fewest people whom a released row fits; 0 without rows."""
+    return found.k_map
+
+
+def measure_presence(guarantee: Presence, found: InPopulation) -> float:
+    """Largest probability with which somebody is in the release; infinite where that is not defined."""
+    return math.inf if found.presence is None else found.presence[1]
+
+
+def check_register(guarantee: AboutPopulation, around: Around) -> Iterator[Check | Unchecked]:
+    """Whether the table of the population is the one that the promise is about."""
+    given = around.population
+    if given is None:
+        return
+    kind, n_people = guarantee.kind, given.table.n_rows
+    said = f"{n_people:,} people, the promise is about {guarantee.people:,}"
+    message = f"{kind}: the population table has {said}"
+    yield Check(f"{kind}: people", n_people == guarantee.people, message, guarantee.people, n_people)
+    if guarantee.register:
+        yield _check_commitment(guarantee, given)
+
+
+def _check_commitment(guarantee: AboutPopulation, given: GivenPopulation) -> Check | Unchecked:
+    kind = guarantee.kind
+    if given.key is None or given.sha256 is None:
+        said = f"whether the population table is the one that {kind} is about, which needs the key of the release"
+        return Unchecked("commitment", said, GIVE_KEY)
+    found = keyed(keyed(given.key, "sfumato", "commitment"), "sfumato", "population", given.sha256.lower()).hex()
+    passed = hmac.compare_digest(found.encode(), guarantee.register.encode("utf-8", "replace"))
+    said = "is to this population table" if passed else "is not to this population table under this key"
+    return Check(f"{kind}: commitment", passed, f"{kind}: the commitment in the manifest {said}")
+
+
+def check_presence(guarantee: Presence, around: Around) -> Iterator[Check | Unchecked]:
+    """Whether δ-presence is defined with this table, and nobody is in the release with less than δ_min."""
+    yield from check_register(guarantee, around)
+    given, kind = around.population, guarantee.kind
+    if given is None:
+        return
+    try:
+        found = given.found
+    except SchemaError:
+        return  # said where the level is measured
+    yield Check(f"{kind}: classes", found.is_disjoint, f"{kind}: {_overlap_words(found)}")
+    if found.presence is not None:
+        least = found.presence[0]
+        message = f"{kind}: promised delta_min = {guarantee.delta_min:g}, found {least:.6g}"
+        passed = least >= guarantee.delta_min - ROUNDING
+        yield Check(f"{kind}: delta_min", passed, message, guarantee.delta_min, least)
+    if given.original is not None:
+        yield _check_included(given, given.original, kind)
+
+
+def _overlap_words(found: InPopulation) -> str:
+    return "nobody fits two classes of rows" if found.is_disjoint else "some people fit two classes of rows"
+
+
+def _check_included(given: GivenPopulation, original: AnyTable, kind: str) -> Check:
+    """Whether everybody in the original is in the population table, as far as quasi-identifiers tell."""
+    recodings, released = given.claims.recodings, given.claims.names(Role.QUASI_IDENTIFIER)
+    names = [recodings[name].column if name in recodings else name for name in released]
+    n_without = in_population(original, given.table, columns=names).n_rows_without_people
+    said = f"{n_without:,} rows of the original have values of too few people of the population table"
+    message = f"{kind}: {said if n_without else 'everybody in the original is in the population table'}"
+    return Check(f"{kind}: sample of the population", not n_without, message)
+
+
+judge(
+    KMap.kind,
+    Judging(
+        form={**ABOUT, "k_map": "crowd"},
+        parameters=("k_map",),
+        in_population=measure_k_map,
+        further=check_register,
+    ),
+)
+judge(
+    Presence.kind,
+    Judging(
+        form={**ABOUT, "delta_max": "proper share", "delta_min": "share"},
+        parameters=("delta_max", "delta_min"),
+        in_population=measure_presence,
+        further=check_presence,
+    ),
+)
