@@ -98,7 +98,7 @@ _AGREED = record(
 )
 _PARAMETERS: dict[str, Form] = {
     **dict.fromkeys(("k", "r", "n_features", "n_folds", "n_random_orders", "min_samples_leaf"), COUNT),
-    **dict.fromkeys(("n_beside_sensitive", "max_values_checked"), COUNT),
+    **dict.fromkeys(("n_beside_sensitive", "max_values_checked", "n_stale", "n_repeats"), COUNT),
     **dict.fromkeys(("n_slices", "random_state"), _COUNT_OR_NULL),
     **dict.fromkeys(("l", "t", "c", "beta", "delta", "alpha", "max_unique_fraction"), _NUMBER_OR_NULL),
     **dict.fromkeys(("epsilon", "max_breach_increase", "min_privacy_gain", "max_suppressed_fraction"), NUMBER),
@@ -109,7 +109,7 @@ _PARAMETERS: dict[str, Form] = {
     **dict.fromkeys(("variant", "distance", "likeness", "attacker", "learner", "metric"), TEXT),
     **dict.fromkeys(("calibration", "loss"), TEXT),
     **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), TEXT),
-    **dict.fromkeys(("split", "splits", "on_infeasible", "gain_correction", "guide"), TEXT),
+    **dict.fromkeys(("split", "splits", "on_infeasible", "gain_correction", "guide", "direction"), TEXT),
     **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
     "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
     "reveals": TEXT,
@@ -194,7 +194,7 @@ _CHOICE = record(
         "weights": record(dict.fromkeys(("performance", "privacy", "size"), NUMBER)),
         "candidates": list_of(_CANDIDATE),
     },
-    {"note_on_weights": TEXT},
+    {"note_on_weights": TEXT, "alpha": word("distp", "baseline")},
 )
 _STABILITY = record(
     {

@@ -104,6 +104,7 @@ _PLAN = {
 }
 _PARAMETERS = {
     **_each("k r n_features n_folds n_random_orders min_samples_leaf n_beside_sensitive max_values_checked", "count"),
+    **_each("n_stale n_repeats", "count"),
     **_each("n_slices random_state", "count?"),
     **_each("l t c beta delta alpha max_unique_fraction", "number?"),
     **_each("epsilon max_breach_increase min_privacy_gain max_suppressed_fraction penalty_weight", "number"),
@@ -112,6 +113,7 @@ _PARAMETERS = {
     **_each("allow_increase refine regroup slicing strict keep_frequent", "truth"),
     **_each("variant distance likeness attacker learner metric calibration loss gain_correction", "text"),
     **_each("criterion choose search lists test generalization rule split splits on_infeasible guide", "text"),
+    **_each("direction", "text"),
     **_each("sensitive gain_target", "text?"),
     "targets?": ("text?", ["text"]),
     "reveals?": "text",
@@ -132,6 +134,7 @@ _PARAMETERS = {
     "session?": {"id": "text", "mode": "text", "parties": Names("text")},
 }
 
+_ALPHA = frozenset({"distp", "baseline"})
 _THREE = ("performance", "privacy", "size")
 _EVIDENCE = {
     "utility?": {
@@ -190,6 +193,7 @@ _EVIDENCE = {
             }
         ],
         "note_on_weights?": "text",
+        "alpha?": _ALPHA,
     },
     "stability?": {
         "n_random_orders": "count",

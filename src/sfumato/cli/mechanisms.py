@@ -38,4 +38,6 @@ def command(as_json: bool) -> None:
         click.echo(f"{info.name}\n  promises {info.promises}\n  {info.why}")
         for parameter in info.parameters:
             choices = f" ({' | '.join(parameter.choices)})" if parameter.choices else ""
-            click.echo(f"    {parameter.name} = {parameter.default}{choices}: {parameter.help}")
+            default = parameter.default
+            shown = ",".join(map(str, default)) if isinstance(default, tuple) else default  # as it may be typed
+            click.echo(f"    {parameter.name} = {shown}{choices}: {parameter.help}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees.estimated import BREACH_ATTACKERS, BreachBound, BreachMetric
+from sfumato.guarantees.estimated import BREACH_ATTACKERS, BreachMetric
 from sfumato.learning.c45.tree import refuse_repeated_names
 from sfumato.learning.fold_scores import FoldTest
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Release
+from sfumato.mechanisms.breach.drafting import breach_promise, checked_table, kept_columns
 from sfumato.mechanisms.breach.evidence import (
     CONFIDENCE,
     choice_evidence,
@@ -55,7 +56,7 @@ from sfumato.mechanisms.breach.subset_evaluation import (
 from sfumato.mechanisms.breach.tradeoff import EvaluationWeights, evaluation_scores
 from sfumato.mechanisms.containment.base import ChosenColumns, check_choices
 from sfumato.progress import Progress
-from sfumato.schema import Kind, Role, Schema
+from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 
 # Parameters of the breach-aware selection: what is allowed, and how the command line offers them.
@@ -68,7 +69,9 @@ LISTS: Mapping[str, tuple[RankedList, ...]] = {
 }
 
 BREACH_PARAMETERS: Mapping[str, ParameterSpec] = {
-    "max_breach_increase": ParameterSpec("percent by which the attacker may do better than before"),
+    "max_breach_increase": ParameterSpec(
+        "percent by which the attacker may do better than before; distp: as mere guessing; baseline: 0"
+    ),
     "allow_increase": ParameterSpec("must be true for a max_breach_increase above 0"),
     "weights": ParameterSpec("weights of performance, privacy and size in E(S)"),
     "learner": ParameterSpec("what the recipient trains", tuple(BREACH_ATTACKERS)),
@@ -88,16 +91,41 @@ BREACH_PARAMETERS: Mapping[str, ParameterSpec] = {
 }
 
 
+AlphaName = Literal["distp", "baseline"]
+"""α by name: the PBI of guessing the most frequent sensitive value (the paper's own choice), or that of all columns."""
+
+
 def checked_rule(selector: Any) -> AcceptanceRule:
-    """Check a selector's parameters that are no learners, and return when a set of columns is a candidate."""
+    """Check a selector's parameters that are no learners, and return when a set of columns is a candidate.
+
+    Of an α by name that must be measured, the rule is that of 0; see :func:`rule_by_name`.
+    """
     check_choices(selector, "metric", "search", "lists", "test")
     selector.check_parameters("random_state", "n_random_orders")
     alpha, loss = selector.max_breach_increase, selector.max_performance_loss
+    if isinstance(alpha, str) and alpha in get_args(AlphaName):
+        alpha = 0.0
     if not _is_number(alpha):
-        raise InvalidParameterError("max_breach_increase", f"got {alpha!r}", allowed="a number of percent")
+        allowed = f"a number of percent, or {' or '.join(get_args(AlphaName))}"
+        raise InvalidParameterError("max_breach_increase", f"got {alpha!r}", allowed=allowed)
     if loss is not None and not _is_number(loss):
         raise InvalidParameterError("max_performance_loss", f"got {loss!r}", allowed="a percentage or None")
     return AcceptanceRule(float(alpha), selector.allow_increase, bound_path=alpha >= 0, max_performance_loss=loss)
+
+
+def rule_by_name(rule: AcceptanceRule, given: float | AlphaName, judge: SubsetJudge) -> AcceptanceRule:
+    """Put the measured number in the place of α by name.
+
+    Without any column an attacker says the most frequent value; the paper's DistP is his share of right answers.
+    """
+    if given != "distp":
+        return rule
+    alpha = judge.breach_increase(())
+    if alpha > 0 and not rule.allow_increase:
+        problem = "got distp, and with all columns the attacker does worse than by mere guessing"
+        hint = "name another attacker, take baseline, or set allow_increase"
+        raise InvalidParameterError("max_breach_increase", problem, allowed="at most 0", hint=hint)
+    return replace(rule, max_breach_increase=alpha, bound_path=alpha >= 0)
 
 
 def three_weights(given: Sequence[float] | Mapping[str, float]) -> EvaluationWeights:
@@ -246,8 +274,10 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
 
     Parameters
     ----------
-    max_breach_increase : float, default=0
-        α in percent: by how much better than with all columns an attacker may predict the sensitive column.
+    max_breach_increase : float, "distp" or "baseline", default=0
+        α in percent: by how much better than with all columns an attacker may predict the sensitive column. "distp" is
+        the PBI of guessing the most frequent value, the paper's own choice: no set with which an attacker does better
+        than that; "baseline" is that of all columns, 0.
     allow_increase : bool, default=False
         Must be true for an α above 0.
     weights : sequence of 3 float or mapping, default=(1/3, 1/3, 1/3)
@@ -292,6 +322,8 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
     search_ : CandidateSearch
         All candidates; its column numbers are places in ``offered_columns_``.
     chosen_ : Candidate
+    max_breach_increase_ : float
+        α as a number.
     breach_ : BreachEstimate
         PBI of the choice with its interval.
     stability_ : OrderStability or None
@@ -325,7 +357,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
 
     def __init__(
         self,
-        max_breach_increase: float = 0.0,
+        max_breach_increase: float | AlphaName = 0.0,
         allow_increase: bool = False,
         weights: Sequence[float] | Mapping[str, float] = (1 / 3, 1 / 3, 1 / 3),
         learner: str | Learner = "naive-bayes",
@@ -395,6 +427,8 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             performance = made.of([learner], ordered.target)
             attack = None if is_same else made.of(attackers, ordered.sensitive)
             judge = SubsetJudge(performance, attack, test=self.test)
+            rule = rule_by_name(rule, self.max_breach_increase, judge)
+            self.max_breach_increase_ = rule.max_breach_increase
             search = ColumnSearch(self.search, lists, rule, weights)
             self.search_, self.chosen_ = search.run(judge, progress if count is None else None, tried)
             self.stability_ = self._stability(judge, search, progress if count is None else None)
@@ -428,10 +462,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         SchemaError
             If roles are missing, the sensitive column has one value only, or a column equals or determines it.
         """
-        if not isinstance(table, Table):
-            problem = "is a sparse 0/1 table, whose columns have no roles for an attacker to learn from"
-            raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
-        return self._release(table, None, progress)
+        return self._release(checked_table(table), None, progress)
 
     def sampled_pairs(self, schema: Schema) -> tuple[tuple[str, ...], str]:
         """Columns to count on all rows with another one, and that one, where columns are chosen on a sample."""
@@ -463,20 +494,8 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
     def _drafted(
         self, original: Table, problem: BreachProblem, chosen: tuple[str, ...], attacker: str, evidence: dict[str, Any]
     ) -> Release:
-        schema = original.schema
-        travelling = schema.names(Role.TARGET, Role.OTHER)
-        released = original.keep(name for name in schema.names() if name in chosen or name in travelling)
-        promise = BreachBound(
-            float(self.max_breach_increase),
-            problem.sensitive_name,
-            chosen,
-            problem.names,
-            attacker,
-            self.metric,
-            CONFIDENCE,
-            tuple(name for name in problem.names if schema[name].kind is Kind.NUMERIC),
-            "" if problem.persons is None else schema.person or "",
-        )
+        released = kept_columns(original, chosen)
+        promise = breach_promise(problem, original.schema, chosen, self.max_breach_increase_, attacker, self.metric)
         manifest = draft_manifest(
             original,
             released,
@@ -491,6 +510,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
     def _parameters(self) -> dict[str, Any]:
         """Parameters that matter to the result, as plain data; the number of workers does not."""
         given = self.get_params(deep=False) | {
+            "max_breach_increase": self.max_breach_increase_,
             "weights": list(three_weights(self.weights)),
             "attacker": attacker_by_name(self.attacker),
             "learner": self.learner if isinstance(self.learner, str) else type(self.learner).__name__,
@@ -510,7 +530,8 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
                 "test": self.test,
             },
             "risk": risk_evidence(self.breach_, problem, anonymity_level(class_sizes)),
-            "choice": choice_evidence(self.search_, three_weights(self.weights), self.chosen_, problem.names),
+            "choice": choice_evidence(self.search_, three_weights(self.weights), self.chosen_, problem.names)
+            | ({"alpha": self.max_breach_increase} if isinstance(self.max_breach_increase, str) else {}),
             **stability,
         }
 
