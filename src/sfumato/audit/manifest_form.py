@@ -119,6 +119,9 @@ _PARAMETERS = {
     "reveals?": "text",
     "hierarchies?": ("null", ["text"]),
     "weights?": ("text", ["number"], Names("number")),
+    "factors?": _each("anonymity uniqueness", "number"),
+    "then?": "text",
+    "then_settings?": Names(("truth", "number", "text")),
     "binarize?": ("text?", _PLAN),
     "agreed?": {
         **_each("mode sharing", "text"),
@@ -177,7 +180,7 @@ _EVIDENCE = {
         "n_candidates": "count",
         "candidates_by_region": dict.fromkeys(("I", "II", "III", "IV"), "count"),
         "region_of_the_choice": _REGION,
-        "weights": dict.fromkeys(_THREE, "number"),
+        "weights": {**dict.fromkeys(_THREE, "number"), **_each("anonymity uniqueness", "number")},
         "candidates": [
             {
                 "columns": ["text"],
@@ -187,13 +190,16 @@ _EVIDENCE = {
                 "p_value": "number?",
                 "breach_increase_percent": "number",
                 "region": _REGION,
-                "ranks": dict.fromkeys(_THREE, "count"),
+                "ranks": {**dict.fromkeys(_THREE, "count"), **_each("anonymity uniqueness", "count")},
                 "on_pareto_front": "truth",
                 "chosen": "truth",
+                "topsis?": "number",
+                **_each("topsis_place lexicographic_place", "count"),
             }
         ],
         "note_on_weights?": "text",
         "alpha?": _ALPHA,
+        "first_by?": {"topsis": ["text"], "lexicographic": ["text"]},
     },
     "stability?": {
         "n_random_orders": "count",
