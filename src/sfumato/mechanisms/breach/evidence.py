@@ -104,9 +104,9 @@ def choice_evidence(
 ) -> dict[str, Any]:
     """Tell how many candidates there were, in which regions, and which, with their ranks.
 
-    Beside E(S) every set has its place by TOPSIS and by the lexicographic order, with the same weights, and ``first_by``
-    names the set that they would choose. ``candidates`` starts with the baseline, goes on from the best by E(S), and always holds the chosen one, which is
-    not the best where α is below 0 and those above it have a larger breach.
+    ``candidates`` starts with the baseline, goes on from the best by E(S), and always holds the chosen one, which is
+    not the best where α is below 0 and those above it have a larger breach. Every set has its place by TOPSIS and by
+    the lexicographic order as well, with the same weights; ``first_by`` names the sets that these would choose.
     """
     found = search.evaluate(weights, factors=factors)
     compared = search.compared

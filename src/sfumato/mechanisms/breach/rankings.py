@@ -54,7 +54,7 @@ def rankings(criteria: Mapping[str, Criterion]) -> Rankings:
     """
     _check(criteria)
     closeness = topsis(criteria)
-    by_closeness = [tuple([value]) for value in (-closeness).round(_DECIMALS).tolist()]
+    by_closeness = [(value,) for value in (-closeness).round(_DECIMALS).tolist()]
     return Rankings(closeness, _places(by_closeness), _places(lexicographic_keys(criteria)))
 
 
