@@ -178,7 +178,9 @@ def candidate_subsets(
     A list is walked once from its end; a drop that breaks the rule is put back for good. Every subset accepted on the
     way is a candidate.
 
-    **Deviations.** The last column is never dropped: without columns there is no release. A subset that both lists
+    **Deviations.** Figure 5 prints ``S = RankedList - {R_i}``, which taken literally drops one column of all; as the
+    text and Tables 1, 2 and 4 do, a column is dropped from what is left. The last column is never dropped: without
+    columns there is no release. A subset that both lists
     come to is one candidate, where the paper lists it under the first.
 
     References
