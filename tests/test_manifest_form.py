@@ -46,7 +46,8 @@ def manifests(tmp_path_factory):
     table = table.with_schema(table.schema.with_roles(roles))
     texts = {}
     for name, info in registered_mechanisms().items():
-        few = {"n_features": 3} if "n_features" in {p.name for p in info.parameters} else {}
+        known = {p.name for p in info.parameters}
+        few = {"n_features": 3} if "n_features" in known else {"allow_increase": True} if "n_stale" in known else {}
         texts[name] = sfumato.release(table, build_mechanism(name, few)).manifest.to_json()
     return texts
 

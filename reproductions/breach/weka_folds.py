@@ -37,9 +37,24 @@ class JavaRandom:
 
 def weka_folds(target: Places, n_folds: int = 10, seed: int = 1) -> Places:
     """Fold of every row in a stratified cross-validation of Weka."""
+    return repeated_weka_folds(target, n_folds, 1, seed)[0]
+
+
+def repeated_weka_folds(target: Places, n_folds: int, n_times: int, seed: int = 1) -> list[Places]:
+    """Folds of cross-validations that go on with one generator: Weka also shuffles the training rows of every fold."""
+    draw = JavaRandom(seed)
+    found = []
+    for _ in range(n_times):
+        found.append(_dealt(target, n_folds, draw))
+        for size in np.bincount(found[-1]).tolist():
+            for last in range(len(target) - size - 1, 0, -1):
+                draw.below(last + 1)
+    return found
+
+
+def _dealt(target: Places, n_folds: int, draw: JavaRandom) -> Places:
     n_rows = len(target)
     rows = list(range(n_rows))
-    draw = JavaRandom(seed)
     for last in range(n_rows - 1, 0, -1):
         other = draw.below(last + 1)
         rows[last], rows[other] = rows[other], rows[last]

@@ -100,9 +100,10 @@ _AGREED = record(
         "missing": _TEXTS,
     },
 )
+_FURTHER = ("anonymity", "uniqueness")
 _PARAMETERS: dict[str, Form] = {
     **dict.fromkeys(("k", "r", "n_features", "n_folds", "n_random_orders", "min_samples_leaf"), COUNT),
-    **dict.fromkeys(("n_beside_sensitive", "max_values_checked"), COUNT),
+    **dict.fromkeys(("n_beside_sensitive", "max_values_checked", "n_stale", "n_repeats"), COUNT),
     **dict.fromkeys(("n_slices", "random_state", "k_map"), _COUNT_OR_NULL),
     **dict.fromkeys(
         ("l", "t", "c", "beta", "delta", "alpha", "delta_max", "delta_min", "max_unique_fraction"), _NUMBER_OR_NULL
@@ -115,12 +116,15 @@ _PARAMETERS: dict[str, Form] = {
     **dict.fromkeys(("variant", "distance", "likeness", "attacker", "learner", "metric"), TEXT),
     **dict.fromkeys(("calibration", "loss"), TEXT),
     **dict.fromkeys(("criterion", "choose", "search", "lists", "test", "generalization", "rule"), TEXT),
-    **dict.fromkeys(("split", "splits", "on_infeasible", "gain_correction", "guide"), TEXT),
+    **dict.fromkeys(("split", "splits", "on_infeasible", "gain_correction", "guide", "direction"), TEXT),
     **dict.fromkeys(("sensitive", "gain_target"), _TEXT_OR_NULL),
     "targets": {"oneOf": [_TEXT_OR_NULL, _TEXTS]},
     "reveals": TEXT,
     "hierarchies": {"oneOf": [{"type": "null"}, _TEXTS]},
     "weights": {"oneOf": [TEXT, _NUMBERS, named(NUMBER)]},
+    "factors": record({}, dict.fromkeys(_FURTHER, NUMBER)),
+    "then": TEXT,
+    "then_settings": named({"oneOf": [TRUTH, NUMBER, TEXT]}),
     "binarize": {"oneOf": [_TEXT_OR_NULL, _PLAN]},
     "agreed": _AGREED,
     "shared_schema_sha256": _HASH,
@@ -187,20 +191,25 @@ _CANDIDATE = record(
         "p_value": _NUMBER_OR_NULL,
         "breach_increase_percent": NUMBER,
         "region": _REGION,
-        "ranks": record(dict.fromkeys(("performance", "privacy", "size"), COUNT)),
+        "ranks": record(dict.fromkeys(("performance", "privacy", "size"), COUNT), dict.fromkeys(_FURTHER, COUNT)),
         "on_pareto_front": TRUTH,
         "chosen": TRUTH,
-    }
+    },
+    {"topsis": NUMBER, "topsis_place": COUNT, "lexicographic_place": COUNT},
 )
 _CHOICE = record(
     {
         "n_candidates": COUNT,
         "candidates_by_region": record(dict.fromkeys(("I", "II", "III", "IV"), COUNT)),
         "region_of_the_choice": _REGION,
-        "weights": record(dict.fromkeys(("performance", "privacy", "size"), NUMBER)),
+        "weights": record(dict.fromkeys(("performance", "privacy", "size"), NUMBER), dict.fromkeys(_FURTHER, NUMBER)),
         "candidates": list_of(_CANDIDATE),
     },
-    {"note_on_weights": TEXT},
+    {
+        "note_on_weights": TEXT,
+        "alpha": word("distp", "baseline"),
+        "first_by": record({"topsis": _TEXTS, "lexicographic": _TEXTS}),
+    },
 )
 _STABILITY = record(
     {

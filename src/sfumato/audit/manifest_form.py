@@ -106,17 +106,22 @@ _PARAMETERS = {
     **_each("k r n_features n_folds n_random_orders min_samples_leaf n_beside_sensitive max_values_checked", "count"),
     **_each("n_slices random_state k_map", "count?"),
     **_each("l t c beta delta alpha delta_max delta_min max_unique_fraction", "number?"),
+    **_each("n_stale n_repeats", "count"),
     **_each("epsilon max_breach_increase min_privacy_gain max_suppressed_fraction penalty_weight", "number"),
     **_each("max_false_fraction threshold max_seconds time_budget min_released_fraction", "number"),
     **_each("max_performance_loss", "number?"),
     **_each("allow_increase refine regroup slicing strict keep_frequent", "truth"),
     **_each("variant distance likeness attacker learner metric calibration loss gain_correction", "text"),
     **_each("criterion choose search lists test generalization rule split splits on_infeasible guide", "text"),
+    **_each("direction", "text"),
     **_each("sensitive gain_target", "text?"),
     "targets?": ("text?", ["text"]),
     "reveals?": "text",
     "hierarchies?": ("null", ["text"]),
     "weights?": ("text", ["number"], Names("number")),
+    "factors?": _each("anonymity uniqueness", "number"),
+    "then?": "text",
+    "then_settings?": Names(("truth", "number", "text")),
     "binarize?": ("text?", _PLAN),
     "agreed?": {
         **_each("mode sharing", "text"),
@@ -135,6 +140,7 @@ _PARAMETERS = {
     "session?": {"id": "text", "mode": "text", "parties": Names("text")},
 }
 
+_ALPHA = frozenset({"distp", "baseline"})
 _THREE = ("performance", "privacy", "size")
 _EVIDENCE = {
     "utility?": {
@@ -177,7 +183,7 @@ _EVIDENCE = {
         "n_candidates": "count",
         "candidates_by_region": dict.fromkeys(("I", "II", "III", "IV"), "count"),
         "region_of_the_choice": _REGION,
-        "weights": dict.fromkeys(_THREE, "number"),
+        "weights": {**dict.fromkeys(_THREE, "number"), **_each("anonymity uniqueness", "number")},
         "candidates": [
             {
                 "columns": ["text"],
@@ -187,12 +193,16 @@ _EVIDENCE = {
                 "p_value": "number?",
                 "breach_increase_percent": "number",
                 "region": _REGION,
-                "ranks": dict.fromkeys(_THREE, "count"),
+                "ranks": {**dict.fromkeys(_THREE, "count"), **_each("anonymity uniqueness", "count")},
                 "on_pareto_front": "truth",
                 "chosen": "truth",
+                "topsis?": "number",
+                **_each("topsis_place lexicographic_place", "count"),
             }
         ],
         "note_on_weights?": "text",
+        "alpha?": _ALPHA,
+        "first_by?": {"topsis": ["text"], "lexicographic": ["text"]},
     },
     "stability?": {
         "n_random_orders": "count",

@@ -19,7 +19,7 @@ from sfumato.audit.claims import ClaimedPersons, Claims, Promise, is_number, rea
 from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS, check_risk
 from sfumato.audit.kinds import JUDGED, Around
 from sfumato.audit.levels import entropy
-from sfumato.audit.levels.breach import check_large_breach, measure_large, sample_words
+from sfumato.audit.levels.breach import check_large_breach, coarsened_columns, measure_large, sample_words
 from sfumato.audit.levels.entropy import check_gain_promise
 from sfumato.audit.levels.persons import check_person_promise, limit_of_persons, within_limit_of_persons
 from sfumato.audit.levels.persons_away import Counts, GroupKeys, losses_away, measure_away
@@ -371,6 +371,9 @@ def _judged_beside(
         if isinstance(promise.guarantee, PersonAnonymity):
             checks += check_person_promise(promise.guarantee, around)
             own = list(_check_persons(promise, promise.guarantee, reader, counted, original, beside))
+        elif isinstance(promise.guarantee, BreachBound) and coarsened_columns(promise.guarantee, claims):
+            said = f"{promise.guarantee.kind} was not measured: coarsened cells are judged on rows in memory only"
+            checks.append(Unchecked("promises", said, IN_MEMORY))
         elif promise.guarantee.kind in COMPARED:
             own = list(_check_level(promise, original, beside, reader.progress))
         checks += own

@@ -150,11 +150,11 @@ def audit_release(
     described = _described(released, claims)
     beside = Beside(Columns(described), before, claims, knows_rows=knows_rows) if before is not None else None
     has_roles = has_all_roles(before, check_roles)
-    given = None if population is None else GivenPopulation(described, population, claims, original, key)
-    found.extend(_check_further(Around(claims, before, beside, has_roles, given)))
+    register = None if population is None else GivenPopulation(described, population, claims, original, key)
+    found.extend(_check_further(Around(claims, before, beside, has_roles, register)))
     levels = []
     for promise in claims.promises:
-        own = list(_check_promise(promise, described, claims, manifest, check_audited_values, beside, given))
+        own = list(_check_promise(promise, described, claims, manifest, check_audited_values, beside, register))
         found.extend(own)
         of_level = (c.found for c in own if isinstance(c, Check) and c.name == _level_name(promise))
         levels.append(next(of_level, None))

@@ -100,7 +100,9 @@ def _described(info: MechanismInfo | None, name: str, preset: Preset | None = No
 
 def _parameter_line(parameter: Parameter, default: Any = None) -> str:
     choices = f" ({' | '.join(parameter.choices)})" if parameter.choices else ""
-    return f"{parameter.name} = {parameter.default if default is None else default}{choices}: {parameter.help}"
+    value = parameter.default if default is None else default
+    shown = ",".join(map(str, value)) if isinstance(value, tuple) else value  # as it may be typed
+    return f"{parameter.name} = {shown}{choices}: {parameter.help}"
 
 
 def _explained(described: Mapping[str, Any], info: MechanismInfo | None, preset: Preset | None) -> str:

@@ -207,13 +207,19 @@ class DrawnDisplay:
 
 @dataclass(frozen=True)
 class DisplayKind:
-    """A kind of display: its name, what it shows, and how it is made from a manifest that has evidence for it."""
+    """A kind of display: its name, what it shows, and how it is made from a manifest that has evidence for it.
+
+    ``settings`` are arguments that ``from_manifest`` takes besides the manifest. A kind that is drawn ``by_name_only``
+    is not one among which a reader has to choose, and in no report.
+    """
 
     name: str
     shows: str
     mechanisms: tuple[str, ...]
     can_draw: Callable[[Manifest], bool]
-    from_manifest: Callable[[Manifest], Display]
+    from_manifest: Callable[..., Display]
+    settings: tuple[str, ...] = ()
+    by_name_only: bool = False
 
 
 @cache
@@ -227,7 +233,9 @@ def registered_displays() -> Mapping[str, DisplayKind]:
     return dict(sorted(found.items()))
 
 
-def display_of_manifest(manifest: Manifest, kind: str | None = None, *, path: str | Path | None = None) -> Display:
+def display_of_manifest(
+    manifest: Manifest, kind: str | None = None, *, path: str | Path | None = None, **settings: Any
+) -> Display:
     """Make the display that a manifest has evidence for.
 
     Parameters
@@ -236,16 +244,21 @@ def display_of_manifest(manifest: Manifest, kind: str | None = None, *, path: st
         Which one; must be given if there is evidence for several.
     path : str, Path or None
         Where the manifest was read from, for messages.
+    settings
+        What some kinds take besides.
 
     Raises
     ------
+    InvalidParameterError
+        If the kind does not take a setting.
     ManifestError
         If there is no evidence for the kind, or for any; the message names the mechanisms that have pictures.
     """
     known = registered_displays()
     if kind is not None and kind not in known:
         raise InvalidParameterError("kind", f"got '{kind}'", allowed=f"one of {', '.join(known)}")
-    wanted = known if kind is None else {kind: known[kind]}
+    unasked = {name: entry for name, entry in known.items() if not entry.by_name_only}
+    wanted = unasked if kind is None else {kind: known[kind]}
     drawable = [entry for entry in wanted.values() if entry.can_draw(manifest)]
     if not drawable:
         listed = "; ".join(f"{entry.name} for {', '.join(entry.mechanisms)}" for entry in wanted.values())
@@ -254,7 +267,13 @@ def display_of_manifest(manifest: Manifest, kind: str | None = None, *, path: st
     if len(drawable) > 1:
         names = ", ".join(entry.name for entry in drawable)
         raise InvalidParameterError("kind", "got none", allowed=f"one of {names}, as the manifest has all of them")
-    return drawable[0].from_manifest(manifest)
+    for name in settings:
+        if name not in drawable[0].settings:
+            takers = [entry.name for entry in known.values() if name in entry.settings]
+            raise InvalidParameterError(
+                name, f"got it with {drawable[0].name}", allowed=f"for {', '.join(takers)} only"
+            )
+    return drawable[0].from_manifest(manifest, **settings)
 
 
 def new_axes(

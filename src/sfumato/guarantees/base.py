@@ -124,10 +124,13 @@ class ReleaseFacts:
         Rows of the smallest class of equal released rows; ``None`` where that is not stated.
     has_generalized_cells : bool
         Whether cells are ranges or sets of values.
+    promises_anonymity : bool
+        Whether k-anonymity is promised as well.
     """
 
     smallest_class: int | None = None
     has_generalized_cells: bool = False
+    promises_anonymity: bool = False
 
     def with_smallest_class(self, sentence: str, *, apart: bool = False) -> str:
         """Add to a sentence how small classes are, where that is known; ``apart`` as a sentence of its own."""

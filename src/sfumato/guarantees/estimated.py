@@ -149,10 +149,14 @@ class BreachBound(Guarantee):
 
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
         """Say that it is about one kind of attacker, and no k-anonymity."""
-        yield facts.with_smallest_class(
-            "not promised: k-anonymity, or safety from other kinds of attackers, or from attackers who also use the "
-            "released target and other columns (the estimate gives the attacker quasi-identifiers only)"
+        said = (
+            "safety from other kinds of attackers, or from attackers who also use the released target and other "
+            "columns (the estimate gives the attacker quasi-identifiers only)"
         )
+        if facts.promises_anonymity:
+            yield f"not promised: {said}"
+        else:
+            yield facts.with_smallest_class(f"not promised: k-anonymity, or {said}")
 
 
 def _in_words(attackers: tuple[str, ...]) -> str:

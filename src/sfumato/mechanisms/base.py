@@ -418,6 +418,8 @@ def _plain_type(hint: Any) -> type | None:
     origin = get_origin(hint) or hint
     if origin is Literal:
         return str
+    if origin is Sequence and get_args(hint) == (float,):
+        return tuple
     return dict if isinstance(origin, type) and issubclass(origin, Mapping) else None
 
 

@@ -27,6 +27,7 @@ _OWN = {
     "maximal-containment": "sfumato.mechanisms.containment.maximal:DECLARATION",
     "exact-containment": "sfumato.mechanisms.containment.exact:DECLARATION",
     "optimal-containment": "sfumato.mechanisms.containment.optimal:DECLARATION",
+    "best-first-wrapper": "sfumato.mechanisms.breach.wrapper:DECLARATION",
     "breach-aware": "sfumato.mechanisms.breach.selector:DECLARATION",
     "global-recoding": "sfumato.mechanisms.lattice.recoder:DECLARATION",
     "gain-recoding": "sfumato.mechanisms.lattice.gain:DECLARATION",
@@ -40,7 +41,14 @@ _OWN = {
     "exponential-dp": "sfumato.mechanisms.baselines.noisy_counts:EXPONENTIAL_DECLARATION",
 }
 
-_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", dict: "a table of settings"}
+_WORDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    tuple: "numbers, joined by commas",
+    dict: "a table of settings",
+}
 
 
 @cache
@@ -200,10 +208,23 @@ def _did_you_mean(name: str, known: list[str]) -> str:
     return f"did you mean '{nearest[0]}'?" if nearest else ""
 
 
+def _number_or_numbers(wanted: tuple[type, ...], value: str | list[Any]) -> Any:
+    """Read a number, or several between brackets or commas, where these are wanted; anything else stays as it is."""
+    parts = value.strip().removeprefix("(").removesuffix(")").split(",") if isinstance(value, str) else value
+    try:
+        if tuple in wanted and len(parts) > 1 and not any(isinstance(part, bool) for part in parts):
+            return tuple(float(part) for part in parts)
+        return float(value) if float in wanted and isinstance(value, str) else value
+    except (TypeError, ValueError):
+        return value
+
+
 def _convert(parameter: Parameter, value: Any) -> Any:
     if parameter.choices and value not in parameter.choices:
         raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=f"one of {', '.join(parameter.choices)}")
     wanted = parameter.type
+    if isinstance(wanted, tuple) and isinstance(value, str | list):
+        value = _number_or_numbers(wanted, value)
     is_bool_for_int = wanted is int and isinstance(value, bool)
     if value is None or (isinstance(value, wanted) and not is_bool_for_int):
         return value

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import on_one_line
-from sfumato.guarantees import Guarantee
+from sfumato.guarantees import Guarantee, KAnonymity
 from sfumato.guarantees.base import ReleaseFacts
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Release
@@ -61,6 +61,7 @@ def _left_open(manifest: Manifest, promised: Sequence[Guarantee]) -> Iterator[st
     facts = ReleaseFacts(
         smallest_class=k if isinstance(k, int) else None,
         has_generalized_cells=any(recoding.get("rule") == "generalized" for recoding in manifest.recodings),
+        promises_anonymity=any(isinstance(guarantee, KAnonymity) for guarantee in promised),
     )
     yield from dict.fromkeys(sentence for guarantee in promised for sentence in guarantee.left_open(facts))
 

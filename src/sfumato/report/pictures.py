@@ -80,7 +80,7 @@ def displays_of(summary: Mapping[str, Any], manifest: Manifest) -> Iterator[tupl
         alt = f"Highest risk of a {whose} group: {highest[0]} before, {highest[1]} after."
         yield "risk", "risk-curve", alt, RiskDisplay(after, before, _promised_k(manifest))
     for name, kind in registered_displays().items():
-        if kind.can_draw(manifest):
+        if kind.can_draw(manifest) and not kind.by_name_only:
             try:
                 yield "done", name, f"{kind.shows[:1].upper()}{kind.shows[1:]}.", kind.from_manifest(manifest)
             except SfumatoError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import Around, Judging, judge
-from sfumato.audit.levels.persons import check_person_promise
+from sfumato.audit.kinds import Around, Judging, NotToldError, judge
+from sfumato.audit.levels.persons import check_person_promise, released_rows
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.original.release_vs_original import Beside
-from sfumato.audit.reading.columns import Columns
+from sfumato.audit.reading.columns import Columns, group_rows
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound
 from sfumato.progress import Progress
@@ -38,8 +39,9 @@ _SAMPLE_SEED = 20_190_711
 def measure(guarantee: BreachBound, beside: Beside) -> float:
     """Lower end of the interval around the privacy breach increase, in percent.
 
-    Both sets of columns are taken from the original; that the release has the same cells is checked elsewhere. Of more
-    rows than :func:`sample_size` the audit draws its own sample, so that every audit of a release finds one level.
+    Both sets of columns are taken from the original; that the release has the same cells is checked elsewhere. Where
+    released cells are coarser, the attacker is given these. Of more rows than :func:`sample_size` the audit draws its
+    own sample, so that every audit of a release finds one level.
 
     Raises
     ------
@@ -47,12 +49,53 @@ def measure(guarantee: BreachBound, beside: Beside) -> float:
         If a column is not in the original, or the sensitive one has fewer than two values.
     InvalidParameterError
         If there is nothing to compare with: no released column, or an attacker who is never right.
+    NotToldError
+        If cells are coarser, and sorted rows do not tell whose they are.
     """
+    if coarsened_columns(guarantee, beside.claims):
+        return _measure_coarsened(guarantee, beside)
     columns = {name: beside.original.coded(name) for name in _compared(guarantee)}
     if not sample_words(guarantee, len(beside.rows)):
         return estimate(guarantee, columns, beside.rows)
     rows = beside.rows[sampled_rows(len(beside.rows), len(columns))]
     return estimate(guarantee, {name: column.take(rows) for name, column in columns.items()}, np.arange(len(rows)))
+
+
+def coarsened_columns(guarantee: BreachBound, claims: Claims) -> list[str]:
+    """Columns of a bound whose released cells are not the original's."""
+    return [name for name in guarantee.columns if name in claims.recodings]
+
+
+def _measure_coarsened(guarantee: BreachBound, beside: Beside) -> float:
+    """Give the attacker the released cells of every row, beside one who has all columns of the original."""
+    try:
+        found = released_rows(guarantee.columns, beside)
+    except NotToldError as exc:
+        raise NotToldError(str(exc), at_least=math.inf) from None  # nothing is known of the level
+    first_of_group = np.unique(group_rows(beside.released, guarantee.columns).ids, return_index=True)[1]
+    drawn = sampled_rows(len(found.places), len(_compared(guarantee)))
+    rows, released = found.places[drawn], first_of_group[found.groups[drawn]]
+    columns = {name: beside.original.coded(name).take(rows) for name in _compared(guarantee)}
+    cells = {
+        name: _as_attacked(columns[name], beside.released.coded(name).take(released), name in guarantee.numeric)
+        for name in guarantee.columns
+    }
+    return estimate(guarantee, columns, np.arange(len(rows)), cells)
+
+
+def _as_attacked(original: CodedColumn, released: CodedColumn, is_number: bool) -> CodedColumn:
+    """Released cells as categories, or a coarsened number as the mean of the values that the cell stands for."""
+    if not is_number:
+        return released
+    try:
+        values = original.numbers()[original.codes]
+    except ValueError:
+        raise InvalidParameterError("numeric", "some are not", allowed="columns that hold numbers") from None
+    is_known, n_cells = ~np.isnan(values), len(released.values)
+    cells = released.codes[is_known]
+    totals, counts = np.bincount(cells, values[is_known], n_cells), np.bincount(cells, minlength=n_cells)
+    means = pa.array(totals / np.maximum(counts, 1), pa.float64(), mask=counts == 0)
+    return CodedColumn(released.codes, means)
 
 
 def _compared(guarantee: BreachBound) -> tuple[str, ...]:
@@ -82,8 +125,16 @@ def sampled_rows(n_rows: int, n_columns: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(_SAMPLE_SEED).choice(n_rows, size, replace=False, shuffle=False))
 
 
-def estimate(guarantee: BreachBound, columns: Mapping[str, CodedColumn], rows: NDArray[np.intp]) -> float:
-    """As :func:`measure`, from some rows of the columns that are compared and of the sensitive one."""
+def estimate(
+    guarantee: BreachBound,
+    columns: Mapping[str, CodedColumn],
+    rows: NDArray[np.intp],
+    cells: Mapping[str, CodedColumn] | None = None,
+) -> float:
+    """As :func:`measure`, from some rows of the columns that are compared and of the sensitive one.
+
+    ``cells`` are what is released of the columns, where that is not what they hold.
+    """
     from sfumato.audit.attackers import Attack  # scikit-learn, which no other check needs: half a second
 
     if not guarantee.columns:
@@ -97,14 +148,18 @@ def estimate(guarantee: BreachBound, columns: Mapping[str, CodedColumn], rows: N
         problem = "has a value of its own in (almost) every row, so there is nothing to learn"
         raise SchemaError(problem, column=guarantee.sensitive)
     compared = [columns[name] for name in guarantee.baseline]
+    released = [guarantee.baseline.index(name) for name in guarantee.columns]
+    if cells is not None:
+        released = list(range(len(compared), len(compared) + len(cells)))
+        is_numeric += [name in guarantee.numeric for name in cells]
+        compared += cells.values()
     try:
         persons = columns[guarantee.person].codes[rows].astype(np.int64) if guarantee.person else None
         attack = Attack(compared, is_numeric, rows, sensitive.astype(np.int64), guarantee.metric, persons)
     except ValueError:
         raise InvalidParameterError("numeric", "some are not", allowed="columns that hold numbers") from None
-    released = [guarantee.baseline.index(name) for name in guarantee.columns]
     ours = attack.scores(released, guarantee.attacker)
-    everything = attack.scores(range(len(compared)), guarantee.attacker)
+    everything = attack.scores(range(len(guarantee.baseline)), guarantee.attacker)
     return lower_end(ours, everything, guarantee.confidence)
 
 

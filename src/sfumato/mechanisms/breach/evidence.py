@@ -13,7 +13,9 @@ from scipy import stats
 
 from sfumato.guarantees.estimated import BREACH_CONFIDENCE
 from sfumato.learning.fold_scores import compare_folds
+from sfumato.mechanisms.breach.factors import FurtherFactors
 from sfumato.mechanisms.breach.problem import BreachProblem
+from sfumato.mechanisms.breach.rankings import Criterion, Rankings, rankings
 from sfumato.mechanisms.breach.search import CandidateSearch
 from sfumato.mechanisms.breach.subset_evaluation import Candidate
 from sfumato.mechanisms.breach.tradeoff import Evaluation, breach_increase_percent, pareto_front, regions
@@ -94,18 +96,31 @@ def _half_interval_percent(scores: Scores, baseline: Scores, confidence: float) 
 
 
 def choice_evidence(
-    search: CandidateSearch, weights: Sequence[float], chosen: Candidate, names: Sequence[str]
+    search: CandidateSearch,
+    weights: Sequence[float],
+    chosen: Candidate,
+    names: Sequence[str],
+    factors: FurtherFactors | None = None,
 ) -> dict[str, Any]:
     """Tell how many candidates there were, in which regions, and which, with their ranks.
 
     ``candidates`` starts with the baseline, goes on from the best by E(S), and always holds the chosen one, which is
-    not the best where α is below 0 and those above it have a larger breach.
+    not the best where α is below 0 and those above it have a larger breach. Every set has its place by TOPSIS and by
+    the lexicographic order as well, with the same weights; ``first_by`` names the sets that these would choose.
     """
-    found = search.evaluate(weights)
+    found = search.evaluate(weights, factors=factors)
     compared = search.compared
     performance, breach = ([getattr(one, field) for one in compared] for field in ("performance", "breach_increase"))
     where = regions(performance, breach, baseline_performance=search.baseline.performance)
-    is_on_front = pareto_front(performance, breach, [len(one.columns) for one in compared])
+    sizes = [len(one.columns) for one in compared]
+    is_on_front = pareto_front(performance, breach, sizes)
+    extra = {} if factors is None else factors.of([one.columns for one in compared])
+    criteria = {
+        "performance": Criterion(performance, found.weights["performance"]),
+        "privacy": Criterion(breach, found.weights["privacy"], higher_is_better=False),
+        "size": Criterion(sizes, found.weights["size"], higher_is_better=False),
+    } | {name: Criterion(one.values, found.weights[name], one.higher_is_better) for name, one in extra.items()}
+    others = rankings(criteria)
     counted = Counter(str(region) for region in where[1:])
     place = compared.index(chosen)
     named = ["baseline", *map(str, where[1:])]
@@ -115,13 +130,36 @@ def choice_evidence(
         "region_of_the_choice": named[place],
         "weights": dict(found.weights),
         **({"note_on_weights": found.note} if found.note else {}),
+        "first_by": _firsts(search, others, names),
         "candidates": [
             _named_columns(compared[other].columns, names)
             | _described(compared[other], found, other, named[other])
             | {"on_pareto_front": bool(is_on_front[other]), "chosen": other == place}
+            | _other_places(others, other)
             for other in _listed(found.order, place)
         ],
     }
+
+
+def _other_places(others: Rankings, place: int) -> dict[str, Any]:
+    """Where a set stands by the other rankings."""
+    return {
+        "topsis": round(float(others.closeness[place]), 9),
+        "topsis_place": int(others.topsis_places[place]),
+        "lexicographic_place": int(others.lexicographic_places[place]),
+    }
+
+
+def _firsts(search: CandidateSearch, others: Rankings, names: Sequence[str]) -> dict[str, list[str]]:
+    """Set that is first by each other ranking, of those with a breach of at most α; of equals the smallest."""
+    compared = search.compared
+    safe = [place for place, one in enumerate(compared) if search.rule.is_safe(one.breach_increase)]
+
+    def first(places: NDArray[np.int64]) -> list[str]:
+        best = min(safe, key=lambda place: (places[place], len(compared[place].columns)))
+        return [names[column] for column in compared[best].columns]
+
+    return {"topsis": first(others.topsis_places), "lexicographic": first(others.lexicographic_places)}
 
 
 def _listed(order: Sequence[int], chosen: int) -> list[int]:

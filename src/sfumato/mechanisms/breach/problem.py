@@ -217,7 +217,7 @@ def problem_of_table(table: Table, sensitive: str | None) -> BreachProblem:
     names = schema.names(Role.QUASI_IDENTIFIER)
     return BreachProblem(
         names,
-        tuple(_tree_column(table[name], schema[name].kind) for name in names),
+        tuple(tree_column(table[name], schema[name].kind) for name in names),
         table[target].codes.astype(np.intp),
         table[wanted].codes.astype(np.intp),
         wanted,
@@ -250,7 +250,8 @@ def sensitive_name(schema: Schema, target: str, named: str | None) -> str:
     return named
 
 
-def _tree_column(column: CodedColumn, kind: Kind) -> TreeColumn:
+def tree_column(column: CodedColumn, kind: Kind) -> TreeColumn:
+    """Take a column as numbers, or as categories."""
     if kind is Kind.NUMERIC:
         return numeric_column(column.numbers()[column.codes])
     if column.missing_code is None:

@@ -10,8 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.mechanisms.breach.factors import FurtherFactors
 from sfumato.mechanisms.breach.subset_evaluation import Candidate, RankedList, SubsetJudge
-from sfumato.mechanisms.breach.tradeoff import Evaluation, EvaluationWeights, ExtraFactor, evaluation_scores
+from sfumato.mechanisms.breach.tradeoff import Evaluation, EvaluationWeights, evaluation_scores
 from sfumato.progress import Progress
 
 Outcome = Literal["accepted", "loses performance", "breach too high", "passed through"]
@@ -139,7 +140,7 @@ class CandidateSearch:
         self,
         weights: Sequence[float] = EvaluationWeights(),
         *,
-        extra: Mapping[str, ExtraFactor] | None = None,
+        factors: FurtherFactors | None = None,
     ) -> Evaluation:
         """E(S) of :attr:`compared`."""
         return evaluation_scores(
@@ -147,17 +148,21 @@ class CandidateSearch:
             [found.breach_increase for found in self.compared],
             [len(found.columns) for found in self.compared],
             weights,
-            extra=extra,
+            extra=factors.of([found.columns for found in self.compared]) if factors else None,
         )
 
+    def safe_in_order(
+        self, weights: Sequence[float] = EvaluationWeights(), *, factors: FurtherFactors | None = None
+    ) -> list[Candidate]:
+        """Those with a breach of at most α by E(S), the highest first; the baseline is one unless α is below 0."""
+        found = [self.compared[place] for place in self.evaluate(weights, factors=factors).order]
+        return [candidate for candidate in found if self.rule.is_safe(candidate.breach_increase)]
+
     def best(
-        self, weights: Sequence[float] = EvaluationWeights(), *, extra: Mapping[str, ExtraFactor] | None = None
+        self, weights: Sequence[float] = EvaluationWeights(), *, factors: FurtherFactors | None = None
     ) -> Candidate | None:
-        """Highest E(S) of those with a breach of at most α; the baseline is one of them unless α is below 0."""
-        for place in self.evaluate(weights, extra=extra).order:
-            if self.rule.is_safe(self.compared[place].breach_increase):
-                return self.compared[place]
-        return None
+        """Highest E(S) of those with a breach of at most α."""
+        return next(iter(self.safe_in_order(weights, factors=factors)), None)
 
 
 def candidate_subsets(
@@ -173,7 +178,9 @@ def candidate_subsets(
     A list is walked once from its end; a drop that breaks the rule is put back for good. Every subset accepted on the
     way is a candidate.
 
-    **Deviations.** The last column is never dropped: without columns there is no release. A subset that both lists
+    **Deviations.** Figure 5 prints ``S = RankedList - {R_i}``, which taken literally drops one column of all; as the
+    text and Tables 1, 2 and 4 do, a column is dropped from what is left. The last column is never dropped: without
+    columns there is no release. A subset that both lists
     come to is one candidate, where the paper lists it under the first.
 
     References
@@ -275,6 +282,7 @@ def search_by_score(
     *,
     direction: Direction = "backward",
     rule: AcceptanceRule | None = None,
+    factors: FurtherFactors | None = None,
     progress: Progress | None = None,
 ) -> ScoreSearch:
     """Add or drop one column at a time as long as E(S) does not fall: the on-the-fly use that [PBI17]_ announces.
@@ -313,8 +321,8 @@ def search_by_score(
         safe = [subset for subset in neighbours if rule.is_safe(judge.breach_increase(subset))]
         if not safe and not must_move:
             break
-        ahead = _best(judge, safe or neighbours, weights)
-        if not must_move and _best(judge, [present, ahead], weights) != ahead:
+        ahead = _best(judge, safe or neighbours, weights, factors)
+        if not must_move and _best(judge, [present, ahead], weights, factors) != ahead:
             break
         present = ahead
         path.append(judge.judge(present, direction))
@@ -331,11 +339,14 @@ def _neighbours(judge: SubsetJudge, present: Subset, direction: Direction) -> li
     return [tuple(sorted((*present, column))) for column in others]
 
 
-def _best(judge: SubsetJudge, subsets: Sequence[Subset], weights: Sequence[float]) -> Subset:
+def _best(
+    judge: SubsetJudge, subsets: Sequence[Subset], weights: Sequence[float], factors: FurtherFactors | None
+) -> Subset:
     performance = [float(judge.fold_performance(subset).mean()) for subset in subsets]
     breach = [judge.breach_increase(subset) for subset in subsets]
     sizes = [len(subset) for subset in subsets]
-    return subsets[evaluation_scores(performance, breach, sizes, weights).best]
+    extra = factors.of(subsets) if factors else None
+    return subsets[evaluation_scores(performance, breach, sizes, weights, extra=extra).best]
 
 
 def check_whole_number(name: str, given: object, *, least: int) -> None:
@@ -376,6 +387,7 @@ def choices_from_random_orders(
     *,
     n_orders: int = 20,
     random_state: int = 0,
+    factors: FurtherFactors | None = None,
     progress: Progress | None = None,
 ) -> OrderStability:
     """Search for candidates along random orders instead of ranked lists and choose by E(S) in each.
@@ -390,7 +402,7 @@ def choices_from_random_orders(
     found: dict[Subset, Candidate] = {}
     for n_done in range(1, n_orders + 1):
         search = eliminate_along(judge, {"random order": rng.permutation(judge.n_columns).tolist()}, rule)
-        best = search.best(weights)
+        best = search.best(weights, factors=factors)
         choices.append(best.columns if best else None)
         found |= {candidate.columns: candidate for candidate in search.candidates if candidate.columns not in found}
         if progress is not None:
@@ -419,12 +431,14 @@ class ColumnSearch:
     rule : AcceptanceRule
         To the other two only α counts.
     weights : sequence of 3 float
+    factors : FurtherFactors or None
     """
 
     search: Search
     lists: Sequence[RankedList]
     rule: AcceptanceRule
     weights: Sequence[float]
+    factors: FurtherFactors | None = None
 
     def run(
         self, judge: SubsetJudge, ranked: Progress | None, tried: Progress | None
@@ -440,7 +454,7 @@ class ColumnSearch:
             return self._run_by_score(judge, tried)
         ranking = rank_columns(judge, progress=ranked)
         found = candidate_subsets(judge, ranking, self.rule, lists=self.lists, progress=tried)
-        best = found.best(self.weights)
+        best = found.best(self.weights, factors=self.factors)
         if best is None:
             anything = replace(self.rule, max_breach_increase=np.finfo(np.float64).max, allow_increase=True)
             raise self._out_of_reach(candidate_subsets(judge, ranking, anything, lists=self.lists).compared)
@@ -448,7 +462,9 @@ class ColumnSearch:
 
     def _run_by_score(self, judge: SubsetJudge, tried: Progress | None) -> tuple[CandidateSearch, Candidate]:
         direction: Literal["forward", "backward"] = "forward" if self.search == "forward" else "backward"
-        walked = search_by_score(judge, self.weights, direction=direction, rule=self.rule, progress=tried)
+        walked = search_by_score(
+            judge, self.weights, direction=direction, rule=self.rule, factors=self.factors, progress=tried
+        )
         if not walked.is_safe:
             raise self._out_of_reach(walked.path)
         everything = judge.baseline.columns

@@ -12,18 +12,29 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees.estimated import BREACH_ATTACKERS, BreachBound, BreachMetric
+from sfumato.guarantees.estimated import BreachMetric
 from sfumato.learning.c45.tree import refuse_repeated_names
 from sfumato.learning.fold_scores import FoldTest
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Release
+from sfumato.mechanisms.breach.drafting import breach_promise, checked_table, kept_columns
 from sfumato.mechanisms.breach.evidence import (
     CONFIDENCE,
     choice_evidence,
     estimate_breach,
     performance_evidence,
     risk_evidence,
+)
+from sfumato.mechanisms.breach.factors import FurtherFactors, checked_factors
+from sfumato.mechanisms.breach.parameters import (
+    BREACH_PARAMETERS,
+    LISTS,
+    AlphaName,
+    TrainingCount,
+    checked_rule,
+    rule_by_name,
+    three_weights,
 )
 from sfumato.mechanisms.breach.problem import (
     BreachProblem,
@@ -35,7 +46,6 @@ from sfumato.mechanisms.breach.problem import (
     target_name,
 )
 from sfumato.mechanisms.breach.search import (
-    AcceptanceRule,
     ColumnSearch,
     OrderStability,
     Search,
@@ -45,125 +55,24 @@ from sfumato.mechanisms.breach.search import (
 from sfumato.mechanisms.breach.subset_evaluation import (
     Learner,
     LearnerScores,
-    RankedList,
     SubsetJudge,
     attacker_by_name,
     checked_attackers,
     checked_learner,
     needs_training,
 )
-from sfumato.mechanisms.breach.tradeoff import EvaluationWeights, evaluation_scores
-from sfumato.mechanisms.containment.base import ChosenColumns, check_choices
+from sfumato.mechanisms.breach.then_recode import (
+    USUAL_K,
+    CellJudging,
+    CoarsenedChoice,
+    ThenRecode,
+    coarsened_choice,
+    recoder_of,
+)
+from sfumato.mechanisms.containment.base import ChosenColumns
 from sfumato.progress import Progress
-from sfumato.schema import Kind, Role, Schema
+from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
-
-# Parameters of the breach-aware selection: what is allowed, and how the command line offers them.
-
-
-LISTS: Mapping[str, tuple[RankedList, ...]] = {
-    "both": ("performance", "privacy"),
-    "performance": ("performance",),
-    "privacy": ("privacy",),
-}
-
-BREACH_PARAMETERS: Mapping[str, ParameterSpec] = {
-    "max_breach_increase": ParameterSpec("percent by which the attacker may do better than before"),
-    "allow_increase": ParameterSpec("must be true for a max_breach_increase above 0"),
-    "weights": ParameterSpec("weights of performance, privacy and size in E(S)"),
-    "learner": ParameterSpec("what the recipient trains", tuple(BREACH_ATTACKERS)),
-    "attacker": ParameterSpec("what the attacker trains: as for learner; A+B: the stronger of both; strongest"),
-    "metric": ParameterSpec("performance of both"),
-    "search": ParameterSpec("along ranked lists; or by E(S), adding or dropping columns"),
-    "lists": ParameterSpec("ranked lists along which columns are dropped", tuple(LISTS)),
-    "test": ParameterSpec("t-test for a loss of performance"),
-    "max_performance_loss": ParameterSpec("largest loss of performance in percent; 100: only the test"),
-    "n_random_orders": ParameterSpec(
-        "random orders of the columns, to see if they lead to the same choice", at_least=0
-    ),
-    "n_folds": ParameterSpec("folds of the cross-validation"),
-    "random_state": ParameterSpec("seed of the folds", at_least=0),
-    "sensitive": ParameterSpec("which sensitive column, or the target's name"),
-    "n_workers": ParameterSpec("processes to train in; default: all cores for a large table"),
-}
-
-
-def checked_rule(selector: Any) -> AcceptanceRule:
-    """Check a selector's parameters that are no learners, and return when a set of columns is a candidate."""
-    check_choices(selector, "metric", "search", "lists", "test")
-    selector.check_parameters("random_state", "n_random_orders")
-    alpha, loss = selector.max_breach_increase, selector.max_performance_loss
-    if not _is_number(alpha):
-        raise InvalidParameterError("max_breach_increase", f"got {alpha!r}", allowed="a number of percent")
-    if loss is not None and not _is_number(loss):
-        raise InvalidParameterError("max_performance_loss", f"got {loss!r}", allowed="a percentage or None")
-    return AcceptanceRule(float(alpha), selector.allow_increase, bound_path=alpha >= 0, max_performance_loss=loss)
-
-
-def three_weights(given: Sequence[float] | Mapping[str, float]) -> EvaluationWeights:
-    """Weights by name or in order, refused before any training where E(S) would refuse them."""
-    allowed = "three numbers, for performance, privacy and size"
-    if isinstance(given, Mapping):
-        if not set(given) <= set(EvaluationWeights._fields):
-            raise InvalidParameterError("weights", f"got the names {', '.join(map(str, given))}", allowed=allowed)
-        given = [given.get(name, 0.0) for name in EvaluationWeights._fields]
-    if isinstance(given, str) or np.ndim(given) != 1 or len(given) != 3 or not all(map(_is_number, given)):
-        raise InvalidParameterError("weights", f"got {given!r}", allowed=allowed)
-    weights = EvaluationWeights(*map(float, given))
-    evaluation_scores([1.0], [0.0], [1], weights)
-    return weights
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-# How far a search is, counted in trainings, so that a bar can tell the time left.
-
-
-class TrainingCount:
-    """Counts trainings done of those that a search still needs at most.
-
-    Sets that were scored before, or need no attacker because they lose performance, come off the total.
-
-    Parameters
-    ----------
-    progress : callable
-        Called as ``progress(done, total, "models trained")``; ``total`` may shrink.
-    per_set : int
-        Trainings for one set of columns: folds times learners that are trained.
-    n_columns, n_lists : int
-        The baseline, the sets without one column, and a walk along each list are expected.
-
-    Examples
-    --------
-    >>> calls = []
-    >>> count = TrainingCount(lambda *call: calls.append(call), per_set=10, n_columns=3, n_lists=1)
-    >>> count.trained(1, 10, "trees")
-    >>> count.tried(2, 3, "columns tried")
-    >>> calls
-    [(1, 60, 'models trained'), (1, 11, 'models trained')]
-    """
-
-    def __init__(self, progress: Progress, per_set: int, n_columns: int, n_lists: int) -> None:
-        self._progress = progress
-        self._per_set = per_set
-        self._done = 0
-        self._total = per_set * (1 + n_columns + n_lists * (n_columns - 1))  # a walk's first set is known
-
-    def trained(self, done: int, total: int, what: str) -> None:
-        """Count one training; the numbers given are those of one set and are not used."""
-        self._done += 1
-        self._report(max(self._total, self._done))
-
-    def tried(self, done: int, total: int, what: str) -> None:
-        """Expect trainings for the columns that are still to be tried."""
-        self._report(min(self._total, self._done + self._per_set * (total - done)))
-
-    def _report(self, total: int) -> None:
-        self._total = total
-        self._progress(self._done, total, "models trained")
-
 
 # Columns chosen on a sample of a file's rows: what is known of all rows besides, and how the manifest says so.
 
@@ -246,8 +155,10 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
 
     Parameters
     ----------
-    max_breach_increase : float, default=0
-        α in percent: by how much better than with all columns an attacker may predict the sensitive column.
+    max_breach_increase : float, "distp" or "baseline", default=0
+        α in percent: by how much better than with all columns an attacker may predict the sensitive column. "distp" is
+        the PBI of guessing the most frequent value, the paper's own choice: no set with which an attacker does better
+        than that; "baseline" is that of all columns, 0.
     allow_increase : bool, default=False
         Must be true for an α above 0.
     weights : sequence of 3 float or mapping, default=(1/3, 1/3, 1/3)
@@ -282,6 +193,16 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         Which sensitive column, if the table has several; the target's name if that is what an attacker wants (C = SA).
     n_workers : int or None
         Processes to train in; the result does not depend on it. None is every core for a large table, else 1.
+    factors : mapping of str to float or None
+        Weights of further factors of E(S), by name: see :data:`sfumato.mechanisms.breach.factors.FURTHER_FACTORS`.
+    k : int or None
+        ``release`` coarsens the chosen columns to k-anonymity, and promises both: the breach is estimated on the
+        coarsened cells, and where it is above α there, the next set by E(S) is coarsened. With ``then`` the default
+        is 5. ``fit`` chooses columns only.
+    then : {"mondrian", "global-recoding", "gain-recoding", "local-recoding"} or None
+        Mechanism that coarsens them; with ``k`` the default is mondrian.
+    then_settings : mapping or None
+        Its settings other than k.
 
     Attributes
     ----------
@@ -292,10 +213,14 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
     search_ : CandidateSearch
         All candidates; its column numbers are places in ``offered_columns_``.
     chosen_ : Candidate
+    max_breach_increase_ : float
+        α as a number.
     breach_ : BreachEstimate
         PBI of the choice with its interval.
     stability_ : OrderStability or None
         Choices in random orders.
+    coarsened_ : CoarsenedChoice or None
+        What ``release`` made of the choice, where a k is asked for.
 
     Notes
     -----
@@ -325,7 +250,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
 
     def __init__(
         self,
-        max_breach_increase: float = 0.0,
+        max_breach_increase: float | AlphaName = 0.0,
         allow_increase: bool = False,
         weights: Sequence[float] | Mapping[str, float] = (1 / 3, 1 / 3, 1 / 3),
         learner: str | Learner = "naive-bayes",
@@ -340,6 +265,10 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         random_state: int = 0,
         sensitive: str | None = None,
         n_workers: int | None = None,
+        factors: Mapping[str, float] | None = None,
+        k: int | None = None,
+        then: ThenRecode | None = None,
+        then_settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.max_breach_increase = max_breach_increase
         self.allow_increase = allow_increase
@@ -356,6 +285,10 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         self.random_state = random_state
         self.sensitive = sensitive
         self.n_workers = n_workers
+        self.factors = factors
+        self.k = k
+        self.then = then
+        self.then_settings = then_settings
 
     def fit(self, X: Any, y: Any, sensitive: Any = None) -> Self:
         """Choose columns of a data frame or an array.
@@ -382,6 +315,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         rule = checked_rule(self)
         learner, attackers = checked_learner("learner", self.learner), checked_attackers(self.attacker)
         weights, lists = three_weights(self.weights), LISTS[self.lists]
+        further = checked_factors(self.factors)
         problem.check()
         is_same = problem.is_target_sensitive and attackers == (learner,)
         trained = [one for one in (learner, *(() if is_same else attackers)) if needs_training(one)]
@@ -395,7 +329,10 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             performance = made.of([learner], ordered.target)
             attack = None if is_same else made.of(attackers, ordered.sensitive)
             judge = SubsetJudge(performance, attack, test=self.test)
-            search = ColumnSearch(self.search, lists, rule, weights)
+            rule = rule_by_name(rule, self.max_breach_increase, judge)
+            self.max_breach_increase_ = rule.max_breach_increase
+            self.factors_ = FurtherFactors(further, [column.codes for column in problem.columns]) if further else None
+            search = ColumnSearch(self.search, lists, rule, weights, self.factors_)
             self.search_, self.chosen_ = search.run(judge, progress if count is None else None, tried)
             self.stability_ = self._stability(judge, search, progress if count is None else None)
             scores = (attack or performance).scores
@@ -407,7 +344,13 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             return None
         n_orders, seed = int(self.n_random_orders), int(self.random_state)
         return choices_from_random_orders(
-            judge, search.weights, search.rule, n_orders=n_orders, random_state=seed, progress=progress
+            judge,
+            search.weights,
+            search.rule,
+            n_orders=n_orders,
+            random_state=seed,
+            factors=search.factors,
+            progress=progress,
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -428,10 +371,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         SchemaError
             If roles are missing, the sensitive column has one value only, or a column equals or determines it.
         """
-        if not isinstance(table, Table):
-            problem = "is a sparse 0/1 table, whose columns have no roles for an attacker to learn from"
-            raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
-        return self._release(table, None, progress)
+        return self._release(checked_table(table), None, progress)
 
     def sampled_pairs(self, schema: Schema) -> tuple[tuple[str, ...], str]:
         """Columns to count on all rows with another one, and that one, where columns are chosen on a sample."""
@@ -447,7 +387,12 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         is_sample = whole is not None and rows.n_rows < original.n_rows
         if whole is not None and is_sample:
             problem = judged_on_all_rows(problem, target_name(rows.schema), whole, rows.n_rows)
+        recoder = self._recoder()
+        if recoder is not None and whole is not None:
+            problem_of_k = "coarsening the chosen columns needs the whole table in memory"
+            raise InvalidParameterError("k", problem_of_k, allowed="left out here, and then as well")
         self._fit(problem, progress)
+        self.coarsened_ = None if recoder is None else self._coarsened(recoder, rows, problem, progress)
         names = problem.names
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
@@ -460,57 +405,88 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             evidence["risk"] = risk_on_sample(risk, problem, whole, rows.n_rows)
         return self._drafted(original, problem, chosen, attacker, evidence)
 
+    def _recoder(self) -> Mechanism | None:
+        self.check_parameters("k", "then")
+        return recoder_of(self.then, self.k, self.then_settings)
+
+    def why_rows_count(self) -> str:
+        """Say what is done by rows, which depends on what coarsens the chosen columns."""
+        recoder = self._recoder()
+        return "" if recoder is None else recoder.why_rows_count()
+
+    def _coarsened(
+        self, recoder: Mechanism, rows: Table, problem: BreachProblem, progress: Progress | None
+    ) -> CoarsenedChoice:
+        """Coarsen the chosen columns or, if that makes the breach too high, the next set; that is then the choice."""
+        in_order = self.search_.safe_in_order(three_weights(self.weights), factors=self.factors_)
+        others = [candidate for candidate in in_order if candidate != self.chosen_]
+        learner, attackers = checked_learner("learner", self.learner), checked_attackers(self.attacker)
+        judging = CellJudging(learner, attackers, self.metric, self.n_folds, int(self.random_state), self.n_workers)
+        found = coarsened_choice([self.chosen_, *others], rows, problem, recoder, self.search_.rule, judging, progress)
+        self.chosen_, self.breach_ = found.chosen, found.breach
+        return found
+
     def _drafted(
         self, original: Table, problem: BreachProblem, chosen: tuple[str, ...], attacker: str, evidence: dict[str, Any]
     ) -> Release:
-        schema = original.schema
-        travelling = schema.names(Role.TARGET, Role.OTHER)
-        released = original.keep(name for name in schema.names() if name in chosen or name in travelling)
-        promise = BreachBound(
-            float(self.max_breach_increase),
-            problem.sensitive_name,
-            chosen,
-            problem.names,
-            attacker,
-            self.metric,
-            CONFIDENCE,
-            tuple(name for name in problem.names if schema[name].kind is Kind.NUMERIC),
-            "" if problem.persons is None else schema.person or "",
-        )
+        made = None if self.coarsened_ is None else self.coarsened_.made
+        released = kept_columns(original, chosen) if made is None else made.table
+        bound = breach_promise(problem, original.schema, chosen, self.max_breach_increase_, attacker, self.metric)
         manifest = draft_manifest(
             original,
             released,
             mechanism=self.mechanism_name,
             parameters=self._parameters(),
-            guarantees=[promise],
+            guarantees=[*(() if made is None else made.manifest.promised()), bound],
             evidence=evidence,
             seed=int(self.random_state),
+            suppressed_rows=0 if made is None else made.manifest.suppressed_rows,
+            recodings=() if made is None else made.manifest.recodings,
         )
-        return Release(released, manifest)
+        return Release(released, manifest, kept_rows=None if made is None else made.kept_rows)
 
     def _parameters(self) -> dict[str, Any]:
-        """Parameters that matter to the result, as plain data; the number of workers does not."""
+        """Parameters that matter to the result, as plain data; newer ones where they are given, so not the workers."""
         given = self.get_params(deep=False) | {
+            "max_breach_increase": self.max_breach_increase_,
             "weights": list(three_weights(self.weights)),
             "attacker": attacker_by_name(self.attacker),
             "learner": self.learner if isinstance(self.learner, str) else type(self.learner).__name__,
         }
-        del given["n_workers"]
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        recoder = self._recoder()
+        if recoder is not None:
+            given |= {"k": int(self.k or USUAL_K), "then": recoder.mechanism_name}
+        left_out = {name for name in ("factors", "k", "then", "then_settings") if not given[name]} | {"n_workers"}
+        return {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in given.items()
+            if name not in left_out
+        }
 
     def _evidence(self, problem: BreachProblem, rows: Table, chosen: Sequence[str]) -> dict[str, Any]:
-        found = self.stability_
+        found, coarse = self.stability_, self.coarsened_
         stability = {} if found is None else {"stability": stability_evidence(found, self.chosen_, problem.names)}
-        _, class_sizes = np.unique(rows.codes(chosen), axis=0, return_counts=True)
+        name_of_alpha = {"alpha": self.max_breach_increase} if isinstance(self.max_breach_increase, str) else {}
+        released, compared, by_recoder = rows, (self.chosen_, self.search_.baseline), {}
+        if coarse is not None:
+            released, compared = coarse.made.table.coded_part, (coarse.released, coarse.baseline)
+            by_recoder = dict(coarse.made.manifest.evidence)
+        _, class_sizes = np.unique(released.codes(chosen), axis=0, return_counts=True)
+        level = anonymity_level(class_sizes)
         return {
+            **by_recoder,
             "utility": {
+                **by_recoder.get("utility", {}),
                 "n_columns_offered": len(problem.columns),
                 "n_columns_released": len(chosen),
-                **performance_evidence(self.chosen_, self.search_.baseline),
+                **performance_evidence(*compared),
                 "test": self.test,
             },
-            "risk": risk_evidence(self.breach_, problem, anonymity_level(class_sizes)),
-            "choice": choice_evidence(self.search_, three_weights(self.weights), self.chosen_, problem.names),
+            "risk": {**by_recoder.get("risk", {}), **risk_evidence(self.breach_, problem, level)},
+            "choice": choice_evidence(
+                self.search_, three_weights(self.weights), self.chosen_, problem.names, self.factors_
+            )
+            | name_of_alpha,
             **stability,
         }
 
@@ -518,9 +494,11 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
 DECLARATION = MechanismInfo(
     BreachAwareSelector,
     why="keeps columns that predict the target without helping to predict the sensitive column",
-    promises="a bound on how much better an attacker predicts the sensitive column: an estimate, not a proof",
+    promises="a bound on how much better an attacker predicts the sensitive column: an estimate, not a proof; with k "
+    "also k-anonymity",
     compared=Compared(({"n_workers": 1},), for_each_sensitive="sensitive", most_columns=100),
     guarantee="breach-bound",
+    kind_of=lambda parameters: "k-anonymity" if parameters.get("k") or parameters.get("then") else "breach-bound",
     needs_target=True,
     cost=60.0,
 )

@@ -128,7 +128,7 @@ def evaluation_scores(
         better_when_high[name] = values if factor.higher_is_better else -values
         given[name] = _weight(name, factor.weight)
     _check_lengths(better_when_high)
-    used, note = _weights_that_sum_to_one(given)
+    used, note = weights_that_sum_to_one(given)
     ranks = {name: rankdata(values, method="min").astype(np.int64) for name, values in better_when_high.items()}
     scores = np.sum([used[name] * ranks[name] for name in ranks], axis=0)
     order = np.lexsort((-better_when_high["size"], -scores.round(_SCORE_DECIMALS)))
@@ -255,7 +255,8 @@ def _check_lengths(factors: Mapping[str, Numbers]) -> None:
         raise InvalidParameterError("the factors", f"got {shown}", allowed="of the same number of subsets")
 
 
-def _weights_that_sum_to_one(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
+def weights_that_sum_to_one(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
+    """Divide weights by their sum unless that is 1 but for rounding, and say what was done; refuse what cannot be."""
     for name, weight in given.items():
         if not 0 <= weight < np.inf:
             raise InvalidParameterError("weights", f"got {weight!r} for {name}", allowed="numbers from 0")

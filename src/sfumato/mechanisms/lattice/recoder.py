@@ -713,6 +713,7 @@ class GlobalRecoder(HierarchyRecoder):
         self, problem: LatticeProblem, limit: TimeLimit, progress: Progress | None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Search the levels of all rows, then those of rows that these suppress; fixed levels are taken as they are."""
+        self.limits_persons_ = False
         if self.fixed_levels is not None:
             found = look_at_levels(problem, tuple(self.fixed_levels.values()))
             self.search_, self.loss_ = found, found.loss

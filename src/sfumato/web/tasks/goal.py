@@ -102,7 +102,7 @@ def _usual(proposals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _field(parameter: Parameter, levels: Mapping[str, str]) -> dict[str, Any]:
     types = parameter.type if isinstance(parameter.type, tuple) else (parameter.type,)
-    kinds = {int: "whole", float: "number", bool: "truth", str: "text", dict: "entries"}
+    kinds = {int: "whole", float: "number", bool: "truth", str: "text", dict: "entries", tuple: "numbers"}
     return {
         "name": parameter.name,
         "kind": "choice" if parameter.choices else kinds[types[0]],

@@ -216,7 +216,7 @@ def as_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={as_text(entry)}" for name, entry in value.items())
-    return str(value)
+    return ", ".join(map(as_text, value)) if isinstance(value, list | tuple) else str(value)
 
 
 CONFLICT = 409

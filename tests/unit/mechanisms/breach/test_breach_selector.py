@@ -1,6 +1,7 @@
 """The breach-aware mechanism: what it keeps, what it says, what it refuses, and how it behaves as an estimator."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,8 @@ from sfumato.learning.fold_scores import folds
 from sfumato.manifest import in_three_digits
 from sfumato.mechanisms.breach import evidence as breach_evidence
 from sfumato.mechanisms.breach.evidence import estimate_breach
-from sfumato.mechanisms.breach.selector import BreachAwareSelector, TrainingCount
+from sfumato.mechanisms.breach.parameters import TrainingCount
+from sfumato.mechanisms.breach.selector import BreachAwareSelector
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.schema import Kind, Role
 from sfumato.table.binary import BinaryTable
@@ -707,3 +709,86 @@ def test_the_interval_is_that_of_the_corrected_test():
     assert found.increase == pytest.approx(100 * (2.2 / 2.5 - 1))
     assert found.low == pytest.approx(100 * (mean - half) / 0.625)
     assert found.high == pytest.approx(100 * (mean + half) / 0.625)
+
+
+# α by name, weights as they are listed, and further factors of E(S).
+
+
+def noisy_people(n_rows=240, seed=7):
+    rng = np.random.default_rng(seed)
+    y, secret = rng.integers(2, size=n_rows), (rng.random(n_rows) < 0.3).astype(int)
+    X = np.column_stack(
+        [
+            y + rng.normal(size=n_rows) / 2,
+            secret + rng.normal(size=n_rows) / 2,
+            rng.integers(3, size=n_rows),
+            rng.integers(200, size=n_rows),
+        ]
+    )
+    return X, y, secret
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
+def test_alpha_by_name_is_the_gain_of_mere_guessing(metric):
+    """Guessing is right as often as the majority occurs, or for one class of two."""
+    X, y, secret = noisy_people()
+    selector = BreachAwareSelector("distp", metric=metric).fit(X, y, secret)
+
+    floor = {"accuracy": np.bincount(secret).max() / len(secret), "balanced_accuracy": 0.5}[metric]
+    expected = 100 * (floor / selector.breach_.attack_with_all - 1)
+    assert selector.max_breach_increase_ == pytest.approx(expected, abs=0.05)
+    assert selector.max_breach_increase_ < 0
+    assert selector.chosen_.breach_increase <= selector.max_breach_increase_ + 1e-9
+    by_number = BreachAwareSelector(selector.max_breach_increase_, metric=metric).fit(X, y, secret)
+    assert by_number.search_.candidates == selector.search_.candidates
+    assert by_number.chosen_ == selector.chosen_
+
+
+def test_the_baseline_by_name_is_no_increase():
+    X, y, secret = noisy_people()
+    named, plain = (BreachAwareSelector(alpha).fit(X, y, secret) for alpha in ("baseline", 0.0))
+
+    assert named.max_breach_increase_ == 0.0
+    assert named.search_.candidates == plain.search_.candidates
+
+
+def test_an_attacker_who_is_worse_than_guessing_has_no_floor():
+    rng = np.random.default_rng(1)
+    X, y = rng.integers(30, size=(90, 6)), rng.integers(2, size=90)
+    secret = (rng.random(90) < 0.1).astype(int)
+    with pytest.raises(InvalidParameterError, match="worse than by mere guessing"):
+        BreachAwareSelector("distp", attacker="naive-bayes-discretized", metric="accuracy").fit(
+            X.astype(str), y, secret
+        )
+
+
+@pytest.mark.parametrize("alpha", ["DistP", "low", True, None])
+def test_other_words_for_alpha_are_refused(alpha):
+    with pytest.raises(InvalidParameterError, match="distp or baseline"):
+        BreachAwareSelector(alpha).fit(*noisy_people())
+
+
+@pytest.mark.parametrize("given", ["0.5,0.25,0.25", "(0.5, 0.25, 0.25)", [0.5, 0.25, 0.25], (0.5, 0.25, 0.25)])
+def test_weights_are_taken_as_they_are_listed(given):
+    assert build_mechanism("breach-aware", {"weights": given}).weights == (0.5, 0.25, 0.25)
+
+
+def test_a_further_factor_counts_in_the_choice_and_is_in_the_evidence():
+    """The column of two hundred values makes every row unique; only with the factor does that count."""
+    X, y, secret = noisy_people()
+    selector = BreachAwareSelector(factors={"anonymity": 3.0, "uniqueness": 0.0}).fit(X, y, secret)
+    evaluation = selector.search_.evaluate((1 / 3, 1 / 3, 1 / 3), factors=selector.factors_)
+
+    sizes = [
+        min(Counter(map(tuple, X[:, list(found.columns)].tolist())).values()) for found in selector.search_.compared
+    ]
+    ranks = [1 + sum(other < size for other in sizes) for size in sizes]
+    assert evaluation.ranks["anonymity"].tolist() == ranks
+    assert set(evaluation.weights) == {"performance", "privacy", "size", "anonymity"}
+    assert evaluation.weights["anonymity"] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("factors", [{"speed": 1}, {"anonymity": -1}, {"anonymity": True}, "anonymity"])
+def test_other_factors_are_refused(factors):
+    with pytest.raises(InvalidParameterError, match="factors"):
+        BreachAwareSelector(factors=factors).fit(*noisy_people())
