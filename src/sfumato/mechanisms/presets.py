@@ -124,7 +124,7 @@ PRESETS: Mapping[str, Preset] = {
         "candidates along both ranked lists, chosen by E(S)",
         "Jafer, Matwin, Sokolova (2017), Figures 4 and 5, section 4",
         _BREACH,
-        {"learner": "c45", "attacker": "c45", "n_folds": 10},
+        {"learner": "c45", "attacker": "c45", "n_folds": 10, "max_breach_increase": "distp"},
         differs="a candidate with PBI above max_breach_increase is never released",
     ),
     "paper:erp": Preset(
