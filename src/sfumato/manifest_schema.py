@@ -154,7 +154,7 @@ _UTILITY = record(
         **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), NUMBER),
         "performance_loss_interval": _NUMBERS,
         "p_value_of_the_difference": _NUMBER_OR_NULL,
-        **dict.fromkeys(("test", "tree", "suppression_limit_counts"), TEXT),
+        **dict.fromkeys(("test", "tree"), TEXT),
     },
 )
 _RISK = record(
@@ -170,6 +170,7 @@ _RISK = record(
         **dict.fromkeys(("sensitive_column", "what_this_is", "anonymity_level_left_out"), TEXT),
     },
 )
+_UTILITY_SINCE_3 = record({}, {**_UTILITY["properties"], "suppression_limit_counts": TEXT})
 _RISK_SINCE_3 = record({}, {**_RISK["properties"], "unique_row_fraction": NUMBER})
 _SEARCH = record(
     {},
@@ -224,7 +225,7 @@ _STABILITY = record(
 _EVIDENCE = record(
     {},
     {
-        "utility": _UTILITY,
+        "utility": _UTILITY_SINCE_3,
         "risk": _RISK_SINCE_3,
         "search": _SEARCH,
         "choice": _CHOICE,
@@ -233,7 +234,7 @@ _EVIDENCE = record(
     },
 )
 
-_EVIDENCE_OF_2 = record({}, {**_EVIDENCE["properties"], "risk": _RISK})
+_EVIDENCE_OF_2 = record({}, {**_EVIDENCE["properties"], "utility": _UTILITY, "risk": _RISK})
 
 _SPENDING = record(
     {

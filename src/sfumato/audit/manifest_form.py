@@ -160,7 +160,7 @@ _EVIDENCE = {
         **_each("performance performance_of_all_columns performance_loss_percent", "number"),
         "performance_loss_interval?": ["number"],
         "p_value_of_the_difference?": "number?",
-        **_each("test tree suppression_limit_counts", "text"),
+        **_each("test tree", "text"),
     },
     "risk?": {
         **_each("containment_level anonymity_level least_different_sensitive_values", "count"),
@@ -220,14 +220,17 @@ _COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], 
 _PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
 
 
-_SINCE_3 = {"unique_row_fraction?": "number"}
+_SINCE_3 = {
+    "utility?": {**_EVIDENCE["utility?"], "suppression_limit_counts?": "text"},
+    "risk?": {**_EVIDENCE["risk?"], "unique_row_fraction?": "number"},
+}
 
 
 def _form(version: int) -> dict[str, Any]:
     """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
     is_keyed = version >= 3
     column = _COLUMN if is_keyed else {**_COLUMN, "role": "role of version 2"}
-    evidence = {**_EVIDENCE, "risk?": {**_EVIDENCE["risk?"], **_SINCE_3}} if is_keyed else _EVIDENCE
+    evidence = {**_EVIDENCE, **_SINCE_3} if is_keyed else _EVIDENCE
     identity = {"commitment": ("null", _COMMITMENT)} if is_keyed else {"sha256": "hash?"}
     counted = {"format": "word", "rows": "count"}
     order = {"order": _ORDER} if is_keyed else {}
