@@ -103,9 +103,7 @@ def test_more_values_than_fit_are_counted_by_the_cells_that_may_mean_them(monkey
     released = np.where(originals < n // 2, 1, 0)
 
     def judged_so(shown):
-        return check_bag_on_disk(
-            [FittingRule("a", "a", read=read)], lambda: [[originals]], lambda: [[shown]], 9 * 10**6
-        )
+        return check_bag_on_disk([FittingRule("a", "a", read=read)], lambda: [[originals]], lambda: [[shown]], MEMORY)
 
     assert judged_so(released).passed
     assert judged_so(np.append(released[1:], 0)).passed  # the wider cell may mean any value
