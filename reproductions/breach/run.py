@@ -6,7 +6,6 @@ Run as ``sfumato reproduce breach`` in a checkout, or ``python -m reproductions.
 from __future__ import annotations
 
 import sys
-import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from reproductions.breach.intervals import half_width, mean_with_interval
 from reproductions.breach.printed import BAYES, PAPER, TREE, Names, abbreviated, printed_choices, readings
 from reproductions.breach.scoring import COUNTED, CUT, SAME, TENTH, Choice, Job, Judged, Run, measure
+from reproductions.figures import Figure
+from reproductions.running import Reproduction
+from reproductions.running import run as run_reproduction
 from sfumato.mechanisms.breach.tradeoff import evaluation_scores, regions
 
 FOLDER = Path(__file__).parent
@@ -35,39 +36,74 @@ N_SEEDS: Mapping[Case, int] = {
     ("ILPD", BAYES, SAME): 10,
     ("Pima", BAYES, SAME): 10,
 }
+QUICK = {Job("Pima", TREE, SAME, None), Job("Pima", TREE, CUT, None), Job("Pima", BAYES, SAME, None)}
 Runs = Mapping[Case, Sequence[Run]]
 OnWeka = Mapping[Case, Run]
 
 
-def main() -> int:
-    """Run everything, write RESULTS.md and say what misses its expectation."""
-    runs, on_weka = run_all()
-    (FOLDER / "RESULTS.md").write_text("\n".join(report(runs, on_weka)) + "\n")
-    missed = list(misses(runs, on_weka, tomllib.loads((FOLDER / "expected.toml").read_text())))
-    for line in missed:
-        sys.stderr.write(f"missed: {line}\n")
-    sys.stderr.write(f"wrote {FOLDER / 'RESULTS.md'}\n")
-    return 1 if missed else 0
-
-
-def run_all() -> tuple[dict[Case, list[Run]], dict[Case, Run]]:
-    """Measure all jobs in two processes, the longest first: by our seeds, and on the folds of Weka."""
+def all_jobs() -> list[Job]:
+    """All cases by our seeds and, where the paper has them, on the folds of Weka; the longest first."""
     todo = []
     for case, n_seeds in N_SEEDS.items():
         seeds: list[int | None] = [*range(n_seeds)]
         is_in_paper = case[0] != TENTH and case[2] != COUNTED
         todo += [Job(*case, seed=seed) for seed in ([None] if is_in_paper else []) + seeds]
-    found: list[Run] = []
-    begun = time.monotonic()
-    for run in Parallel(n_jobs=2, return_as="generator_unordered", batch_size=1)(delayed(measure)(j) for j in todo):
-        found.append(run)
-        job = run.job
-        folds = "Weka's folds" if job.seed is None else f"seed {job.seed}"
-        sys.stderr.write(
-            f"{len(found)}/{len(todo)} ({time.monotonic() - begun:.0f} s) {job.data}, {job.learner}, attacker wants "
-            f"{job.sensitive}, {folds}: {run.baseline:.2f} %, {len(run.candidates)} candidates\n"
-        )
-    return by_case(found)
+    return todo
+
+
+def reproduction() -> Reproduction[Job, Run]:
+    """Say what is run."""
+    return Reproduction(
+        "breach",
+        all_jobs(),
+        measure,
+        label=_label,
+        is_quick=lambda job: job in QUICK,
+        figures=figures,
+        report=lambda outcomes: report(*by_case(outcomes.values())),
+        misses=lambda outcomes: misses(
+            *by_case(outcomes.values()), tomllib.loads((FOLDER / "expected.toml").read_text())
+        ),
+    )
+
+
+def _label(job: Job) -> str:
+    folds = "Weka's folds" if job.seed is None else f"seed {job.seed}"
+    return f"{job.data}, {job.learner}, attacker wants {job.sensitive}, {folds}"
+
+
+def figures(outcomes: Mapping[Job, Run]) -> Iterator[Figure]:
+    """Tables 1 and 2, 4 and 6, and the subsets that the paper chooses, all on Weka's folds."""
+    for place, (row, scores) in enumerate(zip(PAPER["table_6"]["rows"], _scores_of_printed(), strict=True), 1):
+        for weights, printed, ours in zip(PAPER["table_6"]["weights"], row["scores"], scores, strict=True):
+            yield Figure(f"Table 6, row {place}, E(S) at {_weights(weights)}", printed, ours, 3, 5e-4)
+    on_weka = by_case(outcomes.values())[1]
+    if run := on_weka.get(("Pima", TREE, SAME)):
+        for place, row in enumerate(PAPER["table_6"]["rows"], 1):
+            judged = run.judged[readings("Pima", row["subset"])[0]]
+            yield Figure(f"Table 4, row {place}, Perf", row["performance"], judged.performance, 3, 0.5)
+            yield Figure(f"Table 4, row {place}, PBI", row["breach"], judged.breach, 3, 0.5)
+    if run := on_weka.get(("Pima", TREE, CUT)):
+        yield from _figures_of_pregnancies(run)
+    for (data, learner, sensitive), run in on_weka.items():
+        for weights, subset in printed_choices(data, learner) if sensitive == SAME else ():
+            found = [run.choices[weights, names] for names in readings(data, subset)]
+            place = min(choice.place_of_printed for choice in found)
+            where = f"Choice, {data}, {learner}, weights {_weights(weights)}: place of the paper's subset"
+            yield Figure(where, 1, place, 0, 1)
+
+
+def _figures_of_pregnancies(run: Run) -> Iterator[Figure]:
+    printed = PAPER["pregnancies"]
+    yield Figure("Table 1, baseline, Perf", printed["baseline"], run.baseline, 2, 0.5)
+    for letter, row in {**printed["subsets"], "wrapper": printed["wrapper"]}.items():
+        judged = run.judged[readings("Pima", row["subset"])[0]]
+        where = f"Tables 1 and 2, subset {letter}"
+        yield Figure(f"{where}, Perf", row["performance"], judged.performance, 2, 0.5)
+        if "p_value" in row:
+            yield Figure(f"{where}, p", row["p_value"], judged.p_value, 3, 0.05)
+        if "breach" in row:
+            yield Figure(f"{where}, PBI", row["breach"], judged.breach, 2, 0.5)
 
 
 def by_case(found: Iterable[Run]) -> tuple[dict[Case, list[Run]], dict[Case, Run]]:
@@ -305,4 +341,4 @@ def _places(choices: Sequence[Choice]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_reproduction(reproduction()))
