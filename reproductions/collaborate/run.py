@@ -14,20 +14,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from reproductions.breach.intervals import half_width
+from reproductions.collaborate.measuring import (
+    FITS,
+    FITTED_SEEDS,
+    N_FITTED,
+    N_REMOVED,
+    N_SEEDS,
+    N_SPLITS,
+    PAPER,
+    SESSION,
+    SIZES,
+    Job,
+    Outcome,
+    Seed,
+    all_jobs,
+    label,
+    measure,
+)
 from reproductions.collaborate.rise import Fit
 from reproductions.collaborate.scoring import ALL_ROWS, FOREST, LEARNERS, Rates, Split, Tumors
+from reproductions.figures import Figure
+from reproductions.running import Reproduction, run
 from sfumato.collaborate.scores import feature_entropy_bits, gains_of_removal, most_entropy_bits
 from sfumato.collaborate.simulate.simulation import SimulationResult
 
 FOLDER = Path(__file__).parent
-PAPER: dict[str, Any] = tomllib.loads((FOLDER / "paper.toml").read_text())
-N_SPLITS, N_SEEDS = 200, 20
-N_FITTED, FITTED_SEEDS = 1500, (0, 1, 2)
-N_REMOVED = (0, 3, 6)
-Seed = int | None
 Splits = Mapping[str, Sequence[Split]]
 
 
@@ -57,45 +70,57 @@ class Findings:
     fits: Sequence[Mapping[str, Fit]] = ()
 
 
-def main() -> int:
-    """Run everything, write RESULTS.md and say what misses its expectation."""
-    found = measured()
-    (FOLDER / "RESULTS.md").write_text("\n".join(report(found)) + "\n")
-    missed = list(misses(found, tomllib.loads((FOLDER / "expected.toml").read_text())))
-    for line in missed:
-        sys.stderr.write(f"missed: {line}\n")
-    sys.stderr.write(f"wrote {FOLDER / 'RESULTS.md'}\n")
-    return 1 if missed else 0
+def reproduction() -> Reproduction[Job, Outcome]:
+    """Say what is run."""
+    return Reproduction(
+        "collaborate",
+        all_jobs(),
+        measure,
+        label=label,
+        is_quick=lambda job: job.what == SESSION or (job.seed is None and job.n_removed < N_REMOVED[-1]),
+        figures=figures,
+        report=lambda outcomes: report(findings(outcomes)),
+        misses=lambda outcomes: misses(findings(outcomes), tomllib.loads((FOLDER / "expected.toml").read_text())),
+    )
 
 
-def measured() -> Findings:
-    """Run a session of three processes, deal out rows for all seeds, and train all classifiers."""
+def findings(outcomes: Mapping[Job, Any]) -> Findings:
+    """Put the outcomes of all jobs together."""
     tumors = Tumors()
-    session = tumors.session(PAPER["threshold"])
-    sys.stderr.write(f"session: removed {', '.join(session.removed)}\n")
-    cases = {_sizes(sizes): list(tumors.splits(sizes, N_SPLITS)) for sizes in (PAPER["sizes"], ALL_ROWS)}
-    (order,) = {split.order for split in cases[_sizes(ALL_ROWS)]}
     counts = tumors.counts(np.arange(tumors.table.n_rows))
-    seeds: list[Seed] = [None, *range(N_SEEDS)]
-    todo = [(learner, n, seed) for seed in seeds for learner in LEARNERS for n in N_REMOVED]
-    kept = {n: [name for name in tumors.schema.names if name not in order[:n]] for n in N_REMOVED}
-    rates = Parallel(n_jobs=2)(delayed(tumors.rates)(learner, kept[n], seed) for learner, n, seed in todo)
-    sys.stderr.write(f"classifiers: {len(rates)} cross-validations\n")
+    splits = {sizes: outcomes[Job(sizes)] for sizes in SIZES}
+    (order,) = {split.order for split in splits[_sizes(ALL_ROWS)]}
     return Findings(
-        session,
+        outcomes[Job(SESSION)],
         order,
         gains_of_removal(order, counts),
         most_entropy_bits(tumors.schema.n_values.values()),
-        cases,
-        dict(zip(todo, rates, strict=True)),
+        splits,
+        {(job.what, job.n_removed, job.seed): found for job, found in outcomes.items() if job.what in LEARNERS},
         int(counts["bone-marrow"].sum(axis=1).min()),
-        [
-            tumors.fits(
-                PAPER["sizes"], PAPER["removed"], list(PAPER["table_2"].values()), PAPER["threshold"], N_FITTED, seed
-            )
-            for seed in FITTED_SEEDS
-        ],
+        [outcomes[Job(FITS, seed=seed)] for seed in FITTED_SEEDS],
     )
+
+
+def figures(outcomes: Mapping[Job, Any]) -> Iterator[Figure]:
+    """Table I from the session, Table II by the text's ρ (means over the splits), Table III on Weka's folds."""
+    session = outcomes.get(Job(SESSION))
+    for score in session.scores if session else ():
+        ours = (score["utility"], score["privacy_pooled"], score["tradeoff"])
+        for what, printed, value in zip(
+            ("utility", "privacy", "τ"), PAPER["table_1"][score["name"]], ours, strict=True
+        ):
+            yield Figure(f"Table I, {score['name']}, {what}", printed, value, 4, 2e-4)
+    splits = outcomes.get(Job(_sizes(PAPER["sizes"])), ())
+    for name, printed in PAPER["table_2"].items() if splits else ():
+        for place, value in enumerate(printed):
+            ours = float(np.mean([split.gains[name][place] for split in splits]))
+            yield Figure(f"Table II, {name}, {place + 1} removed", value, ours, 4, 0.005)
+    for learner, rows in PAPER["table_3"].items():
+        for n, printed in zip(N_REMOVED, rows[:2], strict=False):
+            if rates := outcomes.get(Job(learner, n, None)):
+                for what, value, own in zip(("true positive", "false positive"), printed, rates, strict=False):
+                    yield Figure(f"Table III, {learner}, without {n}, {what}", value, own, 3, 0.01)
 
 
 def misses(found: Findings, expected: Mapping[str, Any]) -> Iterator[str]:
@@ -268,4 +293,4 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(reproduction()))
