@@ -1,8 +1,5 @@
 """Worked example of [PBI17], Pima with C4.5: Tables 1, 2 and Figure 6 (C ≠ SA), Tables 4 to 6 (C = SA)."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,7 +7,6 @@ from scipy import stats
 from sfumato.mechanisms.breach.search import AcceptanceRule, ColumnRanking, candidate_subsets
 from sfumato.mechanisms.breach.subset_evaluation import SubsetJudge
 from sfumato.mechanisms.breach.tradeoff import evaluation_scores, pareto_front, regions
-from shell_lines import run_line
 
 N_FOLDS = 10
 
@@ -206,18 +202,3 @@ def test_choices_of_table_6_are_on_the_pareto_front():
     assert {choice for _, choice in TABLE_6.values()} <= on_front
     assert "plas_mass_preg_skin" not in on_front  # plas_mass_preg is as good with a column less
     assert "insu_plas" not in on_front  # plas alone is as good
-
-
-@pytest.mark.slow
-def test_the_page_runs_as_shown(tmp_path):
-    """Every line of the block *Run it* ends well, and what it makes is there."""
-    page = (Path(__file__).parents[2] / "docs" / "papers" / "breach.md").read_text(encoding="utf-8")
-    lines = page.split("## Run it")[1].split("```sh\n")[1].split("```")[0].splitlines()
-
-    for line in lines:
-        run_line(line, tmp_path)
-
-    made = sorted(path.name for path in (tmp_path / "demo").glob("*") if path.suffix in (".csv", ".svg"))
-    assert {"chosen.csv", "coarsened.csv", "scores.svg", "wrapper.csv"} <= set(made)
-    kinds = [g["kind"] for g in json.loads((tmp_path / "demo/coarsened.csv.manifest.json").read_text())["guarantees"]]
-    assert kinds == ["k-anonymity", "breach-bound"]

@@ -1,9 +1,7 @@
 """Table I of [PUFS] on Primary Tumor, whatever the split, the order of removal, and gains by the text's definition."""
 
 import math
-import shutil
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import sfumato
 from sfumato.collaborate.scores import gains_of_removal
 from sfumato.collaborate.session.agreement import AgreementRule, agree
 from sfumato.collaborate.shared_schema import SharedSchema
-from shell_lines import run_line
 from unit.collaborate.plain_sums import run_together
 
 TABLE_I = {
@@ -137,19 +134,3 @@ def test_gain_of_dropping_everything_stays_below_one(tumor):
     assert gains_of_removal(schema.names, counts)[-1] == pytest.approx(
         sum(naive_entropy(tumor[name].cells().to_pylist()) for name in schema.names) / 21.34, abs=1e-4
     )
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "papers" / "collaborate.md"
-
-
-@pytest.mark.slow
-def test_the_block_run_it_runs(shared_data, tmp_path):
-    shutil.copy(shared_data / "primary-tumor" / "primary-tumor.arff", tmp_path)
-    block = PAGE.read_text().partition("## Run it")[2].partition("```console")[2].partition("```")[0]
-    lines = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
-
-    assert len(lines) == 4
-    for line in lines:
-        run_line(line, tmp_path)
-    tables = {(tmp_path / "joint" / f"party-{i}.csv").read_bytes() for i in (1, 2, 3)}
-    assert len(tables) == 1
