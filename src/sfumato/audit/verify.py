@@ -91,6 +91,7 @@ def audit_release(
     check_audited_values: bool = True,
     check_roles: Declared = False,
     places: NDArray[np.intp] | None = None,
+    own_rows: NDArray[np.intp] | None = None,
 ) -> AuditReport:
     """Check a release against its manifest and, when it is given, against its original.
 
@@ -117,6 +118,9 @@ def audit_release(
         For the publisher, who knows it: at which place of the release each of its rows stands when they are taken in
         the original's order. Then each row is compared with its own original. Without it sorted rows are compared as a
         bag.
+    own_rows : array or None
+        For the publisher, with ``places``: row of the original of each released row, in the original's order. Where
+        rows were left out and cells overlap, nothing else tells which they are. Each row is compared with its own.
 
     Raises
     ------
@@ -148,7 +152,10 @@ def audit_release(
     found.extend(_check_bucket_rule(columns, claims))
     found.append(_check_promises_exist(claims))
     described = _described(released, claims)
-    beside = Beside(Columns(described), before, claims, knows_rows=knows_rows) if before is not None else None
+    beside = None
+    if before is not None:
+        told = None if places is None else own_rows
+        beside = Beside(Columns(described), before, claims, knows_rows=knows_rows, own_rows=told)
     has_roles = has_all_roles(before, check_roles)
     register = None if population is None else GivenPopulation(described, population, claims, original, key)
     found.extend(_check_further(Around(claims, before, beside, has_roles, register)))
@@ -178,6 +185,7 @@ def audit_release(
                 generalized=beside.read,
                 offered=beside.offered,
                 knows_rows=knows_rows,
+                own_rows=beside.own_rows,
             )
         )
     if is_union and given is not None:

@@ -75,6 +75,7 @@ def make_release(
         check_audited_values=False,
         check_roles=True,
         places=np.arange(proposed.table.n_rows),
+        own_rows=proposed.kept_rows,
     )
     report.raise_if_failed()
     return proposed.with_manifest(guarantees=with_audited(proposed.manifest.guarantees, report.levels))
@@ -233,6 +234,7 @@ def staged(
             check_audited_values=_states_levels(manifest),
             check_roles=True,
             places=np.argsort(order) if reread.n_rows == len(order) else None,
+            own_rows=release.kept_rows,
         )
 
     with staged_files(

@@ -61,7 +61,8 @@ class ReleasedRows:
 def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
     """Find which rows of the original each group of equal released rows holds.
 
-    Where every row is released in the order of the original, which another check compares, rows tell whose they are.
+    Where every row is released in the order of the original, which another check compares, or the publisher tells which
+    rows they are, which that check compares as well, rows tell whose they are.
     Else the rows of a group are all rows of the original that fit its cells, if each fits one group only and none of
     them is missing.
 
@@ -82,6 +83,8 @@ def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
             raise NotToldError(problem)
         _require_whole(of_row, classes.sizes)
         return ReleasedRows(beside.rows[of_row >= 0], of_row[of_row >= 0])
+    if beside.own_rows is not None:
+        return ReleasedRows(beside.own_rows, classes.ids)
     if len(beside.rows) == beside.released.n_rows:
         return ReleasedRows(beside.rows, classes.ids)
     of_row = _groups_that_fit(columns, beside, classes.ids)

@@ -109,6 +109,7 @@ def check_fidelity(
     generalized: GeneralizedColumns | None = None,
     offered: OfferedRows | None = None,
     knows_rows: bool = True,
+    own_rows: NDArray[np.intp] | None = None,
 ) -> Iterator[Check | Unchecked]:
     """Compare a release with the original that it claims to come from.
 
@@ -118,8 +119,9 @@ def check_fidelity(
     values bucket by bucket, and columns of no slice row by row. What ``generalized`` has read is not read again, nor
     are ``offered`` rows looked for where they are given.
 
-    Rows are compared in the original's order, in which ``knows_rows`` says that they are. Sorted rows are compared as a
-    bag: every released row must have an original row of its own.
+    Rows are compared in the original's order, in which ``knows_rows`` says that they are, each with the one that
+    ``own_rows`` tells where some were left out. Sorted rows are compared as a bag: every released row must have an
+    original row of its own.
     """
     yield from check_description(original, claims, check_roles)
     offered = offered or offered_rows(original, claims)
@@ -133,7 +135,8 @@ def check_fidelity(
     if perturbation == SYNTHETIC:
         yield from _check_synthetic(released, original, claims, kept)
         return
-    pairs = _pairs(released, original, claims, kept, generalized)
+    told = own_rows if perturbation is None else None
+    pairs = _pairs(released, original, claims, kept if told is None else told, generalized)
     if perturbation == BUCKETED and (stated := claims.perturbation) is not None:
         compared = released, original, stated.bucket or "", stated.slices
         if knows_rows:
@@ -147,7 +150,8 @@ def check_fidelity(
     elif not knows_rows:
         yield _check_bag(pairs)
     else:
-        yield _check_subsequence(pairs, claims.suppressed_rows) if claims.suppressed_rows else _check_cells(pairs)
+        is_subsequence = claims.suppressed_rows and told is None
+        yield _check_subsequence(pairs, claims.suppressed_rows) if is_subsequence else _check_cells(pairs)
 
 
 def check_description(original: Columns, claims: Claims, check_roles: Declared) -> Iterator[Check | Unchecked]:

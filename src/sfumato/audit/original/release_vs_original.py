@@ -110,16 +110,36 @@ PENALTY = "global_certainty_penalty"
 class Beside:
     """Both tables and what the manifest says of them; their consistency on the same columns is measured once.
 
-    ``knows_rows`` says whether the released rows are in the original's order, with some left out.
+    ``knows_rows`` says whether the released rows are in the original's order, with some left out, and ``own_rows``,
+    where the publisher tells it, which rows of the original they are.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the rows that are told are not rows of the original that may be released, in their order.
     """
 
-    def __init__(self, released: Columns, original: Columns, claims: Claims, *, knows_rows: bool = True) -> None:
+    def __init__(
+        self,
+        released: Columns,
+        original: Columns,
+        claims: Claims,
+        *,
+        knows_rows: bool = True,
+        own_rows: NDArray[np.intp] | None = None,
+    ) -> None:
         self.released = released
         self.original = original
         self.claims = claims
         self.knows_rows = knows_rows
         self.read = GeneralizedColumns(released, original)
         self._measured: dict[frozenset[str], Consistency] = {}
+        self.own_rows = own_rows
+        if own_rows is not None:
+            is_offered = np.isin(own_rows, self.rows).all() and (np.diff(own_rows) > 0).all()
+            if len(own_rows) != released.n_rows or not is_offered:
+                problem = "some are not rows of the original that may be released"
+                raise InvalidParameterError("own_rows", problem, allowed="a row of the original for each released row")
 
     @cached_property
     def offered(self) -> OfferedRows:
