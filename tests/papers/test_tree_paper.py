@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sfumato.errors import PrivacyNotAchievableError
 from sfumato.learning.c45.criteria import Entropy
 from sfumato.learning.c45.tree import Tree, TreeColumn
 from sfumato.mechanisms.tree.error_risk import error_risk, prune_by_error_risk
@@ -83,6 +84,33 @@ def test_lowest_rule_keeps_group_2_of_table_1(figure_1, columns):
 
     assert groups_of_paper(pruned) == [2, 6, 7]
     assert pruned.group_of_leaf.tolist() == [-1, 1, -1, 1, 1, 5, 6, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("n_errors", "remaining"),
+    [(0, [2, 6, 7]), (0.9, [2, 6, 7]), (1, [2, 3]), (2, [1])],
+)
+def test_ratio_rule_goes_on_from_table_1_as_far_as_errors_allow(figure_1, columns, n_errors, remaining):
+    """After nodes 2 and 6: ω1 = .485 / 2 is above ω3 = .170 / 1, but the root costs two errors and node 3 one."""
+    pruned = prune_by_error_risk(figure_1, columns, Entropy(2), 3, rule="ratio", max_added_error=n_errors / 7)
+
+    assert groups_of_paper(pruned) == remaining
+
+
+@pytest.mark.parametrize(
+    ("bits", "remaining"),
+    [(3.0, [4, 5, 7, 8, 9]), (3.1, [2, 7, 8, 9]), (3.33, [1]), (3.8, [1])],
+)
+def test_a_floor_prunes_whatever_the_ratios_are(figure_1, columns, bits, remaining):
+    """R(4) = 3 is the least leaf; node 2 has 3.322, the root 3.807."""
+    assert groups_of_paper(prune_by_error_risk(figure_1, columns, Entropy(2), 2, min_bits=bits)) == remaining
+
+
+def test_a_floor_above_the_root_is_refused_with_the_best(figure_1, columns):
+    with pytest.raises(PrivacyNotAchievableError, match=r"at least 4 bits.*best level reached is 3\.8\.") as caught:
+        prune_by_error_risk(figure_1, columns, Entropy(2), 2, min_bits=4)
+
+    assert caught.value.best_level == 3.8
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Whether what a manifest says of the groups of a decision tree can be: BIG, ICR and TIDI in bits (Yang et al. 2019).
 
-BIG needs the splits of the tree, which no release shows: it is the publisher's word, and so is what was pruned. What the
-released cells do show is how many rows are in a group, hence ICR.
+BIG needs the splits of the tree, which no release shows: it is the publisher's word, and so is what was pruned. The
+released cells do show how many rows are in a group, hence ICR.
 """
 
 from __future__ import annotations

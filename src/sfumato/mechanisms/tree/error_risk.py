@@ -371,7 +371,8 @@ def _cut_further(
     for group in pruned.groups[tree.attribute[pruned.groups] != LEAF].tolist():
         branches.cut(group)
     left = most_added + branches.negligible_error
-    heap = [branches.renewed_priority(node) for node in np.flatnonzero(pruned.group_of_leaf == LEAF).tolist()]
+    still_split = np.flatnonzero((pruned.group_of_leaf == LEAF) & (tree.weights > 0))
+    heap = [branches.renewed_priority(node) for node in still_split.tolist()]
     heapq.heapify(heap)
     while heap:
         priority = heapq.heappop(heap)

@@ -766,9 +766,7 @@ class ErrorRiskTree(Recoder):
             allowed = "left out unless the groups of the tree are what is released; finer cells could have fewer bits"
             hint = "choose generalization=uniform and refine=false"
             got = f"got {self.min_disclosure_bits!r}"
-            raise InvalidParameterError(
-                "min_disclosure_bits", got, allowed=allowed, hint=hint, remedy=("parameters",)
-            )
+            raise InvalidParameterError("min_disclosure_bits", got, allowed=allowed, hint=hint, remedy=("parameters",))
         self._promised.check()
         if self._promised.are_made and self.generalization == "tiered":
             allowed = "uniform where l, t, beta, delta or alpha is given; tiered cells are shared between groups"
