@@ -26,6 +26,7 @@ from reproductions.tree.scoring import (
     METHODS_BY_ENCODING,
     METHODS_WITH_OWN_CELLS,
     ORIGINAL,
+    OTHER_READINGS,
     PAPER_DATA_SETS,
     PAPER_METHODS,
     Job,
@@ -88,6 +89,11 @@ def _figures_at(outcomes: Outcomes, data: str, method: str, place: int) -> Itera
     yield Figure(f"{where}, error", printed["error"][place], error, 4, 0.015, "lower", lowest[1])
 
 
+def _as_printed(method: str) -> str:
+    """Name of a reading's method in the paper."""
+    return method.split(",")[0]
+
+
 def _is_tiered(method: str) -> bool:
     """Whether a method promises (k,k) only, which is weaker than k-anonymity."""
     return method.startswith(("proposed", "tiered"))
@@ -122,7 +128,8 @@ def report(outcomes: Outcomes) -> Iterator[str]:
         yield "| method | GCP, paper | GCP, ours | error %, paper | error %, ours | s, paper | s, ours |"
         yield "| --- | --- | --- | --- | --- | --- | --- |"
         for method in METHODS:
-            yield _line(_at_levels(outcomes, data, method), printed.get(method.split(", binary")[0]))
+            is_reading = method in PAPER_METHODS or method in OTHER_READINGS
+            yield _line(_at_levels(outcomes, data, method), printed[_as_printed(method)] if is_reading else None)
     yield from _orders(outcomes)
     yield from _own_test_cells(outcomes, paper)
     yield from _encodings(outcomes)
@@ -164,7 +171,7 @@ def _own_test_cells(outcomes: Outcomes, paper: Mapping[str, Any]) -> Iterator[st
     yield "| --- | --- | --- | --- | --- |"
     for data in PAPER_DATA_SETS:
         for method in METHODS_WITH_OWN_CELLS:
-            of_paper = paper[data][method.split(",")[0]]
+            of_paper = paper[data][_as_printed(method)]
             printed = _joined([100 * error for error in of_paper["error"]], ".2f")
             trained = " / ".join(_percent(o) for o in _at_levels(outcomes, data, method))
             own = [outcomes[Job(data, method, k, has_own_test_cells=True)] for k in LEVELS]

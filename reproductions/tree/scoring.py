@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from sfumato.evaluation.utility import CrossValidatedUtility, cross_validated_ut
 from sfumato.guarantees import Guarantee
 from sfumato.mechanisms.axes import align
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.presets import PRESETS
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.progress import Progress
@@ -32,29 +34,44 @@ DEFAULT_ENCODING, LABELS = "midpoints, shares", "midpoints, labels"
 
 C45_TREE = partial(ErrorRiskTree, splits="multiway")
 BINARY_TREE = partial(ErrorRiskTree, splits="binary")
+ERP = "paper:erp"
+ERP_TIERED = "paper:erp-tiered"
+
+
+def as_preset(k: int, *, preset: str, **other: Any) -> Recoder:
+    """Make the paper's system, with some settings of another reading."""
+    return ErrorRiskTree(**{**PRESETS[preset].parameters, "k": k, **other})
+
+
+def with_leaves_of_k(k: int) -> Recoder:
+    """Grow the tree with k rows in every leaf, so that nothing is left to prune."""
+    return as_preset(k, preset=ERP, min_samples_leaf=k)
+
+
 PAPER_METHODS: dict[str, Callable[[int], Recoder]] = {
     "Mondrian": partial(Mondrian, split="gain"),
-    "ERP-only": partial(C45_TREE, generalization="uniform", refine=False),
-    "proposed": partial(C45_TREE, refine=False),
+    "ERP-only": partial(as_preset, preset=ERP),
+    "proposed": partial(as_preset, preset=ERP_TIERED),
 }
-BY_GAIN: dict[str, Callable[[int], Recoder]] = {
-    "ERP-only, binary by gain": partial(BINARY_TREE, generalization="uniform", refine=False, criterion="gain"),
-    "proposed, binary by gain": partial(BINARY_TREE, refine=False, criterion="gain"),
+OTHER_READINGS: dict[str, Callable[[int], Recoder]] = {
+    "ERP-only, leaves of k": with_leaves_of_k,
+    "ERP-only, literal rule": partial(as_preset, preset=ERP, rule="literal"),
+    "ERP-only, gain ratio": partial(as_preset, preset=ERP, criterion="entropy"),
+    "proposed, gain ratio": partial(as_preset, preset=ERP_TIERED, criterion="entropy"),
+    "ERP-only, multiway": partial(C45_TREE, generalization="uniform", refine=False),
+    "proposed, multiway": partial(C45_TREE, refine=False),
 }
 OUR_METHODS: dict[str, Callable[[int], Recoder]] = {
-    **BY_GAIN,
-    "ERP-only, binary": partial(BINARY_TREE, generalization="uniform", refine=False),
-    "proposed, binary": partial(BINARY_TREE, refine=False),
-    "ERP-only, literal rule": partial(C45_TREE, generalization="uniform", rule="literal", refine=False),
+    **OTHER_READINGS,
     "Mondrian, penalty": partial(Mondrian, split="penalty"),
     "Mondrian, median": partial(Mondrian, split="median"),
-    "uniform, refined": partial(C45_TREE, generalization="uniform"),
-    "tiered, refined": C45_TREE,
-    "uniform, refined, binary": partial(BINARY_TREE, generalization="uniform"),
-    "tiered, refined, binary": BINARY_TREE,
+    "uniform, refined": partial(BINARY_TREE, generalization="uniform"),
+    "tiered, refined": BINARY_TREE,
+    "uniform, refined, multiway": partial(C45_TREE, generalization="uniform"),
+    "tiered, refined, multiway": C45_TREE,
 }
 METHODS = PAPER_METHODS | OUR_METHODS
-METHODS_WITH_OWN_CELLS = (*PAPER_METHODS, *BY_GAIN)
+METHODS_WITH_OWN_CELLS = (*PAPER_METHODS, "ERP-only, multiway", "proposed, multiway")
 METHODS_BY_ENCODING = (*PAPER_METHODS, "tiered, refined")
 
 

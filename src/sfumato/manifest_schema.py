@@ -109,7 +109,8 @@ _PARAMETERS: dict[str, Form] = {
         ("l", "t", "c", "beta", "delta", "alpha", "delta_max", "delta_min", "max_unique_fraction"), _NUMBER_OR_NULL
     ),
     **dict.fromkeys(("epsilon", "max_breach_increase", "min_privacy_gain", "max_suppressed_fraction"), NUMBER),
-    "penalty_weight": NUMBER,
+    **dict.fromkeys(("penalty_weight", "max_added_error"), NUMBER),
+    "min_disclosure_bits": _NUMBER_OR_NULL,
     **dict.fromkeys(("max_false_fraction", "threshold", "max_seconds", "time_budget", "min_released_fraction"), NUMBER),
     **dict.fromkeys(("max_performance_loss",), _NUMBER_OR_NULL),
     **dict.fromkeys(("allow_increase", "refine", "regroup", "slicing", "strict", "keep_frequent"), TRUTH),
@@ -182,6 +183,21 @@ _SEARCH = record(
         **dict.fromkeys(("bound", "gap", "gap_fraction", "cross_validated_auc"), NUMBER),
     },
 )
+_OF_LEAVES_AND_GROUPS = tuple(
+    f"{which}_{measure}_bits_of_{of}"
+    for of in ("leaves", "groups")
+    for measure in ("big", "icr", "tidi")
+    for which in ("least", "mean")
+)
+_DISCLOSURE = record(
+    {
+        **dict.fromkeys(("n_leaves", "n_groups"), COUNT),
+        **dict.fromkeys(_OF_LEAVES_AND_GROUPS, NUMBER),
+        **dict.fromkeys(("n_branches_pruned", "n_branches_pruned_at_no_error"), COUNT),
+        "largest_error_risk_ratio": _NUMBER_OR_NULL,
+        "groups_are": TEXT,
+    }
+)
 _REGION = word("baseline", "I", "II", "III", "IV")
 _CANDIDATE = record(
     {
@@ -230,11 +246,13 @@ _EVIDENCE = record(
         "search": _SEARCH,
         "choice": _CHOICE,
         "stability": _STABILITY,
+        "disclosure": _DISCLOSURE,
         "calibration": record({"asked_epsilon": NUMBER, "proven_epsilon": NUMBER, "warning": TEXT}),
     },
 )
 
-_EVIDENCE_OF_2 = record({}, {**_EVIDENCE["properties"], "utility": _UTILITY, "risk": _RISK})
+_OLD_SECTIONS = {name: form for name, form in _EVIDENCE["properties"].items() if name != "disclosure"}
+_EVIDENCE_OF_2 = record({}, {**_OLD_SECTIONS, "utility": _UTILITY, "risk": _RISK})
 
 _SPENDING = record(
     {

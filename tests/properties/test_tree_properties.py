@@ -12,12 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.errors import PrivacyNotAchievableError
 from sfumato.learning.c45.criteria import Entropy, Variance
 from sfumato.learning.c45.tree import Tree, TreeColumn
+from sfumato.mechanisms.tree.disclosed import disclosure_evidence
 from sfumato.mechanisms.tree.error_risk import error_risk, prune_by_error_risk
 
 N_CLASSES = 3
 RULES = ["lowest", "literal"]
+SHARES = [Fraction(0), Fraction(1, 10), Fraction(1, 3), Fraction(1)]
+FLOORS = [0.0, 1.5, 2.5, 3.5, 5.0]
 
 
 @dataclass
@@ -212,6 +216,23 @@ class Oracle:
                 best = node if is_larger(self.turn(node, cut), self.turn(best, cut)) else best
             cut |= {best}
 
+    def prune_further(self, k, most_added):
+        """Leaves after the lowest rule and then, by the largest ratio, of all that gains and is not too dear."""
+        leaves = self.prune(k, "lowest")
+        cut, left = frozenset(leaf for leaf in leaves if self.drawn.nodes[leaf].children), most_added
+        while True:
+            split = [0, *self.drawn.inner(0, cut)] if self.drawn.nodes[0].children and 0 not in cut else []
+            best = None
+            for node in sorted(split):
+                cost = self.error(node) - self.branch_error(node, cut)
+                gains = self.drawn.n_rows(node) and self.information(node) > self.branch_information(node, cut)
+                is_better = best is None or is_larger(self.turn(node, cut), self.turn(best, cut)) if gains else False
+                best = node if is_better and cost <= left else best
+            if best is None:
+                return self.drawn.leaves(0, cut)
+            left -= self.error(best) - self.branch_error(best, cut)
+            cut |= {best}
+
 
 def is_larger(one, other):
     for a, b in zip(one, other, strict=True):
@@ -290,6 +311,101 @@ def test_lowest_rule_is_finest(drawn, data):
         leaves = drawn.leaves(0, set(cut))
         if all(drawn.n_rows(leaf) == 0 or drawn.n_rows(leaf) >= k for leaf in leaves):
             assert stays_split >= ancestors(drawn, [leaf for leaf in leaves if drawn.n_rows(leaf)])
+
+
+@given(drawn=drawn_trees(max_splits=5), data=st.data())
+def test_a_floor_is_kept_by_the_finest_pruning_or_refused(drawn, data):
+    """Whether any pruning has k rows and so many bits in every leaf is found by trying all of them."""
+    k, floor = data.draw(group_sizes(drawn)), data.draw(st.sampled_from(FLOORS))
+    inner = [t for t, node in enumerate(drawn.nodes) if node.children]
+    criterion, oracle = Entropy(N_CLASSES), Oracle(drawn, classification_error)
+    kept = []
+    for cut in itertools.chain.from_iterable(itertools.combinations(inner, n) for n in range(len(inner) + 1)):
+        leaves = [leaf for leaf in drawn.leaves(0, set(cut)) if drawn.n_rows(leaf)]
+        if all(drawn.n_rows(t) >= k and math.log2(oracle.information(t)) >= floor - 1e-10 for t in leaves):
+            kept.append(leaves)
+
+    if not kept:
+        with pytest.raises(PrivacyNotAchievableError) as caught:
+            prune_by_error_risk(*drawn.tree(criterion), criterion, k, min_bits=floor)
+        assert caught.value.best_level <= math.log2(drawn.n_rows(0))
+        return
+    pruned = prune_by_error_risk(*drawn.tree(criterion), criterion, k, min_bits=floor)
+
+    assert sorted(pruned.groups.tolist()) in [sorted(leaves) for leaves in kept]
+    stays_split = ancestors(drawn, pruned.groups.tolist())
+    assert all(stays_split >= ancestors(drawn, leaves) for leaves in kept)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("criterion", "error"), CRITERIA, ids=["classes", "numbers"])
+@given(drawn=drawn_trees(), data=st.data())
+def test_pruning_further_by_the_ratio_agrees_with_its_definition(criterion, error, drawn, data):
+    k, share = data.draw(group_sizes(drawn)), data.draw(st.sampled_from(SHARES))
+    oracle = Oracle(drawn, error)
+    leaves = oracle.prune_further(k, share * oracle.error(0))
+
+    pruned = prune_by_error_risk(*drawn.tree(criterion), criterion, k, rule="ratio", max_added_error=float(share))
+
+    assert pruned.groups.tolist() == sorted(leaf for leaf in leaves if drawn.n_rows(leaf))
+
+
+@given(drawn=drawn_trees(), data=st.data())
+def test_pruning_further_never_lowers_the_least_information_and_keeps_the_allowance(drawn, data):
+    k, share = data.draw(group_sizes(drawn)), data.draw(st.sampled_from(SHARES))
+    criterion, oracle = Entropy(N_CLASSES), Oracle(drawn, classification_error)
+    tree, columns = drawn.tree(criterion)
+    lowest = prune_by_error_risk(tree, columns, criterion, k).groups.tolist()
+
+    further = prune_by_error_risk(tree, columns, criterion, k, rule="ratio", max_added_error=float(share))
+    groups = further.groups.tolist()
+
+    assert ancestors(drawn, groups) <= ancestors(drawn, lowest)
+    assert all(drawn.n_rows(group) >= k for group in groups)
+    assert min(map(oracle.information, groups)) >= min(map(oracle.information, lowest))
+    added = sum(map(oracle.error, groups)) - sum(map(oracle.error, lowest))
+    assert added <= share * oracle.error(0)
+
+
+@given(drawn=drawn_trees(), data=st.data())
+def test_evidence_agrees_with_plain_sums(drawn, data):
+    k, criterion = data.draw(group_sizes(drawn)), Entropy(N_CLASSES)
+    tree, columns = drawn.tree(criterion)
+    risk, oracle = error_risk(tree, columns, criterion), Oracle(drawn, classification_error)
+    pruned = prune_by_error_risk(tree, columns, criterion, k)
+
+    found = disclosure_evidence(tree, risk, pruned)
+
+    for of, nodes in (("leaves", drawn.leaves(0)), ("groups", pruned.groups.tolist())):
+        held = [t for t in nodes if drawn.n_rows(t)]
+        by_name = {
+            "big": [-math.log2(drawn.share(t)) for t in held],
+            "icr": [math.log2(drawn.n_rows(t)) for t in held],
+            "tidi": [math.log2(oracle.information(t)) for t in held],
+        }
+        assert found[f"n_{of}"] == len(held)
+        for name, bits in by_name.items():
+            mean = sum(b * drawn.n_rows(t) for b, t in zip(bits, held, strict=True)) / drawn.n_rows(0)
+            assert found[f"least_{name}_bits_of_{of}"] == pytest.approx(min(bits), abs=1e-9)
+            assert found[f"mean_{name}_bits_of_{of}"] == pytest.approx(mean, abs=1e-9)
+    ratios = [oracle.turn(t, frozenset())[0] for t in pruned.groups.tolist() if drawn.nodes[t].children]
+    finite = [ratio for ratio in ratios if ratio != math.inf]
+    assert found["n_branches_pruned"] == len(ratios)
+    assert found["n_branches_pruned_at_no_error"] == len(ratios) - len(finite)
+    largest = found["largest_error_risk_ratio"]
+    assert largest == (pytest.approx(max(finite), rel=1e-6, abs=1e-9) if finite else None)
+
+
+@given(drawn=drawn_trees())
+def test_the_mean_information_of_leaves_is_above_that_of_their_node_where_none_is_empty(drawn):
+    """By the divergence of the shares of rows from the shares of the domain; Lemma 3 is about the least."""
+    found = error_risk(*drawn.tree(Entropy(N_CLASSES)), Entropy(N_CLASSES)).information
+
+    for t in range(len(drawn.nodes)):
+        leaves = drawn.leaves(t)
+        if all(drawn.n_rows(leaf) for leaf in leaves):
+            mean = sum(found[leaf] * drawn.n_rows(leaf) for leaf in leaves) / drawn.n_rows(t)
+            assert mean >= found[t] - 1e-9
 
 
 def ancestors(drawn, nodes):

@@ -149,6 +149,8 @@ class Claims:
     stated_utility: Mapping[str, Any]
     stated_sections: tuple[str, ...] = ()
     """Names of the parts of the evidence."""
+    stated_disclosure: Mapping[str, Any] = field(default_factory=dict)
+    """What is said of the groups of a decision tree, in bits; nothing of other releases."""
     versions: Mapping[str, str] = field(default_factory=dict)
     seed: Any = None
     perturbation: ClaimedPerturbation | None = None
@@ -213,6 +215,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         stated_risk=_Entry(top.entry("evidence").data.get("risk", {}), "evidence.risk").data,
         stated_utility=_Entry(top.entry("evidence").data.get("utility", {}), "evidence.utility").data,
         stated_sections=tuple(top.entry("evidence").data),
+        stated_disclosure=_Entry(top.entry("evidence").data.get("disclosure", {}), "evidence.disclosure").data,
         versions=top.entry("versions").data,
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,

@@ -108,6 +108,8 @@ _PARAMETERS = {
     **_each("l t c beta delta alpha delta_max delta_min max_unique_fraction", "number?"),
     **_each("n_stale n_repeats", "count"),
     **_each("epsilon max_breach_increase min_privacy_gain max_suppressed_fraction penalty_weight", "number"),
+    "max_added_error?": "number",
+    "min_disclosure_bits?": "number?",
     **_each("max_false_fraction threshold max_seconds time_budget min_released_fraction", "number"),
     **_each("max_performance_loss", "number?"),
     **_each("allow_increase refine regroup slicing strict keep_frequent", "truth"),
@@ -220,9 +222,24 @@ _COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], 
 _PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
 
 
+_DISCLOSURE = {
+    "n_leaves": "count",
+    "n_groups": "count",
+    **{
+        f"{which}_{measure}_bits_of_{of}": "number"
+        for of in ("leaves", "groups")
+        for measure in ("big", "icr", "tidi")
+        for which in ("least", "mean")
+    },
+    "n_branches_pruned": "count",
+    "n_branches_pruned_at_no_error": "count",
+    "largest_error_risk_ratio": "number?",
+    "groups_are": "text",
+}
 _SINCE_3 = {
     "utility?": {**_EVIDENCE["utility?"], "suppression_limit_counts?": "text"},
     "risk?": {**_EVIDENCE["risk?"], "unique_row_fraction?": "number"},
+    "disclosure?": _DISCLOSURE,
 }
 
 
@@ -230,7 +247,10 @@ def _form(version: int) -> dict[str, Any]:
     """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
     is_keyed = version >= 3
     column = _COLUMN if is_keyed else {**_COLUMN, "role": "role of version 2"}
-    evidence = {**_EVIDENCE, **_SINCE_3} if is_keyed else _EVIDENCE
+    evidence = _EVIDENCE
+    if is_keyed:
+        calibration = {"calibration?": _EVIDENCE["calibration?"]}
+        evidence = {name: form for name, form in _EVIDENCE.items() if name not in calibration} | _SINCE_3 | calibration
     identity = {"commitment": ("null", _COMMITMENT)} if is_keyed else {"sha256": "hash?"}
     counted = {"format": "word", "rows": "count"}
     order = {"order": _ORDER} if is_keyed else {}

@@ -254,7 +254,8 @@ def _judged_together(claims: Claims) -> list[str]:
     """Columns whose combinations the checks speak of."""
     counted = [promise for promise in claims.promises if promise.guarantee.kind not in COMPARED]
     measured = (MEASURED.keys() - {UNIQUE_ROWS}) & claims.stated_risk.keys()
-    names = [*claims.names(Role.QUASI_IDENTIFIER)] if counted or measured else []
+    is_tree = bool(claims.stated_disclosure)
+    names = [*claims.names(Role.QUASI_IDENTIFIER)] if counted or measured or is_tree else []
     for promise in counted:
         names += [*promise.columns, *getattr(promise.guarantee, "protected", ())]
         sensitive = getattr(promise.guarantee, "sensitive", None)

@@ -60,6 +60,7 @@ from sfumato.audit.levels.registry import (
     needs_original,
     needs_population,
 )
+from sfumato.audit.levels.tree_disclosure import check_disclosure
 from sfumato.audit.original.fidelity import check_fidelity
 from sfumato.audit.original.part_of_union import check_part
 from sfumato.audit.original.release_vs_original import Beside
@@ -169,6 +170,7 @@ def audit_release(
         found.extend(beside.check_what_holds())
     found.extend(check_stated_risk(described, claims))
     found.extend(check_counts(described, claims))
+    found.extend(check_disclosure(Columns(described), claims))
     found.extend(check_figures(claims, manifest))
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))

@@ -31,6 +31,8 @@ def command(manifest_path: str, output: str, kind: str | None, weights: tuple[st
                         chooses; nothing is trained again
       levels            global-recoding, gain-recoding: how far each column was coarsened
       information-gain  gain-recoding: what each column says about the target
+      tree              error-risk-tree: information needed to disclose a person (BIG, ICR, TIDI) before and after
+                        pruning, and the error-risk ratios of the branches pruned
 
     The same manifest gives the same file, byte for byte.
 

@@ -291,6 +291,10 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
         """Say of the last recoding, besides its figures, what the manifest gives as evidence: nothing."""
         return {}
 
+    def further_evidence(self) -> dict[str, Any]:
+        """Give parts of the evidence besides utility and risk, of the last recoding: none."""
+        return {}
+
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest."""
         given = self.get_params(deep=False)
@@ -330,7 +334,7 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
             mechanism=self.mechanism_name,
             parameters=self.parameters(),
             guarantees=self.guarantees(table),
-            evidence={"utility": utility, "risk": {"anonymity_level": level}},
+            evidence={"utility": utility, "risk": {"anonymity_level": level}, **self.further_evidence()},
             seed=seed,
             recodings=[_described(axis) for axis in axes],
         )

@@ -17,6 +17,7 @@ from sfumato.displays.risk import RiskDisplay
 from sfumato.displays.roc import RocDisplay
 from sfumato.displays.tradeoff import TradeoffDisplay
 from sfumato.displays.tree import TreeDisplay
+from sfumato.displays.tree_disclosure import TreeDisclosureDisplay
 
 ROC = {"false_positive": [0.0, 0.3, 1.0], "true_positive": [0.0, 0.7, 1.0]}
 
@@ -67,6 +68,7 @@ DISPLAYS = {
     "levels": levels(12),
     "trade-offs": tradeoffs(12),
     "tree": tree(20),
+    "disclosure": TreeDisclosureDisplay((2, 2.4, 1, 1.5, 3, 4), (1, 1.6, 2, 2.2, 3.3, 3.9), 5, 3, 2, 0, 0.445, 3.2),
     "frontier": frontier(30),
     "risk": RiskDisplay.from_class_sizes([5, 8, 30], [1, 1, 41], 5),
     "class sizes": ClassSizeDisplay.from_class_sizes([5, 8, 30], [1, 1, 41], 5),

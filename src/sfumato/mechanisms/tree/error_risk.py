@@ -25,6 +25,8 @@ IsSplit = NDArray[np.bool_]
 
 LEAST_SHARE = float(np.finfo(np.float64).eps)
 """Share of a numeric domain that a side without length counts as: 52 bits."""
+NEGLIGIBLE_BITS = 1e-9
+"""Bits that rounding may take from a sum of logarithms."""
 NEGLIGIBLE_ERROR = 1e-9
 """Errors that differ by less than this fraction of the root's are taken as equal; class counts differ by more."""
 
@@ -187,10 +189,10 @@ def sum_of_leaves(tree: Tree, values: Numbers) -> Numbers:
     return total
 
 
-# Error-risk pruning: branches of a tree are cut off until every leaf has at least k rows.
+# Error-risk pruning: branches of a tree are cut off until every leaf has at least k rows, or more is reached.
 
 
-PruningRule = Literal["lowest", "literal"]
+PruningRule = Literal["lowest", "ratio", "literal"]
 
 _Priority = tuple[float, float, int]
 
@@ -224,8 +226,11 @@ def prune_by_error_risk(
     *,
     rule: PruningRule = "lowest",
     is_allowed: NDArray[np.bool_] | None = None,
+    min_bits: float | None = None,
+    max_added_error: float = 0.0,
+    risk: ErrorRisk | None = None,
 ) -> PrunedTree:
-    r"""Prune a tree until every leaf that has rows has at least k.
+    r"""Prune a tree until every leaf that has rows has at least k, and further where that is asked for.
 
     Error-risk pruning (ERP), Figure 2 of [ERP19]_: of the branches with an undersized leaf, prune the one with the
     largest error-risk ratio :math:`\omega_t` (see :func:`error_risk`), and so on.
@@ -238,17 +243,25 @@ def prune_by_error_risk(
         What the tree was grown on and by.
     k : int
         At least 1. A leaf without rows is never undersized.
-    rule : {"lowest", "literal"}
+    rule : {"lowest", "ratio", "literal"}
         ``"literal"`` takes the paper at its word. ``"lowest"`` prunes a branch only when no branch inside it has an
-        undersized leaf.
+        undersized leaf. ``"ratio"`` does the same and then goes on by the largest ratio, as far as
+        ``max_added_error`` goes.
     is_allowed : ndarray of bool or None
         Whether each node may be a leaf for other reasons, such as the sensitive values of its rows; the root may. A
         leaf that may not be one is pruned as if it were undersized.
+    min_bits : float or None
+        Least R(t) of a leaf with rows: one below it is pruned as if it were undersized.
+    max_added_error : float
+        Of the rule ``"ratio"``: error that goes on pruning may add, as a share of the root's error. With 0 only what
+        costs no error is pruned further.
+    risk : ErrorRisk or None
+        What :func:`error_risk` says of the tree, if it is known.
 
     Raises
     ------
     PrivacyNotAchievableError
-        If the whole tree has fewer than k rows.
+        If the whole tree has fewer than k rows, or pruning ends at the root and that has less than ``min_bits``.
 
     Notes
     -----
@@ -259,7 +272,15 @@ def prune_by_error_risk(
     **Lowest.** A node with an undersized leaf among its children must go, whatever the order, because nothing else
     makes that leaf larger; and this rule cuts off nothing else. So the ratios do not matter, and the result is the one
     pruned tree of which all others with at least k rows in every leaf are prunings, those of the literal rule
-    included: it has the most groups and the least error. Time O(nodes).
+    included: it has the most groups and the least error. Time O(nodes). The same holds with ``min_bits`` and
+    ``is_allowed``, which speak of one leaf at a time: the floor needs no ratio either.
+
+    **Ratio.** So a rule in which :math:`\omega_t` decides can only prune more than ``lowest``, and what it buys must be
+    information. This one begins with the tree of ``lowest`` and prunes, of the branches that may be leaves, gain
+    information (:math:`R(t) > R(B_t)`) and cost no more error than is left, the one with the largest ratio, in the
+    order of ``literal``, until there is none. Every leaf keeps what ``lowest`` gives it; the least R of all leaves is
+    never lower, because a cut replaces leaves of which the least has R(B_t) by one of R(t); and the error is at most
+    that of ``lowest`` plus the allowance. Time O(nodes × columns + cuts × depth × log nodes).
 
     **Deviations.** On Figure 1 with k = 3 the literal rule prunes node 6 and then the root, which leaves one group,
     while Table 1 of the paper goes on with group 2. Hence the other rule. The paper is silent on ties, on branches
@@ -272,10 +293,29 @@ def prune_by_error_risk(
     """
     if rule not in get_args(PruningRule):
         raise InvalidParameterError("rule", f"got {rule!r}", allowed=" or ".join(get_args(PruningRule)))
-    if rule == "lowest":
+    if rule == "lowest" and min_bits is None:
         return prune_lowest(tree, k, is_allowed)
     _check(tree, k)
-    return _pruned(tree, _cut_by_ratio(tree, error_risk(tree, columns, criterion), _is_undersized(tree, k, is_allowed)))
+    risk = error_risk(tree, columns, criterion) if risk is None else risk
+    allowed = np.ones(tree.n_nodes, dtype=np.bool_) if is_allowed is None else is_allowed.copy()
+    if min_bits is not None:
+        allowed &= risk.information >= min_bits - NEGLIGIBLE_BITS
+        allowed[0] = True  # nothing above the root could take a violation away; it is refused below
+    is_undersized = _is_undersized(tree, k, allowed)
+    if rule == "literal":
+        pruned = _pruned(tree, _cut_by_ratio(tree, risk, is_undersized))
+    else:
+        pruned = _pruned(tree, _cut_lowest(tree, is_undersized))
+    if rule == "ratio":
+        added = max_added_error * float(risk.error[0])
+        pruned = _pruned(tree, _cut_further(tree, risk, is_undersized, pruned, added))
+    if min_bits is not None and pruned.group_of_leaf[0] == 0 and risk.information[0] < min_bits - NEGLIGIBLE_BITS:
+        raise PrivacyNotAchievableError(
+            f"groups with at least {min_bits:g} bits of information for disclosing an individual",
+            best_level=np.floor(100 * float(risk.information[0])) / 100,
+            hint="all rows together have no more bits than the logarithm of their number",
+        )
+    return pruned
 
 
 def prune_lowest(tree: Tree, k: int, is_allowed: NDArray[np.bool_] | None = None) -> PrunedTree:
@@ -320,6 +360,33 @@ def _cut_by_ratio(tree: Tree, risk: ErrorRisk, is_undersized: NDArray[np.bool_])
             continue
         for ancestor in branches.cut(priority[-1]):
             heapq.heappush(heap, branches.renewed_priority(ancestor))
+    return np.asarray(np.array(branches.n_children) == 0)
+
+
+def _cut_further(
+    tree: Tree, risk: ErrorRisk, is_forbidden: NDArray[np.bool_], pruned: PrunedTree, most_added: float
+) -> NDArray[np.bool_]:
+    """Go on from a pruned tree by the largest ratio; a branch that costs too much waits until one below it is cut."""
+    branches = _Branches(tree, risk, is_forbidden)
+    for group in pruned.groups[tree.attribute[pruned.groups] != LEAF].tolist():
+        branches.cut(group)
+    left = most_added + branches.negligible_error
+    still_split = np.flatnonzero((pruned.group_of_leaf == LEAF) & (tree.weights > 0))
+    heap = [branches.renewed_priority(node) for node in still_split.tolist()]
+    heapq.heapify(heap)
+    while heap:
+        priority = heapq.heappop(heap)
+        node = priority[-1]
+        if branches.priority.get(node) != priority or is_forbidden[node]:
+            continue
+        cost = branches.error[node] - branches.branch_error[node]
+        gain = branches.information[node] - branches.branch_information[node]
+        if cost > left or gain <= NEGLIGIBLE_BITS:
+            continue
+        left -= max(cost, 0.0)
+        branches.cut(node)
+        while (node := branches.parent[node]) >= 0:
+            heapq.heappush(heap, branches.renewed_priority(node))
     return np.asarray(np.array(branches.n_children) == 0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -25,7 +25,7 @@ from sfumato.guarantees import (
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
 from sfumato.learning.c45.splits import SplitWays, Tally
-from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, route
+from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, TreeColumn, route
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.axes import Axis, axes_of
 from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, ParameterSpec, Release, combinations
@@ -55,7 +55,8 @@ from sfumato.mechanisms.recoder import (
 )
 from sfumato.mechanisms.score_guide import ScoreGuide
 from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
-from sfumato.mechanisms.tree.error_risk import PruningRule, prune_by_error_risk, prune_lowest
+from sfumato.mechanisms.tree.disclosed import disclosure_evidence
+from sfumato.mechanisms.tree.error_risk import PrunedTree, error_risk, prune_by_error_risk, prune_lowest
 from sfumato.mechanisms.tree.groups import RefinedTree, nodes_allowed_by_persons, refine
 from sfumato.mechanisms.tree.targets import Targets, named_targets
 from sfumato.mechanisms.tree.tiered import tiered_cover, uniform_cover
@@ -117,12 +118,15 @@ class SampledTree:
         What knows the columns that the tree splits on, if they are not those of the axes.
     is_cut_to_root : bool
         Whether pruning left no split.
+    disclosure : mapping
+        What all rows make of BIG, ICR and TIDI before and after pruning.
     """
 
     tree: Tree
     values: ValueAxes
     refined: RefinedTree | None = None
     is_cut_to_root: bool = False
+    disclosure: Mapping[str, Any] = field(default_factory=dict)
 
     def leaves_of(self, block: Block) -> Ids:
         """Leaf of every row of a block."""
@@ -140,7 +144,14 @@ class SampledTree:
         return replace(self.tree, weights=targets.criterion.weight(statistics), statistics=statistics)
 
     def pruned(
-        self, blocks: Iterable[Block], targets: Targets, k: int, rule: PruningRule, sample: Block, *, refined: bool
+        self,
+        blocks: Iterable[Block],
+        targets: Targets,
+        k: int,
+        prune: Callable[[Tree, Sequence[TreeColumn], Criterion], tuple[PrunedTree, Mapping[str, Any]]],
+        sample: Block,
+        *,
+        refined: bool,
     ) -> SampledTree:
         """Prune by the errors and risks that all rows have in the tree, until every group has k of them.
 
@@ -148,15 +159,16 @@ class SampledTree:
         """
         columns = [axis.as_tree_column() for axis in self.values.axes]
         counted = self.counted(blocks, targets)
-        group_of = prune_by_error_risk(counted, columns, targets.criterion, k, rule=rule).group_of_leaf
-        is_cut_to_root = bool(group_of[0] == 0)
+        pruned, disclosure = prune(counted, columns, targets.criterion)
+        group_of = pruned.group_of_leaf
+        known = replace(self, is_cut_to_root=bool(group_of[0] == 0), disclosure=disclosure)
         if not refined:
-            return replace(self, tree=_cut(self.tree, group_of), is_cut_to_root=is_cut_to_root)
+            return replace(known, tree=_cut(self.tree, group_of))
         groups, axes = group_of[self.leaves_of(sample)], self.values.of(sample)
         share = len(groups) / counted.weights[0]
         least = min(_rows_in_a_sample(k, share), len(groups))
         found = refine(self.tree, groups, axes, least)
-        return replace(self, tree=found.tree, refined=found, is_cut_to_root=is_cut_to_root)
+        return replace(known, tree=found.tree, refined=found)
 
     def covered(self, blocks: Iterable[Block], k: int) -> CoveredGroups:
         """Count all rows once more, merge groups that have fewer than k, and find out what each group represents."""
@@ -323,9 +335,16 @@ class ErrorRiskTree(Recoder):
         ``uniform`` gives all rows of a group the same cells: k-anonymity. ``tiered`` keeps the leaves of the unpruned
         tree apart, small ones sharing rows with their neighbours: finer cells, and (k,k)-anonymity with global
         (1,k)-anonymity instead of k-anonymity. Where persons have several rows, either counts persons as well.
-    rule : {"lowest", "literal"}, default="lowest"
-        Which branches may be pruned: only those that have no undersized branch below them, or, as the paper's
-        algorithm reads, any branch with an undersized leaf, which may take the root.
+    rule : {"lowest", "ratio", "literal"}, default="lowest"
+        Which branches are pruned: only those that must be, which have an undersized leaf and no undersized branch
+        below them; these and then further ones by the largest error-risk ratio, up to ``max_added_error``; or, as the
+        paper's algorithm reads, any branch with an undersized leaf, which may take the root.
+    max_added_error : float, default=0.0
+        Error in training that ``rule="ratio"`` may add, as a share of the error of all rows as one group.
+    min_disclosure_bits : float or None
+        Least total information for disclosing an individual (TIDI) of a group, in bits; a branch with a group below is
+        pruned as one with a group that is too small. Only where the tree's groups are what is released:
+        ``generalization="uniform"`` and ``refine=False``. A measure of the paper's, and no promise of its own.
     refine : bool, default=True
         Whether groups (uniform) or leaves (tiered) of 2k rows and more are divided further along all quasi-identifiers,
         see :func:`sfumato.mechanisms.tree.groups.refine`; ``False`` is the paper's method.
@@ -357,6 +376,8 @@ class ErrorRiskTree(Recoder):
         The unpruned tree, without what ``refine`` adds.
     group_of_leaf_ : ndarray of int32
         Node of the pruned tree that each leaf of the unpruned one belongs to.
+    disclosure_ : dict
+        BIG, ICR, TIDI and error-risk ratios, see :func:`sfumato.mechanisms.tree.disclosed.disclosure_evidence`.
 
     Notes
     -----
@@ -385,7 +406,11 @@ class ErrorRiskTree(Recoder):
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
         "generalization": ParameterSpec("tiered: finer cells; uniform: k-anonymity"),
-        "rule": ParameterSpec("branches that may be pruned: lowest first, or the paper's rule"),
+        "rule": ParameterSpec("branches that are pruned: lowest, further by error-risk ratio, or the paper's rule"),
+        "max_added_error": ParameterSpec("error that rule=ratio may add, as a share of one group's", at_least=0),
+        "min_disclosure_bits": ParameterSpec(
+            "least TIDI of a group in bits; uniform cells without refine only", at_least=0
+        ),
         "refine": ParameterSpec("divide large groups further along all columns; false: the paper's method"),
         "min_samples_leaf": ParameterSpec("rows of a leaf before pruning", at_least=1),
         "criterion": ParameterSpec("entropy (gain ratio, as C4.5) or plain gain for classes, variance for numbers"),
@@ -405,7 +430,7 @@ class ErrorRiskTree(Recoder):
         self,
         k: int = 5,
         generalization: Literal["tiered", "uniform"] = "tiered",
-        rule: Literal["lowest", "literal"] = "lowest",
+        rule: Literal["lowest", "ratio", "literal"] = "lowest",
         refine: bool = True,
         min_samples_leaf: int = 2,
         criterion: Literal["auto", "entropy", "gain", "variance"] = "auto",
@@ -422,6 +447,8 @@ class ErrorRiskTree(Recoder):
         likeness: LikenessVariant = "basic",
         delta: float | None = None,
         alpha: float | None = None,
+        max_added_error: float = 0.0,
+        min_disclosure_bits: float | None = None,
     ) -> None:
         self.k = k
         self.generalization = generalization
@@ -442,12 +469,16 @@ class ErrorRiskTree(Recoder):
         self.likeness = likeness
         self.delta = delta
         self.alpha = alpha
+        self.max_added_error = max_added_error
+        self.min_disclosure_bits = min_disclosure_bits
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
         given, of_l, of_t = super().parameters(), self.l is not None, self.t is not None
         counts = {"guide": self.guide != "label", "l": of_l, "variant": of_l, "c": of_l, "t": of_t, "distance": of_t}
         counts["sensitive"] = self._promised.are_made
+        counts["max_added_error"] = self.rule == "ratio"
+        counts["min_disclosure_bits"] = self.min_disclosure_bits is not None
         counts |= dict.fromkeys(self._promised.shares.left_unsaid, False)
         return {name: value for name, value in given.items() if counts.get(name, True)}
 
@@ -462,6 +493,38 @@ class ErrorRiskTree(Recoder):
         by = "by the scores alone" if self.guide == "score" else "by the penalty alone, whatever the target"
         groups = f"rows were divided {by}, as mondrian does" if self.refine else "all rows are one group"
         return {"tree": f"no split of the tree is left at this k: {groups}"}
+
+    def further_evidence(self) -> dict[str, Any]:
+        """Say what the groups disclose, and whether they are those that are released."""
+        if self.generalization == "tiered":
+            groups = "those of the tree; tiered cells keep its leaves apart"
+        elif self.refine:
+            groups = "those of the tree, which were divided further before release"
+        else:
+            groups = "those that are released"
+        return {"disclosure": {**self.disclosure_, "groups_are": groups}}
+
+    def _pruned(
+        self,
+        tree: Tree,
+        columns: Sequence[TreeColumn],
+        criterion: Criterion,
+        is_allowed: NDArray[np.bool_] | None = None,
+    ) -> tuple[PrunedTree, dict[str, Any]]:
+        """Prune by the parameters, and say what that does to disclosure."""
+        risk = error_risk(tree, columns, criterion)
+        pruned = prune_by_error_risk(
+            tree,
+            columns,
+            criterion,
+            int(self.k),
+            rule=self.rule,
+            is_allowed=is_allowed,
+            min_bits=self.min_disclosure_bits,
+            max_added_error=float(self.max_added_error),
+            risk=risk,
+        )
+        return pruned, disclosure_evidence(tree, risk, pruned)
 
     @property
     def _promised(self) -> SensitivePromises:
@@ -507,9 +570,8 @@ class ErrorRiskTree(Recoder):
         leaf_of_cell = route(tree, columns)
         constraint = _constraint_on_cells(table, promised, cell_of_row)
         is_allowed = None if constraint is None else _allowed_nodes(tree, leaf_of_cell, cells.row_counts, *constraint)
-        groups = prune_by_error_risk(
-            tree, columns, criterion, int(self.k), rule=self.rule, is_allowed=is_allowed
-        ).group_of_leaf
+        pruned, self.disclosure_ = self._pruned(tree, columns, criterion, is_allowed)
+        groups = pruned.group_of_leaf
         self.tree_, self.group_of_leaf_ = tree, groups
         if self.generalization == "tiered":
             grouped, own = _Grouped(tree, groups, leaf_of_cell[cell_of_row]), self._axes(table)
@@ -543,7 +605,7 @@ class ErrorRiskTree(Recoder):
         if by_rows is not None:
             check_all_rows(by_rows[0], np.bincount(by_rows[1]))
             is_allowed &= _allowed_nodes(tree, leaf_of_row, np.ones(table.n_rows, dtype=np.int64), *by_rows)
-        pruned = prune_by_error_risk(tree, columns, criterion, k, rule=self.rule, is_allowed=is_allowed)
+        pruned, self.disclosure_ = self._pruned(tree, columns, criterion, is_allowed)
         self.tree_, self.group_of_leaf_ = tree, pruned.group_of_leaf
         grouped = _Grouped(tree, pruned.group_of_leaf, leaf_of_row)
         return self._covered(
@@ -618,8 +680,9 @@ class ErrorRiskTree(Recoder):
         own = targets.statistics([sample[name] for name in targets.names])
         grown = SampledTree(self._grown(values.of(sample), targets.criterion, own, progress), values)
         pruned = grown.pruned(
-            blocks("rows counted in the tree"), targets, k, self.rule, sample, refined=bool(self.refine)
+            blocks("rows counted in the tree"), targets, k, self._pruned, sample, refined=bool(self.refine)
         )
+        self.disclosure_ = dict(pruned.disclosure)
         groups = pruned.covered(blocks("rows counted in groups"), k)
         counted = replace(CountedTable.of(whole, (), (), groups.sizes), together=names)
         released = with_cells(counted, values.axes, groups.cells, np.arange(len(groups.sizes), dtype=np.int32))
@@ -698,6 +761,12 @@ class ErrorRiskTree(Recoder):
     def _check_parameters(self) -> None:
         names = ("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")
         self.check_parameters(*names, "variant", "distance", *SHARE_PARAMETERS)
+        self.check_parameters("max_added_error", "min_disclosure_bits")
+        if self.min_disclosure_bits is not None and (self.generalization == "tiered" or self.refine):
+            allowed = "left out unless the groups of the tree are what is released; finer cells could have fewer bits"
+            hint = "choose generalization=uniform and refine=false"
+            got = f"got {self.min_disclosure_bits!r}"
+            raise InvalidParameterError("min_disclosure_bits", got, allowed=allowed, hint=hint, remedy=("parameters",))
         self._promised.check()
         if self._promised.are_made and self.generalization == "tiered":
             allowed = "uniform where l, t, beta, delta or alpha is given; tiered cells are shared between groups"

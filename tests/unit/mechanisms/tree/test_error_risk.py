@@ -221,8 +221,8 @@ def test_k_may_come_from_an_array():
     assert groups(Split(0, [(2, 0), (0, 3)]), [BINARY], np.int64(3), "lowest") == [0]
 
 
-def test_rule_is_one_of_two():
-    with pytest.raises(InvalidParameterError, match="rule must be lowest or literal"):
+def test_rule_is_one_of_three():
+    with pytest.raises(InvalidParameterError, match="rule must be lowest or ratio or literal"):
         groups((2, 2), [BINARY], 2, "highest")
 
 
