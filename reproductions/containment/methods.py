@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -31,9 +32,9 @@ def everything(matrix: sp.csc_matrix, classes: NDArray[np.int32], k: int) -> Pre
     return Prepared(matrix.tocsr(), classes, np.arange(matrix.shape[1]))
 
 
-def flipping(matrix: sp.csc_matrix, classes: NDArray[np.int32], k: int) -> Prepared:
+def flipping(matrix: sp.csc_matrix, classes: NDArray[np.int32], k: int, seed: int = 0) -> Prepared:
     """Flip bits until rows are equal in clusters of k."""
-    flipped = flip_to_clusters(matrix, k, np.random.default_rng(k))
+    flipped = flip_to_clusters(matrix, k, np.random.default_rng([seed, k]))
     changed = int(abs(flipped.astype(np.int8) - matrix.astype(np.int8)).sum())
     return Prepared(flipped.tocsr(), classes, np.arange(matrix.shape[1]), changed / np.prod(matrix.shape))
 
@@ -63,3 +64,6 @@ OUR_METHODS: dict[str, Method] = {
     "exact, improved": _by(ExactContainmentSelector(time_budget=6.0)),
     "optimal HamDist": _by(OptimalContainmentSelector(time_budget=6.0)),
 }
+
+RUNS: dict[str, Sequence[Method]] = {"RF": [partial(flipping, seed=seed) for seed in range(10)]}
+"""Runs of a randomized method; the paper gives the mean and the standard deviation of ten."""
