@@ -62,7 +62,7 @@ def run(data: DataSet, kind: str) -> Private:
             releaser = releases(epsilon=epsilon, n_features=n_features, calibration=calibration)
             release = releaser.release(_table(sp.csc_matrix(rows[train]), data.classes[train]))
             scores.append(auc(_prepared(release.table), rows[test], data.classes[test]))
-            promised = release.manifest.guarantees[0].epsilon / epsilon
+            promised = sum(step["epsilon"] for step in release.manifest.perturbation["budget"]) / epsilon
         means.append(float(np.mean(scores)))
         deviations.append(float(np.std(scores)))
     return Private(data.name, kind, n_features, means, deviations, promised)

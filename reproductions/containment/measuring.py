@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from functools import cache
 
-from reproductions.containment import dp
+from reproductions.containment import dp, settings
 from reproductions.containment.data import LEVELS, DataSet, adult, adult_again, email
 from reproductions.containment.methods import OUR_METHODS, PAPER_METHODS, RUNS, everything
 from reproductions.containment.scoring import DOCUMENT_TOPICS, SVM, TOPICS, Score, score
@@ -14,6 +14,7 @@ from reproductions.containment.standin import entity
 
 BY_DOCUMENT = "Full-Feature-Set, topics of the row"
 """All features of the Entity data, scored by our earlier reading of Equation 5: topics of the row as a whole."""
+TRIAL = "classifier settings"
 METHODS = PAPER_METHODS | OUR_METHODS
 SETS = {"Adult": adult, "Adult, second recipe": adult_again, "Email": email, "Entity stand-in": entity}
 
@@ -29,6 +30,11 @@ class Job:
     def is_private(self) -> bool:
         """Whether it is a line of Figure 1."""
         return self.method in dp.KINDS
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it tries classifier settings."""
+        return self.method == TRIAL
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,8 @@ def jobs() -> list[Job]:
     for data in SETS:
         further = () if data == "Adult, second recipe" else dp.KINDS
         found += [Job(data, name) for name in (*METHODS, *further)]
-    return [*found, Job("Entity stand-in", BY_DOCUMENT)]
+    trials = [Job(data, TRIAL) for data in ("Adult, second recipe", "Email")]
+    return [*found, Job("Entity stand-in", BY_DOCUMENT), *trials]
 
 
 @cache
@@ -71,7 +78,9 @@ def run_method(data: DataSet, name: str) -> Outcome:
     return Outcome(data.name, name, scores, time.perf_counter() - begun)
 
 
-def measure(job: Job) -> Outcome | dp.Private:
+def measure(job: Job) -> Outcome | dp.Private | settings.Tried:
     """Do one job."""
     data = data_set(job.data)
+    if job.is_trial:
+        return settings.run(data)
     return dp.run(data, job.method) if job.is_private else run_method(data, job.method)

@@ -69,7 +69,8 @@ def svm_auc(train: Prepared, matrix: sp.csr_matrix, classes: NDArray[np.int32]) 
 
 
 def _svm(penalty: float, matrix: sp.csr_matrix, classes: NDArray[np.int32]) -> Any:
-    return LinearSVC(C=penalty, loss="squared_hinge", dual="auto", random_state=SEED, max_iter=20_000).fit(
+    """Solve the primal problem: the dual one does not converge on equal rows of both classes, which RF makes."""
+    return LinearSVC(C=penalty, loss="squared_hinge", dual=False, random_state=SEED, max_iter=20_000).fit(
         matrix.astype(float), classes
     )
 
@@ -114,7 +115,7 @@ def topic_auc(
 def svm_auc_of(released: Prepared, n_folds: int = 5) -> float:
     """Cross-validate a released table by the SVM: the paper's way."""
     columns = np.arange(released.matrix.shape[1])
-    folds = _folds(n_folds).split(released.matrix, released.classes)
+    parts = folds(n_folds).split(released.matrix, released.classes)
     return float(
         np.mean(
             [
@@ -123,7 +124,7 @@ def svm_auc_of(released: Prepared, n_folds: int = 5) -> float:
                     released.matrix[test],
                     released.classes[test],
                 )
-                for train, test in folds
+                for train, test in parts
             ]
         )
     )
@@ -152,7 +153,7 @@ def score(data: DataSet, methods: Sequence[Method], k: int, classifier: Classifi
     """Score a method, or the runs of a randomized one; of these the first is scored in the fold."""
     rows = data.matrix.tocsr()
     honest = []
-    for train, test in _folds(n_folds).split(rows, data.classes):
+    for train, test in folds(n_folds).split(rows, data.classes):
         inside = methods[0](sp.csc_matrix(rows[train]), data.classes[train], k)
         honest.append(classifier.on_test_rows(inside, rows[test], data.classes[test]))
     released = [method(data.matrix, data.classes, k) for method in methods]
@@ -167,5 +168,6 @@ def score(data: DataSet, methods: Sequence[Method], k: int, classifier: Classifi
     )
 
 
-def _folds(n_folds: int) -> StratifiedKFold:
+def folds(n_folds: int = 5) -> StratifiedKFold:
+    """Divide the rows as every score here does."""
     return StratifiedKFold(n_folds, shuffle=True, random_state=SEED)
