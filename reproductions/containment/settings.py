@@ -39,10 +39,11 @@ class Tried:
     areas: dict[str, dict[str, Areas]]
 
 
-def areas(released: Prepared, loss: str = SQUARED) -> Areas:
-    """Cross-validate a released table by an SVM with C = 1."""
+def areas(released: Prepared, loss: str = SQUARED, penalty: float = 1.0) -> Areas:
+    """Cross-validate a released table by an SVM with a loss and a C."""
     is_hinge = loss == HINGE
     model = LinearSVC(
+        C=penalty,
         loss="hinge" if is_hinge else "squared_hinge",
         dual=is_hinge,
         class_weight="balanced" if loss == BALANCED else None,
