@@ -10,7 +10,7 @@ from sfumato import GreedyContainmentSelector
 from sfumato.counting.bitsets import ones_by_class
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.datasets.public import load_pu1
-from sfumato.measures.containment import containment_level
+from sfumato.measures.containment import containment_counts, containment_group, containment_level
 from sfumato.measures.separation import hamming_separation
 
 X1, X2, X3, X4, X5 = range(5)
@@ -28,11 +28,18 @@ def hamming(toy, features):
 
 
 def test_first_row_is_contained_four_times_and_the_last_once(toy):
-    counts = oracles.containment_counts(toy.matrix.toarray().tolist())
+    counts = containment_counts(toy.matrix)
 
+    assert counts.tolist() == oracles.containment_counts(toy.matrix.toarray().tolist())
     assert counts[0] == 4
     assert counts[5] == 1
     assert containment_level(toy.matrix) == 1
+
+
+def test_groups_of_the_first_and_the_last_row(toy):
+    """Definition 5: e1 stands among e1, e2, e4 and e5; e6 alone."""
+    assert containment_group(toy.matrix, 0).tolist() == [0, 1, 3, 4]
+    assert containment_group(toy.matrix, 5).tolist() == [5]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 import oracles
 from sfumato import GreedyContainmentSelector
+from sfumato.counting import bitsets
 from sfumato.counting.bitsets import ProjectedRows, distinct_rows, ones_by_class, pack_rows
-from sfumato.measures.containment import containment_level
+from sfumato.errors import InvalidParameterError
+from sfumato.measures.containment import containment_counts, containment_group, containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation
 from sfumato.table.binary import as_binary_matrix
 from strategies import binary_tables
@@ -42,6 +44,44 @@ def test_distinct_rows_are_the_set_of_rows(table):
     assert len(found.counts) == len({tuple(row) for row in rows})
     assert found.counts.sum() == len(rows)
     assert all(rows[found.representatives[g]] == row for g, row in zip(found.inverse, rows, strict=True))
+
+
+@given(binary_tables())
+def test_counts_and_groups_of_rows_are_those_of_their_definitions(table):
+    """AC(e) and the group of e, Definitions 3-5; AC(D) is the smallest."""
+    rows, _ = table
+    matrix = as_matrix(rows)
+    counts = containment_counts(matrix)
+
+    assert counts.tolist() == oracles.containment_counts(rows)
+    assert counts.min(initial=len(rows)) == containment_level(matrix)
+    for i in range(len(rows)):
+        includes = [j for j, other in enumerate(rows) if oracles.ones(rows[i]) <= oracles.ones(other)]
+        assert containment_group(matrix, i).tolist() == includes
+
+
+@given(binary_tables(min_rows=1), st.data())
+def test_counts_of_rows_that_stand_for_several(table, data):
+    rows, _ = table
+    times = data.draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows)))
+    written_out = [row for row, n in zip(rows, times, strict=True) for _ in range(n)]
+
+    counts = containment_counts(as_matrix(rows), np.array(times, dtype=np.int64))
+
+    assert np.repeat(counts, times).tolist() == oracles.containment_counts(written_out)
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_there_is_no_group_of_a_row_that_is_not_there(row):
+    with pytest.raises(InvalidParameterError, match="row number from 0 to 1"):
+        containment_group(as_matrix([[1, 0], [0, 1]]), row)
+
+
+def test_wide_rows_are_counted_in_pieces(monkeypatch):
+    rows = (np.random.default_rng(5).random((40, 130)) < 0.05).astype(int).tolist()
+    monkeypatch.setattr(bitsets, "_CHUNK_WORDS", 7)
+
+    assert containment_counts(as_matrix(rows)).tolist() == oracles.containment_counts(rows)
 
 
 @given(binary_tables().map(lambda table: (table.rows * 2, table.labels * 2)), LEVELS)

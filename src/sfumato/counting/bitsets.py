@@ -164,6 +164,12 @@ def positions_in(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tupl
     return np.repeat(starts, lengths) + within, owner
 
 
+def inclusions(asked: Words, targets: Words) -> NDArray[np.bool_]:
+    """Which asked patterns (rows of packed words) are included in which targets: asked × targets."""
+    batch = asked[:, None, :]
+    return np.asarray(((targets[None, :, :] & batch) == batch).all(axis=2), dtype=np.bool_)
+
+
 def all_included(asked: Words, targets: Words) -> bool:
     """Whether each asked pattern (a row of packed words) is included in one of the targets.
 
@@ -177,11 +183,19 @@ def all_included(asked: Words, targets: Words) -> bool:
     most = max(_FIRST_BATCH, _CHUNK_WORDS // max(1, targets.size))
     start, size = 0, _FIRST_BATCH
     while start < len(asked):
-        batch = asked[start : start + size, None, :]
-        if not np.all(((targets[None, :, :] & batch) == batch).all(axis=2).any(axis=1)):
+        if not np.all(inclusions(asked[start : start + size], targets).any(axis=1)):
             return False
         start, size = start + size, min(4 * size, most)
     return True
+
+
+def including_rows(words: Words, counts: Counts) -> Counts:
+    """Count for each distinct pattern the rows that include it, itself among them; ``counts``: rows of each pattern."""
+    found = np.empty(len(words), dtype=np.int64)
+    step = max(1, _CHUNK_WORDS // max(1, words.size))
+    for start in range(0, len(words), step):
+        found[start : start + step] = inclusions(words[start : start + step], words) @ counts
+    return found
 
 
 def packed_patterns(matrix: sp.spmatrix, chosen: NDArray[np.intp]) -> Words:
