@@ -200,13 +200,13 @@ def _did_you_mean(name: str, known: list[str]) -> str:
     return f"did you mean '{nearest[0]}'?" if nearest else ""
 
 
-def _number_or_numbers(wanted: tuple[type, ...], value: str | list[Any]) -> Any:
-    """Read a number, or several between brackets or commas, where these are wanted; anything else stays as it is."""
+def _number_or_numbers(wanted: tuple[type, ...], value: str | list[Any] | int) -> Any:
+    """Read a number, or several in a list or between commas, where these are wanted; anything else stays as it is."""
     parts = value.strip().removeprefix("(").removesuffix(")").split(",") if isinstance(value, str) else value
     try:
-        if tuple in wanted and len(parts) > 1 and not any(isinstance(part, bool) for part in parts):
-            return tuple(float(part) for part in parts)
-        return float(value) if float in wanted and isinstance(value, str) else value
+        if tuple in wanted and isinstance(parts, list) and len(parts) > 1:
+            return value if any(isinstance(part, bool) for part in parts) else tuple(float(part) for part in parts)
+        return value if float not in wanted or isinstance(value, list) else float(value)
     except (TypeError, ValueError):
         return value
 
@@ -215,7 +215,7 @@ def _convert(parameter: Parameter, value: Any) -> Any:
     if parameter.choices and value not in parameter.choices:
         raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=f"one of {', '.join(parameter.choices)}")
     wanted = parameter.type
-    if isinstance(wanted, tuple) and isinstance(value, str | list):
+    if isinstance(wanted, tuple) and isinstance(value, str | list | int) and not isinstance(value, bool):
         value = _number_or_numbers(wanted, value)
     is_bool_for_int = wanted is int and isinstance(value, bool)
     if value is None or (isinstance(value, wanted) and not is_bool_for_int):
