@@ -176,7 +176,16 @@ def foreign_parameters(name: str, other: str, parameters: Mapping[str, Any]) -> 
     >>> foreign_parameters("anatomy", "mondrian", {"k": 5, "l": 2, "typo": 1})
     ['k']
     """
-    return [key for key, value in parameters.items() if _takes(other, key, value) and not _takes(name, key, value)]
+    return [
+        key
+        for key, value in parameters.items()
+        if _takes(other, key, value) and (not _takes(name, key, value) or _adds_by(name, key))
+    ]
+
+
+def _adds_by(name: str, key: str) -> bool:
+    """Whether a k makes a mechanism do more than it does without: then it is to be asked for, not taken over."""
+    return key == "k" and any(p.name == key and p.is_optional for p in mechanism_info(name).parameters)
 
 
 def _takes(name: str, key: str, value: Any) -> bool:
