@@ -14,7 +14,6 @@ from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 
 NAMES = list(registered_mechanisms())
-NEEDED = {"best-first-wrapper": {"allow_increase": True}}  # a baseline, which is refused unless that is said
 SEEDED = [name for name in NAMES if "dp" not in name]  # differentially private noise takes no seed
 
 
@@ -43,7 +42,7 @@ def flags(flags_csv):
 def small(name):
     """Build a mechanism with its defaults, a small one where they are too large for this table."""
     parameters = {p.name for p in registered_mechanisms()[name].parameters}
-    return build_mechanism(name, NEEDED.get(name, {"n_features": 4} if "n_features" in parameters else {}))
+    return build_mechanism(name, {"n_features": 4} if "n_features" in parameters else {})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -85,7 +84,6 @@ def test_row_order_does_not_change_which_columns_are_kept(flags, name):
 def test_the_command_line_makes_it(tmp_path, flags_csv, name, capsys):
     parameters = {p.name for p in registered_mechanisms()[name].parameters}
     extra = ["-p", "n_features=4"] if "dp" in name else ["-k", "4"] if "k" in parameters else []
-    extra += [text for key in NEEDED.get(name, ()) for text in ("-p", f"{key}=true")]
     output = str(tmp_path / "out.csv")
     roles = ["--identifiers", "id", "--sensitive", "illness", "--target", "y"]
     roles += ["--quasi-identifiers", "a,b,c,d,e,f,g,h"] if "dp" in name else []  # nothing is guessed of the rows

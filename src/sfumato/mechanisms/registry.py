@@ -184,7 +184,16 @@ def foreign_parameters(name: str, other: str, parameters: Mapping[str, Any]) -> 
     >>> foreign_parameters("anatomy", "mondrian", {"k": 5, "l": 2, "typo": 1})
     ['k']
     """
-    return [key for key, value in parameters.items() if _takes(other, key, value) and not _takes(name, key, value)]
+    return [
+        key
+        for key, value in parameters.items()
+        if _takes(other, key, value) and (not _takes(name, key, value) or _adds_by(name, key))
+    ]
+
+
+def _adds_by(name: str, key: str) -> bool:
+    """Whether a k makes a mechanism do more than it does without: then it is to be asked for, not taken over."""
+    return key == "k" and any(p.name == key and p.is_optional for p in mechanism_info(name).parameters)
 
 
 def _takes(name: str, key: str, value: Any) -> bool:
@@ -208,13 +217,13 @@ def _did_you_mean(name: str, known: list[str]) -> str:
     return f"did you mean '{nearest[0]}'?" if nearest else ""
 
 
-def _number_or_numbers(wanted: tuple[type, ...], value: str | list[Any]) -> Any:
-    """Read a number, or several between brackets or commas, where these are wanted; anything else stays as it is."""
+def _number_or_numbers(wanted: tuple[type, ...], value: str | list[Any] | int) -> Any:
+    """Read a number, or several in a list or between commas, where these are wanted; anything else stays as it is."""
     parts = value.strip().removeprefix("(").removesuffix(")").split(",") if isinstance(value, str) else value
     try:
-        if tuple in wanted and len(parts) > 1 and not any(isinstance(part, bool) for part in parts):
-            return tuple(float(part) for part in parts)
-        return float(value) if float in wanted and isinstance(value, str) else value
+        if tuple in wanted and isinstance(parts, list) and len(parts) > 1:
+            return value if any(isinstance(part, bool) for part in parts) else tuple(float(part) for part in parts)
+        return value if float not in wanted or isinstance(value, list) else float(value)
     except (TypeError, ValueError):
         return value
 
@@ -223,7 +232,7 @@ def _convert(parameter: Parameter, value: Any) -> Any:
     if parameter.choices and value not in parameter.choices:
         raise InvalidParameterError(parameter.name, f"got {value!r}", allowed=f"one of {', '.join(parameter.choices)}")
     wanted = parameter.type
-    if isinstance(wanted, tuple) and isinstance(value, str | list):
+    if isinstance(wanted, tuple) and isinstance(value, str | list | int) and not isinstance(value, bool):
         value = _number_or_numbers(wanted, value)
     is_bool_for_int = wanted is int and isinstance(value, bool)
     if value is None or (isinstance(value, wanted) and not is_bool_for_int):

@@ -243,3 +243,32 @@ def test_ctrl_c_leaves_no_file_and_no_process(tmp_path, hears_ctrl_c):
     assert said.decode().strip() == "sfumato: interrupted; no release was written"
     assert wait_until(lambda: not processes_of(process.pid) and not any(shared.rglob("*")), 30)
     assert os.listdir(work) == ["people.csv"]
+
+
+def test_a_coarsened_choice_is_made_and_judged_in_memory_only(folder, capsys):
+    """Out of core the release is refused, and the audit says of the bound that it was not measured."""
+    coarsened = [*RELEASE, *ROLES, "-p", "then=mondrian", "-k", "5", "--quick"]
+    assert run([*coarsened, "--memory", "1GB"]) == 2
+    assert "needs the whole table in memory" in capsys.readouterr().err
+    assert not (folder / "out.csv").exists()
+
+    assert run(coarsened) == 0
+    audit = ["audit", "out.csv", "--manifest", "out.csv.manifest.json", "--original", "people.csv"]
+    capsys.readouterr()
+    assert run([*audit, *ROLES, "--quasi-identifiers", "useful,telling,noise", "--memory", "1GB"]) == 8
+    printed = capsys.readouterr().out
+    assert "FAIL" not in printed
+    assert "breach-bound was not measured: coarsened cells are judged on rows in memory only" in printed
+
+
+@pytest.mark.parametrize("weights", ["0.5,0.25,0.25", "(0.5, 0.25, 0.25)"])
+def test_weights_and_alpha_as_they_are_listed(folder, capsys, weights):
+    given = ["-p", f"weights={weights}", "-p", "max_breach_increase=distp", "-p", "factors.anonymity=0.5"]
+    assert run([*RELEASE, *ROLES, *given, "--quick"]) == 0
+    manifest = json.loads((folder / "out.csv.manifest.json").read_text())
+
+    assert manifest["mechanism"]["parameters"]["weights"] == [0.5, 0.25, 0.25]
+    assert manifest["mechanism"]["parameters"]["factors"] == {"anonymity": 0.5}
+    assert manifest["evidence"]["choice"]["alpha"] == "distp"
+    assert manifest["guarantees"][0]["max_breach_increase"] < 0
+    assert set(manifest["evidence"]["choice"]["first_by"]) == {"topsis", "lexicographic"}

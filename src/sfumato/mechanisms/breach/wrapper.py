@@ -67,8 +67,9 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
     metric : {"accuracy", "balanced_accuracy", "auc"}
     attacker, sensitive
         Whose gain is stated; as in :class:`sfumato.mechanisms.breach.selector.BreachAwareSelector`.
-    allow_increase : bool, default=False
-        Whether to release columns with which the attacker does better than with all columns.
+    allow_increase : bool, default=True
+        Whether to release columns with which the attacker does better than with all columns, which is what the baseline
+        is there to show; if not, they are refused.
     random_state : int, default=0
         Of the folds.
     n_workers : int or None
@@ -111,7 +112,9 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
         "metric": ParameterSpec("performance of recipient and attacker"),
         "attacker": ParameterSpec("whose gain is stated: as for learner; A+B: the stronger of both; strongest"),
         "sensitive": ParameterSpec("which sensitive column the attacker wants, or the target's name"),
-        "allow_increase": ParameterSpec("release columns with which the attacker does better than with all"),
+        "allow_increase": ParameterSpec(
+            "release columns with which the attacker does better than with all; false: refuse"
+        ),
         "random_state": ParameterSpec("seed of the folds", at_least=0),
         "n_workers": ParameterSpec("processes to train in; default: all cores for a large table"),
     }
@@ -126,7 +129,7 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
         metric: BreachMetric = "accuracy",
         attacker: str | Learner = "naive-bayes",
         sensitive: str | None = None,
-        allow_increase: bool = False,
+        allow_increase: bool = True,
         random_state: int = 0,
         n_workers: int | None = None,
     ) -> None:
@@ -217,7 +220,7 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
         """Give the bound that is stated: what was measured, rounded up, and never less than no increase."""
         if increase > 0 and not self.allow_increase:
             promise = "no breach increase: the wrapper chooses for performance alone and cannot lower it"
-            hint = "set allow_increase to release it as a baseline, or use breach-aware"
+            hint = "use breach-aware, or allow_increase to release it as a baseline"
             raise PrivacyNotAchievableError(promise, best_level=increase, hint=hint)
         return max(0.0, math.ceil(100 * increase) / 100)
 
@@ -259,7 +262,7 @@ DECLARATION = MechanismInfo(
     BestFirstWrapper,
     why="a baseline to compare with: keeps the columns that predict the target best and protects nobody",
     promises="nothing about privacy: it states how much better an attacker predicts the sensitive column, an estimate",
-    compared=Compared(({"allow_increase": True, "n_workers": 1},), for_each_sensitive="sensitive", most_columns=100),
+    compared=Compared(({"n_workers": 1},), for_each_sensitive="sensitive", most_columns=100),
     guarantee="breach-bound",
     needs_target=True,
     cost=60.0,
