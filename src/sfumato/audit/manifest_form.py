@@ -104,9 +104,9 @@ _PLAN = {
 }
 _PARAMETERS = {
     **_each("k r n_features n_folds n_random_orders min_samples_leaf n_beside_sensitive max_values_checked", "count"),
+    **_each("n_stale n_repeats", "count"),
     **_each("n_slices random_state k_map", "count?"),
     **_each("l t c beta delta alpha delta_max delta_min max_unique_fraction", "number?"),
-    **_each("n_stale n_repeats", "count"),
     **_each("epsilon max_breach_increase min_privacy_gain max_suppressed_fraction penalty_weight", "number"),
     "max_added_error?": "number",
     "min_disclosure_bits?": "number?",
