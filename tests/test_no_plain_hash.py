@@ -121,6 +121,7 @@ class TestAttack:
             assert ProjectKey(other).subkey(stated["release"]).commitment(plain) != stated
 
     def test_the_grouping_is_repeated_by_no_small_seed(self, hospital, illnesses):
+        ProjectKey(bytes(range(32))).keep(".")  # 24 people have so few groupings that another key may hit one by chance
         assert run(["release", "-m", "anatomy", "-p", "l=2", "-o", "release.csv"]) == 0
         codes = np.unique(illnesses, return_inverse=True)[1].astype(np.int32)
         released = {frozenset(rows) for rows, _ in released_groups()}

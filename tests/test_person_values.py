@@ -244,6 +244,8 @@ def test_sides_of_cuts_are_judged_as_by_their_definitions(rows, is_divided):
             [[(int(persons[r]), int(codes[r])) for r in own] for own in (places[low:index], places[index:high])]
         )
 
+    for side, n_persons in enumerate(parts.persons_of_sides(cuts, persons)):
+        assert n_persons.tolist() == [len({person for person, _ in own[side]}) for own in sides]
     for at in stretches(parts, cuts, overall.n_values):
         for found, side in zip(weights_of_sides(parts, at, overall), (0, 1), strict=True):
             for row, number in zip(found, range(at.taken.start, at.taken.stop), strict=True):

@@ -155,7 +155,7 @@ _UTILITY = record(
         **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), NUMBER),
         "performance_loss_interval": _NUMBERS,
         "p_value_of_the_difference": _NUMBER_OR_NULL,
-        **dict.fromkeys(("test", "tree", "suppression_limit_counts"), TEXT),
+        **dict.fromkeys(("test", "tree"), TEXT),
     },
 )
 _RISK = record(
@@ -171,6 +171,7 @@ _RISK = record(
         **dict.fromkeys(("sensitive_column", "what_this_is", "anonymity_level_left_out"), TEXT),
     },
 )
+_UTILITY_SINCE_3 = record({}, {**_UTILITY["properties"], "suppression_limit_counts": TEXT})
 _RISK_SINCE_3 = record({}, {**_RISK["properties"], "unique_row_fraction": NUMBER})
 _SEARCH = record(
     {},
@@ -240,18 +241,18 @@ _STABILITY = record(
 _EVIDENCE = record(
     {},
     {
-        "utility": _UTILITY,
+        "utility": _UTILITY_SINCE_3,
         "risk": _RISK_SINCE_3,
         "search": _SEARCH,
         "choice": _CHOICE,
         "stability": _STABILITY,
-        "disclosure": _DISCLOSURE,
         "calibration": record({"asked_epsilon": NUMBER, "proven_epsilon": NUMBER, "warning": TEXT}),
+        "disclosure": _DISCLOSURE,
     },
 )
 
-_OLD_SECTIONS = {name: form for name, form in _EVIDENCE["properties"].items() if name != "disclosure"}
-_EVIDENCE_OF_2 = record({}, {**_OLD_SECTIONS, "risk": _RISK})
+_SECTIONS_OF_2 = {name: form for name, form in _EVIDENCE["properties"].items() if name != "disclosure"}
+_EVIDENCE_OF_2 = record({}, {**_SECTIONS_OF_2, "utility": _UTILITY, "risk": _RISK})
 
 _SPENDING = record(
     {

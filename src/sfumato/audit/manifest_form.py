@@ -162,7 +162,7 @@ _EVIDENCE = {
         **_each("performance performance_of_all_columns performance_loss_percent", "number"),
         "performance_loss_interval?": ["number"],
         "p_value_of_the_difference?": "number?",
-        **_each("test tree suppression_limit_counts", "text"),
+        **_each("test tree", "text"),
     },
     "risk?": {
         **_each("containment_level anonymity_level least_different_sensitive_values", "count"),
@@ -222,7 +222,6 @@ _COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], 
 _PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
 
 
-_SINCE_3 = {"unique_row_fraction?": "number"}
 _DISCLOSURE = {
     "n_leaves": "count",
     "n_groups": "count",
@@ -237,17 +236,18 @@ _DISCLOSURE = {
     "largest_error_risk_ratio": "number?",
     "groups_are": "text",
 }
+_SINCE_3 = {
+    "utility?": {**_EVIDENCE["utility?"], "suppression_limit_counts?": "text"},
+    "risk?": {**_EVIDENCE["risk?"], "unique_row_fraction?": "number"},
+    "disclosure?": _DISCLOSURE,
+}
 
 
 def _form(version: int) -> dict[str, Any]:
     """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
     is_keyed = version >= 3
     column = _COLUMN if is_keyed else {**_COLUMN, "role": "role of version 2"}
-    evidence = _EVIDENCE
-    if is_keyed:
-        calibration = {"calibration?": _EVIDENCE["calibration?"]}
-        since = {"risk?": {**_EVIDENCE["risk?"], **_SINCE_3}, "disclosure?": _DISCLOSURE}
-        evidence = {name: form for name, form in _EVIDENCE.items() if name not in calibration} | since | calibration
+    evidence = {**_EVIDENCE, **_SINCE_3} if is_keyed else _EVIDENCE
     identity = {"commitment": ("null", _COMMITMENT)} if is_keyed else {"sha256": "hash?"}
     counted = {"format": "word", "rows": "count"}
     order = {"order": _ORDER} if is_keyed else {}

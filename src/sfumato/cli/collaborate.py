@@ -678,11 +678,14 @@ def say_trust(mode: str, n_parties: int) -> None:
     pooling = "" if n_parties == _FEWEST else f", even if {n_parties - 2} of the {others} others pool all they see"
     if mode in ("selection-only", "joint-k"):
         follow = "follows" if few == 1 else "follow"
-        protects = f"all counts stay hidden from any {_parties(few)} that {follow} the protocol"
+        counts = "all counts" if mode == "selection-only" else "all counts but those of the published table"
+        protects = f"{counts} stay hidden from any {_parties(few)} that {follow} the protocol"
         not_covered = (
             f"{_parties(few + 1)} that pool all they see: they learn everything; a party that sends wrong numbers, "
             "even after it saw the others': it can change the result unnoticed"
         )
+        if mode == "joint-k":
+            not_covered += "; what parties know of their own rows: k counts the rows of all parties together"
     else:
         what = "who holds a value stays" if mode == "schema" else "your counts stay"
         protects = f"{what} hidden from parties that follow the protocol{pooling}"

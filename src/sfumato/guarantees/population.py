@@ -21,6 +21,8 @@ from sfumato.guarantees.base import (
 from sfumato.guarantees.forms import Crowd, ProperShare, Share
 
 HOLDS_REGISTER = "an attacker who holds this population table, with the quasi-identifying values of everybody in it"
+ASKED_OF_POPULATION = ("k_map", "delta_max", "delta_min")
+"""Parameters by which mechanisms are asked for these promises."""
 _ANOTHER_REGISTER = "That it holds with a newer or a larger population table: another table may change it."
 
 Commitment = Annotated[str, {"type": "string", "pattern": "^[0-9a-f]{64}$"}]

@@ -10,7 +10,6 @@ from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.baselines.features import described_publicly
-from sfumato.mechanisms.population import Population
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM
@@ -97,6 +96,8 @@ def release(
     """
     built = _mechanism(mechanism, k, parameters)
     if population is not None:
+        from sfumato.mechanisms.population import Population  # takes learners with it
+
         people = population if isinstance(population, Table) else read_original(population, ReadOptions())
         built = built.with_population(Population.of(people))
     given = _given_roles(target, roles)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidParameterError
+from sfumato.guarantees.population import ASKED_OF_POPULATION
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release, name_of
 from sfumato.mechanisms.baselines.features import public_columns, public_options
-from sfumato.mechanisms.population import PopulationPromises
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private, mechanism_info
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
@@ -119,11 +119,11 @@ def release_key(
 def _settings_of(project: Project, mechanism: Any) -> bytes:
     """Write down what a release depends on apart from the data; the same for settings that mean the same."""
     given = mechanism.get_params(deep=False) if hasattr(mechanism, "get_params") else mechanism_of_project(project)[1]
-    unasked = PopulationPromises().left_unsaid  # numbers of releases that ask for nothing about a population stay
     parameters = {
         name: value
         for name, value in given.items()
-        if name != "n_workers" and (value or name not in unasked)  # which changes no byte
+        # the first changes no byte; numbers of releases that ask for nothing about a population stay as they were
+        if name != "n_workers" and (value or name not in ASKED_OF_POPULATION)
     }
     hierarchies = parameters.get("hierarchies")
     if isinstance(hierarchies, Mapping):

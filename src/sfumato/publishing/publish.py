@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.guarantees import AboutPopulation
 from sfumato.manifest import AnyTable, Manifest, with_audited
 from sfumato.mechanisms.base import Mechanism, Release, check_takes_both_roles, name_of
-from sfumato.mechanisms.population import Population
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
@@ -31,6 +30,9 @@ from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.io.write import write_table
 from sfumato.table.persons import person_codes
 from sfumato.table.roles import redescribed
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.population import Population
 
 Recorded = Callable[[Path, Manifest], AbstractContextManager[Any]]
 """Given written bytes and their manifest, what is entered while the files get their names."""

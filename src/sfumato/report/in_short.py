@@ -296,7 +296,7 @@ def _prediction(
     # every release is summed up, and few train classifiers: loading them takes a third of a second
     from sfumato.report.measured import utility_kept
 
-    return Prediction.of(utility_kept(release, original, mechanism, progress=progress))
+    return Prediction.of(utility_kept(release, original, mechanism, only_best=True, progress=progress))
 
 
 def _reidentified(

@@ -19,7 +19,7 @@ from sfumato.displays.risk import RiskCurve, curves_before_and_after
 from sfumato.errors import SfumatoError
 from sfumato.evaluation.classifiers import CLASSIFIERS
 from sfumato.evaluation.points import Measuring, n_levels, quick_classifiers
-from sfumato.evaluation.scores import Utility, evaluate
+from sfumato.evaluation.scores import ClassifierScores, Utility, evaluate
 from sfumato.evaluation.treatment import class_column
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism, Release
@@ -50,6 +50,7 @@ def utility_kept(
     mechanism: Mechanism | str,
     *,
     quick: bool = False,
+    only_best: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Cross-validate classifiers before and after, as a comparison does: the same classifiers, folds and rows.
@@ -60,6 +61,8 @@ def utility_kept(
         What made the release, to be fitted in the training folds; or the reason why it is not there.
     quick : bool
         Train nothing.
+    only_best : bool
+        After, measure the classifier alone that is the best one before; the others are then left out.
 
     Returns
     -------
@@ -82,6 +85,8 @@ def utility_kept(
         usual = Measuring(quick_classifiers(used))
         settings = asdict(replace(usual, n_folds=min(usual.n_folds, most)))
         before = evaluate(used, **settings, progress=progress)
+        if only_best:
+            settings["classifiers"] = (_best(before),)
         if isinstance(mechanism, str):
             after = evaluate(release.table, fitted_on="all rows", **settings, progress=progress)
         else:
@@ -119,9 +124,9 @@ def _compared(before: Utility, after: Utility) -> dict[str, Any]:
             "after": {metric: new[name][metric] for metric in _METRICS},
             "recall": _recalls(old[name]["recall"], new[name]["recall"]),
         }
-        for name in old
+        for name in new
     ]
-    best = max(classifiers, key=lambda entry: (entry["before"]["auc"] or entry["before"]["accuracy"])["mean"])["name"]
+    best = _best(before)
     curves = {"before": old[best]["roc"], "after": new[best]["roc"]}
     return {
         "fitted_on": after.fitted_on,
@@ -134,6 +139,15 @@ def _compared(before: Utility, after: Utility) -> dict[str, Any]:
         "best": best,
         "roc": curves if all(curves.values()) else None,
     }
+
+
+def _best(before: Utility) -> str:
+    """Classifier with the largest area under the curve or, where there is none, accuracy; of equal ones the first."""
+    return max(before.classifiers, key=lambda name: _quality(before.classifiers[name]))
+
+
+def _quality(scores: ClassifierScores) -> float:
+    return (scores.auc or scores.accuracy).mean
 
 
 def _recalls(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[dict[str, Any]]:

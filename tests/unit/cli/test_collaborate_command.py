@@ -381,7 +381,10 @@ class TestSimulate:
             (["--mode", "selection-only", "--parties", "8"], 2, "the number of parties must be at most 7"),
             (["--mode", "selection-only", "--max-rows", "100001"], 2, "max_rows must be at most 100,000"),
             (["--mode", "selection-only", "--max-rows", "80"], 2, "got 80 for 90 rows"),
-            (["--sizes", "1,2,3"], 2, "add up to the 90 rows"),
+            (["--sizes", "40,40,11"], 2, "add up to at most the 90 rows"),
+            (["--joint-k", "1"], 2, "joint_k must be a whole number of at least 2"),
+            (["--joint-k", "5", "--epsilon", "1"], 2, "epsilon must be left out with a joint k"),
+            (["--joint-k", "5", "--hierarchy", "a"], 2, "--hierarchy must be COLUMN=FILE"),
             (["--sizes", "1,x,3"], 2, "numbers separated by commas"),
             (["--weights", "1"], 2, "weights must be two numbers"),
             (["--weights", "1,x"], 2, "--weights must be numbers"),
@@ -619,3 +622,29 @@ assert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)
 """
 
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_parties_publish_one_table_of_all_rows_and_one_with_another_k_is_named(nursery, tmp_path):
+    group = Group(tmp_path)
+    joint = ["--joint-k", "8", "--max-rows", "90", "--json"]
+
+    found = nursery.run(group, {name: group.command(name, *joint) for name in NAMES})
+
+    assert {outcome.code for outcome in found.values()} == {0}, found
+    assert "every row shares its values on 6 quasi-identifying columns" in found["ann"].said
+    assert len({group.output(name).read_bytes() for name in NAMES}) == 1
+    for name in NAMES:
+        manifest = f"{group.output(name)}.manifest.json"
+        arguments = ["audit", str(group.output(name)), "--manifest", manifest, "--original", str(group.data(name))]
+        assert run([*arguments, "--accept", "original,roles"]) == 0
+
+    for name in NAMES:
+        group.output(name).unlink()
+    odd = {name: group.command(name, *joint, "--force") for name in NAMES}
+    odd["bob"][odd["bob"].index("8")] = "9"
+    found = nursery.run(group, odd)
+
+    assert {outcome.code for outcome in found.values()} == {6}
+    assert "bob" in found["ann"].said
+    assert "joint_k" in found["ann"].said
+    assert group.releases() == {"ann", "bob", "cid"}  # manifests alone, of the session before

@@ -1,8 +1,8 @@
 """How the values of a shared schema may be coarsened: trees that all parties know before they look at any row.
 
 A tree is public: it follows from the shared schema and from hierarchy files that all parties have, never from rows.
-Numbers, listed or cut into intervals, are halved again and again. Other values have the levels of their hierarchy file,
-or become ``*`` at once. A missing value is a value of its own below ``*``.
+Numbers, listed or cut into intervals, are halved again and again. Other values have the levels of their hierarchy file;
+without one the list of values is halved too, in its order. A missing value is a value of its own below ``*``.
 """
 
 from __future__ import annotations
@@ -143,25 +143,29 @@ def _by_hierarchy(column: SharedColumn, hierarchy: Hierarchy) -> GeneralizedColu
 
 def _without_hierarchy(column: SharedColumn) -> GeneralizedColumn:
     texts = list(column.labels)
-    if column.cuts is None and not are_finite_numbers(texts):
-        leaves = tuple(Node(text, (place,)) for place, text in enumerate(texts))
-        return GeneralizedColumn(column, _root(column, leaves), Kind.CATEGORICAL)
-    order = range(len(texts)) if column.cuts is not None else sorted(range(len(texts)), key=lambda i: float(texts[i]))
-    return GeneralizedColumn(column, _root(column, _halves(column, tuple(order))), Kind.NUMERIC)
+    is_numeric = column.cuts is not None or are_finite_numbers(texts)
+    by_number = is_numeric and column.cuts is None
+    order = sorted(range(len(texts)), key=lambda i: float(texts[i])) if by_number else range(len(texts))
+    kind = Kind.NUMERIC if is_numeric else Kind.CATEGORICAL
+    return GeneralizedColumn(column, _root(column, _halves(column, tuple(order), kind)), kind)
 
 
-def _halves(column: SharedColumn, order: tuple[int, ...]) -> tuple[Node, ...]:
-    if len(order) == 1:
-        return (Node(column.labels[order[0]], order),)
+def _halves(column: SharedColumn, order: tuple[int, ...], kind: Kind) -> tuple[Node, ...]:
+    if len(order) <= 1:
+        return tuple(Node(column.labels[place], order) for place in order)
     middle = (len(order) + 1) // 2
     return tuple(
-        _halves(column, part)[0] if len(part) == 1 else Node(_range(column, part), part, _halves(column, part))
+        Node(_joined(column, part, kind), part, _halves(column, part, kind))
+        if len(part) > 1
+        else _halves(column, part, kind)[0]
         for part in (order[:middle], order[middle:])
     )
 
 
-def _range(column: SharedColumn, order: tuple[int, ...]) -> str:
-    """Label of neighbouring numbers, or of neighbouring intervals, of which the first and the last may be open."""
+def _joined(column: SharedColumn, order: tuple[int, ...], kind: Kind) -> str:
+    """Label of neighbouring values, numbers or intervals; of the latter the first and the last may be open."""
+    if kind is not Kind.NUMERIC:
+        return f"{{{'|'.join(column.values[place] for place in order)}}}"
     if column.cuts is None:
         return f"[{column.values[order[0]]}, {column.values[order[-1]]}]"
     joined = tuple(cut for place, cut in enumerate(column.cuts, start=1) if place in (order[0], order[-1] + 1))

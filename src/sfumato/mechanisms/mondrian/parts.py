@@ -137,17 +137,34 @@ class SortedParts:
         """
         left, right = np.zeros((2, len(cuts)), dtype=np.int64)
         of_axis = np.searchsorted(cuts.axis, np.arange(len(self.rows) + 1))
-        n_persons = int(persons.max(initial=-1)) + 1
+        shared, n_shared = self._rows_of_shared_persons(persons)
         for axis in np.unique(cuts.axis).tolist():
             taken = slice(of_axis[axis], of_axis[axis + 1])
-            along = self.part_of_place * n_persons + persons[self.rows[axis]]
-            begun = [np.zeros(len(along) + 1, dtype=np.int64) for _ in range(2)]
-            for sums, begins in zip(begun, (firsts(along), firsts(along[::-1])[::-1]), strict=True):
+            number = shared[self.rows[axis]]
+            places = np.flatnonzero(number != MISSING)  # all others begin, read from either side
+            begun = [np.zeros(len(number) + 1, dtype=np.int64) for _ in range(2)]
+            for sums, along in zip(begun, (places[::-1], places), strict=True):
+                begins = np.ones(len(number), dtype=np.bool_)
+                begins[places] = False
+                last_read = np.empty(n_shared, dtype=np.intp)
+                last_read[number[along]] = along  # of several the last assignment stays
+                begins[last_read] = True
                 np.cumsum(begins, out=sums[1:])
             part, index = cuts.part[taken], cuts.index[taken]
             left[taken] = begun[0][index] - begun[0][self.starts[part]]
             right[taken] = begun[1][self.starts[part + 1]] - begun[1][index]
         return left, right
+
+    def _rows_of_shared_persons(self, persons: Ids) -> tuple[Ids, int]:
+        """Find the persons with several rows in a part: number of each row's person, -1 for others; how many."""
+        n_persons = int(persons.max(initial=-1)) + 1
+        keys = self.part_of_place * n_persons + persons[self.rows[0]]
+        _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        has_several = counts > 1
+        number = np.where(has_several, np.cumsum(has_several) - 1, MISSING)
+        of_row = np.full(len(persons), MISSING, dtype=np.int32)
+        of_row[self.rows[0]] = number[inverse.reshape(-1)]
+        return of_row, int(has_several.sum())
 
     def two_values_on_sides(self, cuts: Cuts, codes: Ids) -> tuple[Flags, Flags]:
         """Whether the rows left and right of cuts have different codes of a column.

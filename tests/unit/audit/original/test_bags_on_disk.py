@@ -94,17 +94,16 @@ def test_what_a_row_became_may_depend_on_a_coarsened_column_that_does_not_overla
     assert judged_so(released).passed
 
 
-def test_more_values_than_fit_are_counted_by_the_cells_that_may_mean_them():
+def test_more_values_than_fit_are_counted_by_the_cells_that_may_mean_them(monkeypatch):
     """Twelve thousand values of two cells that overlap: two distinct rows, where 10,000 fit."""
+    monkeypatch.setattr(bags_on_disk, "_BYTES_A_CELL", MEMORY)
     n = 12_000
     read = Containing(np.arange(n), n, np.array([0, 1]), np.array([0, 0]), np.array([n, n // 2]), 2)
     originals = np.arange(n)
     released = np.where(originals < n // 2, 1, 0)
 
     def judged_so(shown):
-        return check_bag_on_disk(
-            [FittingRule("a", "a", read=read)], lambda: [[originals]], lambda: [[shown]], 9 * 10**6
-        )
+        return check_bag_on_disk([FittingRule("a", "a", read=read)], lambda: [[originals]], lambda: [[shown]], MEMORY)
 
     assert judged_so(released).passed
     assert judged_so(np.append(released[1:], 0)).passed  # the wider cell may mean any value

@@ -60,7 +60,14 @@ def test_other_values_have_the_levels_of_their_hierarchy_without_those_that_divi
 
     assert labels(made.root) == ("*", "cook", ("care", "doctor", "nurse"))
     assert made.listed_labels() == {"care": ["doctor", "nurse"]}
-    assert labels(tree(["x", "y", "z"]).root) == ("*", "x", "y", "z")
+
+
+def test_values_without_a_hierarchy_are_halved_in_the_order_of_their_list():
+    made = tree(["x", "y", "z", None])
+
+    assert labels(made.root) == ("*", ("{x|y}", "x", "y"), "z", None)
+    assert made.kind is Kind.CATEGORICAL
+    assert made.listed_labels() == {"{x|y}": ["x", "y"]}
 
 
 def test_what_cannot_be_read_or_is_not_covered_is_refused():

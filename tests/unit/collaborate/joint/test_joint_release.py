@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato
+from sfumato.audit.claims import read_claims
+from sfumato.audit.not_in_memory import beyond_counts
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
 from sfumato.collaborate.joint.generalization import generalized_columns
@@ -203,3 +205,9 @@ def test_hierarchies_are_refused_where_nothing_uses_them(tmp_path, capsys):
 
     assert run(arguments) != 0
     assert "--joint-k" in capsys.readouterr().err
+
+
+def test_an_audit_of_rows_that_are_not_in_memory_says_that_it_cannot(release):
+    claims = read_claims(release.manifest.to_dict())
+
+    assert "a release of several parties' rows" in list(beyond_counts(claims))

@@ -94,8 +94,8 @@ def test_best_set_of_the_papers_table(toy, selector):
     "selector",
     [
         OptimalContainmentSelector(k=4),
-        ExactContainmentSelector(k=4, time_budget=10),
-        ExactContainmentSelector(k=4, time_budget=10, choose="cross_validation"),
+        ExactContainmentSelector(k=4, time_budget=300),
+        ExactContainmentSelector(k=4, time_budget=300, choose="cross_validation"),
     ],
     ids=["optimal", "exact", "validated"],
 )
@@ -115,9 +115,9 @@ def test_dense_and_sparse_input_give_the_same_selection_and_are_left_alone(spars
     matrix = sp.csc_matrix(X)
     before = matrix.copy()
 
-    expected = selector(k=3, time_budget=10).fit(X, y).get_support().tolist()
+    expected = selector(k=3, time_budget=300).fit(X, y).get_support().tolist()
 
-    assert selector(k=3, time_budget=10).fit(matrix, y).get_support().tolist() == expected
+    assert selector(k=3, time_budget=300).fit(matrix, y).get_support().tolist() == expected
     assert (matrix != before).nnz == 0
 
 
