@@ -144,7 +144,7 @@ def test_an_unknown_key_is_refused_at_every_depth(manifests, validators, name):
 
         assert is_refused_by_all(sealed_text(data), validators), place
         assert not validators[VERSIONS[-1]].is_valid(data), place
-    assert tried >= 15
+    assert tried >= 14
 
 
 @pytest.mark.parametrize("name", NAMES)
