@@ -246,13 +246,13 @@ _EVIDENCE = record(
         "search": _SEARCH,
         "choice": _CHOICE,
         "stability": _STABILITY,
-        "disclosure": _DISCLOSURE,
         "calibration": record({"asked_epsilon": NUMBER, "proven_epsilon": NUMBER, "warning": TEXT}),
+        "disclosure": _DISCLOSURE,
     },
 )
 
-_OLD_SECTIONS = {name: form for name, form in _EVIDENCE["properties"].items() if name != "disclosure"}
-_EVIDENCE_OF_2 = record({}, {**_OLD_SECTIONS, "utility": _UTILITY, "risk": _RISK})
+_SECTIONS_OF_2 = {name: form for name, form in _EVIDENCE["properties"].items() if name != "disclosure"}
+_EVIDENCE_OF_2 = record({}, {**_SECTIONS_OF_2, "utility": _UTILITY, "risk": _RISK})
 
 _SPENDING = record(
     {

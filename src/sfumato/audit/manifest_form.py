@@ -113,9 +113,9 @@ _PARAMETERS = {
     **_each("max_false_fraction threshold max_seconds time_budget min_released_fraction", "number"),
     **_each("max_performance_loss", "number?"),
     **_each("allow_increase refine regroup slicing strict keep_frequent", "truth"),
-    **_each("variant distance likeness attacker learner metric calibration loss gain_correction", "text"),
-    **_each("criterion choose search lists test generalization rule split splits on_infeasible guide", "text"),
-    **_each("direction", "text"),
+    **_each("variant distance likeness attacker learner metric calibration loss", "text"),
+    **_each("criterion choose search lists test generalization rule split splits on_infeasible", "text"),
+    **_each("gain_correction guide direction", "text"),
     **_each("sensitive gain_target", "text?"),
     "targets?": ("text?", ["text"]),
     "reveals?": "text",
@@ -247,10 +247,7 @@ def _form(version: int) -> dict[str, Any]:
     """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
     is_keyed = version >= 3
     column = _COLUMN if is_keyed else {**_COLUMN, "role": "role of version 2"}
-    evidence = _EVIDENCE
-    if is_keyed:
-        calibration = {"calibration?": _EVIDENCE["calibration?"]}
-        evidence = {name: form for name, form in _EVIDENCE.items() if name not in calibration} | _SINCE_3 | calibration
+    evidence = {**_EVIDENCE, **_SINCE_3} if is_keyed else _EVIDENCE
     identity = {"commitment": ("null", _COMMITMENT)} if is_keyed else {"sha256": "hash?"}
     counted = {"format": "word", "rows": "count"}
     order = {"order": _ORDER} if is_keyed else {}

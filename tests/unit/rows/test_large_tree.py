@@ -299,7 +299,8 @@ def test_the_audit_confirms_a_release_and_refuses_a_changed_one(source, tmp_path
     assert any(not check.passed and check.name not in ("hashes", "out of core") for check in report.checks)
 
 
-def test_the_command_says_that_it_took_a_sample(source, tmp_path, capsys):
+@pytest.mark.parametrize("refine", [True, False])
+def test_the_command_says_that_it_took_a_sample(source, tmp_path, capsys, refine):
     """In the words of the release, and in its manifest; the audit confirms all but figures of the tree's splits."""
     output = tmp_path / "out.csv"
     roles = ["--identifiers=id", "--quasi-identifiers=age,town,day", "--target=ill", "--other=illness,cost,dose"]
@@ -308,7 +309,7 @@ def test_the_command_says_that_it_took_a_sample(source, tmp_path, capsys):
     assert run(order) == 2
     assert "generalization=uniform" in capsys.readouterr().err
     with sampling(100):
-        assert run([*order, "-p", "generalization=uniform"]) == 0
+        assert run([*order, "-p", "generalization=uniform", "-p", f"refine={str(refine).lower()}"]) == 0
     said = capsys.readouterr().err
     assert re.search(r"grown on rows +100\n", said)
     assert re.search(r"of rows +400\n", said)

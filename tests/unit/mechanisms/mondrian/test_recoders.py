@@ -162,7 +162,7 @@ def test_the_tree_needs_a_target():
     ("mechanism", "problem"),
     [
         (ErrorRiskTree(k=4, generalization="best"), "generalization must be one of tiered, uniform"),
-        (ErrorRiskTree(k=4, rule="other"), "rule must be one of lowest, literal"),
+        (ErrorRiskTree(k=4, rule="other"), "rule must be one of lowest, ratio, literal"),
         (ErrorRiskTree(k=4, min_samples_leaf=0), "min_samples_leaf must be a whole number of at least 1"),
         (ErrorRiskTree(k=4, targets="age"), "targets must be columns that are published unchanged"),
         (Mondrian(k=4, split="best"), "split must be one of penalty, median, gain"),

@@ -57,6 +57,27 @@ def test_sizes_of_released_groups_are_the_ones_stated(table):
     assert stated["mean_icr_bits_of_groups"] == pytest.approx((sizes * np.log2(sizes)).sum() / N_ROWS, rel=0.005)
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("splits", ["binary", "multiway"])
+def test_groups_are_classes_of_equal_cells_with_missing_values_too(seed, splits):
+    """Groups differ in a column that was split, and rows without a value there are all on one side."""
+    rng = np.random.default_rng(seed)
+    n_rows = 120
+    cells = {
+        "age": [None if rng.random() < 0.2 else int(age) for age in rng.integers(0, 12, n_rows)],
+        "job": [None if rng.random() < 0.2 else str(job) for job in rng.choice(list("abcde"), n_rows)],
+        "target": rng.choice(["no", "yes"], n_rows),
+    }
+    columns = [Column("age", kind=Kind.NUMERIC), Column("job"), Column("target", Role.TARGET)]
+    drawn = Table.from_arrow(pa.table(cells), Schema.of(columns))
+
+    release = sfumato.release(drawn, ErrorRiskTree(k=3, splits=splits, **UNIFORM))
+
+    utility, stated = release.manifest.evidence["utility"], release.manifest.evidence["disclosure"]
+    assert stated["n_groups"] == utility["n_classes_of_cells"] > 1
+    assert sfumato.audit_release(release.table, release.manifest.to_dict()).passed
+
+
 def test_the_report_shows_the_figures(table):
     release = released(table)
 
