@@ -12,6 +12,7 @@ from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError
 from sfumato.mechanisms import registry as mechanisms
+from sfumato.mechanisms.presets import PRESETS
 from sfumato.table.io.write import write_table
 
 GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-mechanism.md"
@@ -132,7 +133,7 @@ def test_the_command_line_names_a_broken_package_in_a_line(install, command):
 
     assert code == 0
     assert [line for line in words.splitlines() if "few-columns" in line and "No module named" in line]
-    assert {entry["name"] for entry in json.loads(listed)} == set(mechanisms._OWN)
+    assert {entry["name"] for entry in json.loads(listed)} == {*mechanisms._OWN, *PRESETS}
 
 
 def test_a_name_that_is_taken_is_refused(install):

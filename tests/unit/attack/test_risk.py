@@ -24,7 +24,16 @@ from sfumato.table.binarize import binarize
 from sfumato.table.coding import Table
 
 NAMES = list(registered_mechanisms())
-SECTIONS = ["headline", "reidentification", "class_sizes", "uniques", "inference", "linkage", "containment"]
+SECTIONS = [
+    "headline",
+    "rows_are_people",
+    "reidentification",
+    "class_sizes",
+    "uniques",
+    "inference",
+    "linkage",
+    "containment",
+]
 STAYS = ["age", "sex", "postcode_area", "insurance", "discharge_diagnosis", "readmitted"]
 
 
