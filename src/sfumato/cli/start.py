@@ -27,11 +27,16 @@ _LATER_SECONDS = 0.02
 
 
 class Interruptions:
-    """Handler of Ctrl-C; ``did_happen`` says whether one came, ``is_due`` whether it is still to be raised."""
+    """Handler of Ctrl-C; ``did_happen`` says whether one came, ``is_due`` whether it is still to be raised.
+
+    While ``is_put_off`` none is raised; ``came_meanwhile`` says whether one came then.
+    """
 
     def __init__(self) -> None:
         self.did_happen = False
         self.is_due = False
+        self.is_put_off = False
+        self.came_meanwhile = False
 
     def take_over(self) -> None:
         """Handle Ctrl-C from now on, unless it is ignored here, as under nohup and in the background."""
@@ -45,6 +50,9 @@ class Interruptions:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.is_put_off:  # raised inside the hook it would be lost for good
+            self.came_meanwhile = True
+            return
         importer = None if self.is_due else _importing_frame(frame)  # who interrupts again is impatient
         self.did_happen = True
         if importer is not None and sys.gettrace() is None:
@@ -64,14 +72,21 @@ class Interruptions:
     def _forgotten(self, event: Any) -> None:
         """Let an interruption come again that was raised where nobody could take it."""
         if event.exc_type is KeyboardInterrupt:
-            import threading
-
-            self.is_due = True
-            timer = threading.Timer(_LATER_SECONDS, _interrupt_again)
-            timer.daemon = True
-            timer.start()
+            self.is_due = self.came_meanwhile = True
+            while self.came_meanwhile:  # on a busy machine a timer may be over before its start is
+                self.is_put_off, self.came_meanwhile = True, False
+                _interrupt_later()
+                self.is_put_off = False
         else:
             sys.__unraisablehook__(event)
+
+
+def _interrupt_later() -> None:
+    import threading
+
+    timer = threading.Timer(_LATER_SECONDS, _interrupt_again)
+    timer.daemon = True
+    timer.start()
 
 
 def _interrupt_again() -> None:

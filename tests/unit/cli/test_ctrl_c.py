@@ -131,11 +131,20 @@ def test_an_interruption_while_modules_are_imported_is_one_line(folder, command,
 
 
 @pytest.mark.slow
-def test_an_interruption_that_nobody_could_take_comes_again(folder):
-    """As one in a finalizer, of which Python only says that it was ignored."""
+@pytest.mark.parametrize("is_busy", [False, True], ids=["quiet", "busy"])
+def test_an_interruption_that_nobody_could_take_comes_again(folder, is_busy):
+    """As one in a finalizer, of which Python only says that it was ignored; also if it comes again while it says so."""
+    busy = (  # the first timer is over before its start is
+        "later, starts = start._interrupt_later, []\n"
+        "def slowly():\n"
+        "    starts.append(later())\n"
+        "    while len(starts) == 1 and not start.interruptions.came_meanwhile: time.sleep(0.01)\n"
+        "start._interrupt_later = slowly\n"
+    )
     code = (
         "import os, signal, sys, time\n"
         "from sfumato.cli import main as commands, start\n"
+        f"{busy if is_busy else ''}"
         "class Finalized:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
