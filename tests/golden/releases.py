@@ -52,6 +52,7 @@ _WORK = ("max_values_checked=30000000",)
 _FOLDS = ("n_folds=3", "n_workers=1")
 SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
     "anatomy": {"default": ("random_state=0",), "other": ("l=3", "random_state=7")},
+    "best-first-wrapper": {"default": ("n_folds=2", "n_repeats=1", "n_stale=1")},
     "breach-aware": {
         "default": _FOLDS,
         "other": (*_FOLDS, "search=forward", "metric=auc", "learner=c45", "random_state=7"),
