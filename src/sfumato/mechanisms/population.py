@@ -22,7 +22,7 @@ from sfumato.guarantees import AboutPopulation, KMap, Presence
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import axis_of
 from sfumato.mechanisms.base import ParameterSpec
-from sfumato.schema import Column, Kind, Role
+from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.persons import person_codes
 from sfumato.table.weighted import CountedTable
@@ -230,6 +230,12 @@ class PopulationPromises:
             problem = "got one, and some persons have several rows"
             hint, remedy = "keep one row of each person", ("one_row_per_person",)
             raise InvalidParameterError(name, problem, allowed="left out", hint=hint, remedy=remedy)
+        for column in table.schema.names(*WITHHELD):
+            people = self.population.table
+            if column in people.schema.names() and len(np.unique(people[column].codes)) < people.n_rows:
+                problem = f"has several rows with the same '{column}', and rows are counted as people"
+                allowed = "a table with a row for each person"
+                raise InvalidParameterError("the population table", problem, allowed=allowed)
         self.guarantees(table)  # checks the ranges
         if self.delta_max is not None:
             self._check_sample(table)

@@ -338,7 +338,11 @@ def _dictionary(named: Named) -> pa.DictionaryArray:
 def _read_rows(path: Path, promised: Promised) -> NamedRows:
     table = pq.read_table(path)
     classes = np.asarray(table.column("class").combine_chunks().to_numpy(zero_copy_only=False), dtype=np.int64)
-    values = {name: _named(table.column(f"value {name}")) for name in promised.diversity}
+    # entries made before l by persons was judged lack the values: k is judged with them, and l is said not to be
+    kept = {name: level for name, level in promised.diversity.items() if f"value {name}" in table.column_names}
+    if len(kept) < len(promised.diversity):
+        promised = replace(promised, diversity=kept, others=(*promised.others, "l-diversity by persons"))
+    values = {name: _named(table.column(f"value {name}")) for name in kept}
     return NamedRows(_named(table.column("person")), classes, values, promised)
 
 

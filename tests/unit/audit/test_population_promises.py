@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sfumato import release
+from sfumato.audit.levels.population import _check_lists, _check_once_each
 from sfumato.audit.verify import audit_release
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError
@@ -19,7 +22,8 @@ from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.population import Population
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release
-from sfumato.schema import Role
+from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.coding import Table
 
 NAMES = ["age", "sex", "insurance", "readmitted"]
 
@@ -192,3 +196,39 @@ def test_rows_of_the_population_are_counted_exactly_where_values_are_known(peopl
     promise = made.manifest.promised()[-1]
     assert (promise.delta_min, promise.delta_max) == (0.05, 0.5)
     assert made.manifest.suppressed_rows == 0
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        lambda age: {str(age): [str(a) for a in range(20, 40)]},
+        lambda age: {f"only {age}": [str(a) for a in range(20, 40)]},
+    ],
+    ids=["a value that means all", "labels with one list"],
+)
+def test_lists_cannot_say_that_a_cell_means_everybody(labels):
+    """Twenty exact rows whose manifest lists all ages for each of them: everybody would fit every row."""
+    ages = list(range(20, 40))
+    roles = [Column("age", Role.QUASI_IDENTIFIER, kind=Kind.NUMERIC)]
+    people = Table.from_arrow(pa.table({"age": ages}), Schema.of(roles))
+    listed = {label: members for age in ages for label, members in labels(age).items()}
+    released = Table.from_arrow(pa.table({"age": list(listed)}), Schema.of(roles))
+    claims = SimpleNamespace(recodings={"age": SimpleNamespace(rule="hierarchy", column="age", labels=listed)})
+    given = SimpleNamespace(released=released, table=people, original=None, claims=claims)
+
+    (check,) = _check_lists(KMap(k_map=4, columns=("age",), people=20), given)
+
+    assert not check.passed
+
+
+def test_a_register_with_a_person_twice_is_refused_by_mechanism_and_audit():
+    names = [f"P{i % 10}" for i in range(40)]
+    roles = [Column("who", Role.IDENTIFIER), Column("age", Role.QUASI_IDENTIFIER, kind=Kind.NUMERIC)]
+    visits = Table.from_arrow(pa.table({"who": names, "age": [20 + i % 5 for i in range(40)]}), Schema.of(roles))
+    mechanism = Mondrian(k=1, k_map=2).with_population(Population.of(visits))
+
+    with pytest.raises(InvalidParameterError, match="several rows with the same 'who'"):
+        mechanism.release(visits.take(np.arange(10)))
+    given = SimpleNamespace(table=visits, original=visits)
+    (check,) = _check_once_each("k-map", given)
+    assert not check.passed

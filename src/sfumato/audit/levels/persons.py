@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from sfumato.audit.checks import Check
+from sfumato.audit.checks import DECLARE, Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import CROWD, Around, Judging, NotToldError, judge
 from sfumato.audit.levels.diversity import entropy_level, equal_distance_level, ordered_distance_level
@@ -264,7 +264,7 @@ def cell_of_value(rule: CellRule) -> Ids:
     return np.asarray(at_place[read.places], dtype=np.int64)
 
 
-def check_person_promise(guarantee: PersonPromise, around: Around) -> Iterator[Check]:
+def check_person_promise(guarantee: PersonPromise, around: Around) -> Iterator[Check | Unchecked]:
     """Whether the column that tells persons apart is the one that the holder declared, and is not released."""
     claims, name = around.claims, guarantee.person
     sources = {recoding.column for recoding in claims.recodings.values()}
@@ -275,6 +275,8 @@ def check_person_promise(guarantee: PersonPromise, around: Around) -> Iterator[C
         problems.append(f"'{name}' is not the column that was declared to tell persons apart")
     said = "; ".join(problems) or "the column that tells persons apart is not released"
     yield Check(f"{guarantee.kind}: persons", not problems, f"{guarantee.kind}: {said}")
+    if around.original is not None and not declared and not around.has_roles:
+        yield Unchecked("roles", f"that '{name}' tells persons apart is the manifest's word", DECLARE)
 
 
 def check_person_suppression(claims: Claims, beside: Beside | None) -> Iterator[Check]:

@@ -10,14 +10,17 @@ import hmac
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from sfumato.audit.checks import GIVE_KEY, Check, Unchecked
 from sfumato.audit.evidence import keyed
 from sfumato.audit.kinds import Around, Judging, judge
 from sfumato.audit.population_table import GivenPopulation, InPopulation, in_population
-from sfumato.audit.reading.columns import AnyTable
+from sfumato.audit.reading.columns import AnyTable, Columns
+from sfumato.audit.reading.values import HIERARCHY
 from sfumato.errors import SchemaError
 from sfumato.guarantees import ROUNDING, AboutPopulation, KMap, Presence
-from sfumato.schema import Role
+from sfumato.schema import WITHHELD, Role
 
 ABOUT = {"people": "count", "columns": ["text"], "register?": "hash"}
 
@@ -41,8 +44,42 @@ def check_register(guarantee: AboutPopulation, around: Around) -> Iterator[Check
     said = f"{n_people:,} people, the promise is about {guarantee.people:,}"
     message = f"{kind}: the population table has {said}"
     yield Check(f"{kind}: people", n_people == guarantee.people, message, guarantee.people, n_people)
+    yield from _check_lists(guarantee, given)
+    yield from _check_once_each(kind, given)
     if guarantee.register:
         yield _check_commitment(guarantee, given)
+
+
+def _check_lists(guarantee: AboutPopulation, given: GivenPopulation) -> Iterator[Check]:
+    """Whether lists of labels can mean what they say: no value in two of them, and no value as the label of others.
+
+    How many people fit a cell follows from these lists, which are the manifest's word. A cell that shows a value, or a
+    label of its own for it, would fit all people if its list named all values.
+    """
+    for name in guarantee.columns:
+        recoding = given.claims.recodings.get(name)
+        if recoding is None or recoding.rule != HIERARCHY:
+            continue
+        cells = {cell for cell in Columns(given.released).coded(name).values.to_pylist() if cell is not None}
+        listed = {label: set(members) for label, members in recoding.labels.items() if label in cells}
+        tables = [given.table] if given.original is None else [given.table, given.original]
+        values = {str(v) for t in tables for v in Columns(t).coded(recoding.column).values.to_pylist() if v is not None}
+        n_values = sum(label in {*values, *members} and members != {label} for label, members in listed.items())
+        n_shared = sum(map(len, listed.values())) - len(set().union(*listed.values()))
+        said = "name each value once, and no value stands for others"
+        if n_values or n_shared:
+            said = f"name {n_shared:,} values more than once, and {n_values:,} values stand for others"
+        yield Check(f"{guarantee.kind}: labels", not n_values and not n_shared, f"'{name}': its listed labels {said}")
+
+
+def _check_once_each(kind: str, given: GivenPopulation) -> Iterator[Check]:
+    """Whether nobody is in the population table twice, as far as a column that tells people apart shows it."""
+    known = () if given.original is None else Columns(given.original).with_role(*WITHHELD)
+    register = Columns(given.table)
+    for name in (name for name in known if name in register):
+        n_people = len(np.unique(register.coded(name).codes))
+        said = f"{n_people:,} people in {register.n_rows:,} rows of the population table, by '{name}'"
+        yield Check(f"{kind}: one row a person", n_people == register.n_rows, f"{kind}: {said}")
 
 
 def _check_commitment(guarantee: AboutPopulation, given: GivenPopulation) -> Check | Unchecked:

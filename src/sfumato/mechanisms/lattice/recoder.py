@@ -718,14 +718,18 @@ class GlobalRecoder(HierarchyRecoder):
             found = look_at_levels(problem, tuple(self.fixed_levels.values()))
             self.search_, self.loss_ = found, found.loss
             return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
-        problem = replace(problem, max_suppressed_fraction=float(self.max_suppressed_fraction), limits_persons=True)
+        # Labels of built hierarchies name released values only. Where rows are left out they get narrower, and fewer
+        # people of a population fit them than were counted: a promise about people leaves nobody out.
+        most = 0.0 if problem.people is not None else float(self.max_suppressed_fraction)
+        problem = replace(problem, max_suppressed_fraction=most, limits_persons=True)
         if progress:
             progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
         # Rows that are recoded once more get cells that overlap with others': whose they are could not be audited, and
-        # who fits two classes is in the release with a probability that δ-presence does not define.
+        # who fits two classes is in the release with a probability that δ-presence does not define. With k-map a value
+        # that two labels list is refused by the audit: such lists could say that a value means everybody.
         has_persons = any(isinstance(model, PersonCrowds) for model in problem.models)
         self.limits_persons_ = has_persons
-        overlaps_harm = has_persons or self.delta_max is not None
+        overlaps_harm = has_persons or self.delta_max is not None or self.k_map is not None
         regroups = self.regroup and not overlaps_harm and not any(model.depends_on_kept for model in problem.models)
         share = SEARCH_SHARE if regroups else 1.0
         least = min(LEAST_SECONDS, self.max_seconds)
