@@ -82,7 +82,7 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     manifest, entries = read_manifest(where)
     read_claims(entries)  # refuses a manifest that is not as this program writes it
     found = _original(manifest, settings["original"], settings["project"], options, roles)
-    if found.described is not None:
+    if found.described is not None and not manifest.is_differentially_private:  # then no line may tell about rows
         show_persons(found.described)
     table = read_released(released, manifest)
     beside = beside_original(table, found.described, manifest) if found.described is not None else None
