@@ -8,25 +8,28 @@ between values and between spellings, and α counts values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 from sfumato.audit.kinds import Judging, judge
-from sfumato.audit.levels.persons import PersonValues, check_person_promise, largest_is_worst
+from sfumato.audit.levels.persons import (
+    PersonValues,
+    check_person_promise,
+    larger_of_spellings,
+    largest_is_worst,
+)
 from sfumato.audit.levels.value_shares import disclosure_level, largest_share, likeness_level
 from sfumato.audit.original.release_vs_original import Beside
-from sfumato.audit.reading.columns import Joint
 from sfumato.guarantees.person_shares import PersonDisclosure, PersonLikeness, PersonShare
 
 
 def measure_likeness(guarantee: PersonLikeness, beside: Beside) -> float:
     """Smallest β that holds by persons, in the guarantee's variant."""
-    return _worst(guarantee, beside, partial(likeness_level, enhanced=guarantee.likeness == "enhanced"))
+    return larger_of_spellings(guarantee, beside, partial(likeness_level, enhanced=guarantee.likeness == "enhanced"))
 
 
 def measure_disclosure(guarantee: PersonDisclosure, beside: Beside) -> float:
     """Smallest δ that holds by persons."""
-    return _worst(guarantee, beside, disclosure_level)
+    return larger_of_spellings(guarantee, beside, disclosure_level)
 
 
 def measure_share(guarantee: PersonShare, beside: Beside) -> float:
@@ -34,12 +37,6 @@ def measure_share(guarantee: PersonShare, beside: Beside) -> float:
     with largest_is_worst():
         found = PersonValues.of(guarantee, beside)
     return math.inf if found.fewest_persons() < guarantee.k else largest_share(found.weights(), 0)
-
-
-def _worst(guarantee: PersonLikeness | PersonDisclosure, beside: Beside, level: Callable[[Joint], float]) -> float:
-    """Larger level of that between values and that between spellings."""
-    with largest_is_worst():
-        return max(level(PersonValues.of(guarantee, beside, spelled=spelled).weights()) for spelled in (False, True))
 
 
 judge(

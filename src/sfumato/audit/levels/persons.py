@@ -9,7 +9,7 @@ group is well represented by persons if as many different persons carry as many 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -145,7 +145,15 @@ def measure_diversity(guarantee: PersonDiversity, beside: Beside) -> float:
 
 def measure_closeness(guarantee: PersonCloseness, beside: Beside) -> float:
     """Smallest t that holds by persons, by the values and by their spellings: merging values can hide a distance."""
-    level = ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
+    return larger_of_spellings(
+        guarantee, beside, ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
+    )
+
+
+def larger_of_spellings(
+    guarantee: PersonCloseness | PersonShareOf, beside: Beside, level: Callable[[Joint], float]
+) -> float:
+    """Larger level of that between values and that between spellings; the larger is the worse."""
     with largest_is_worst():
         return max(level(PersonValues.of(guarantee, beside, spelled=spelled).weights()) for spelled in (False, True))
 
