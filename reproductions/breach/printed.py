@@ -26,9 +26,19 @@ def readings(data: str, subset: str) -> list[Names]:
 
 def printed_choices(data: str, learner: str) -> list[tuple[Weights, str]]:
     """Weights with the subset that the paper chooses by them."""
-    base = data.partition(",")[0]
-    of_case = [case for case in PAPER["chosen"] if (case["data"], case["learner"]) == (base, learner)]
-    return [(tuple(choice["weights"]), choice["subset"]) for case in of_case for choice in case["choices"]]
+    return [(tuple(choice["weights"]), choice["subset"]) for choice in _choices(data, learner)]
+
+
+def printed_scores(data: str, learner: str) -> dict[Weights, float]:
+    """E(S) of the chosen subset, where the paper prints it."""
+    return {tuple(choice["weights"]): choice["score"] for choice in _choices(data, learner) if "score" in choice}
+
+
+def _choices(data: str, learner: str) -> list[dict[str, Any]]:
+    wanted = (data.partition(",")[0], learner)
+    return [
+        choice for case in PAPER["chosen"] if (case["data"], case["learner"]) == wanted for choice in case["choices"]
+    ]
 
 
 def abbreviated(data: str, names: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from reproductions.breach.intervals import half_width_over_folds
 from reproductions.breach.printed import PAPER, TREE, Names, Weights, printed_choices, readings
+from reproductions.breach.weka_bayes import WekaBayesScores
 from reproductions.breach.weka_folds import weka_folds
 from sfumato.datasets.public import load_adult, load_diabetes130, load_ilpd, load_pima
 from sfumato.learning.discretization import description_length_cuts
@@ -33,6 +34,8 @@ from sfumato.table.coding import Table
 N_FOLDS = 10
 N_ORDERS = 20
 SAME, CUT, COUNTED = "the class", "pregnancies, cut", "pregnancies, counted"
+ALL_PATIENTS = "ILPD, all rows"
+"""With the four rows that miss a ratio, which the paper says it left out; of Diabetes130 it counts all."""
 TENTH = "Diabetes130, a tenth"
 """Every tenth row by class: with all rows the lists of C4.5 would take about three quarters of an hour of CPU time."""
 ANYTHING_GOES = AcceptanceRule(max_breach_increase=1e6, allow_increase=True, max_performance_loss=None)
@@ -86,11 +89,14 @@ class Choice:
         Place by E(S) that the paper's choice has, or would have, among them; 1 is the best.
     n_compared : int
         Candidates, baseline and the paper's choice.
+    score_of_printed : float
+        E(S) of the paper's choice among them.
     """
 
     chosen: Names
     place_of_printed: int
     n_compared: int
+    score_of_printed: float
 
 
 @dataclass(frozen=True)
@@ -160,8 +166,8 @@ def problem_of(data: str, sensitive: str = SAME) -> BreachProblem:
 def _table(data: str) -> Table:
     if data == "Pima":
         return load_pima()
-    if data == "ILPD":
-        return load_ilpd(complete=True)
+    if data in ("ILPD", ALL_PATIENTS):
+        return load_ilpd(complete=data == "ILPD")
     if data == "Adult":
         return load_adult("all", complete=True)
     table = load_diabetes130()
@@ -172,7 +178,7 @@ def _table(data: str) -> Table:
 def measure(job: Job) -> Run:
     """Rank, find candidates, evaluate them, and judge the paper's subsets by the same folds."""
     problem = problem_of(job.data, job.sensitive)
-    performance, attacker = _scores(problem, job)
+    performance, attacker = scores_of(problem, job)
     judge = SubsetJudge(performance, attacker, test="paired")
     ranking = rank_columns(judge)
     search = candidate_subsets(judge, ranking, ANYTHING_GOES)
@@ -194,8 +200,12 @@ def measure(job: Job) -> Run:
     )
 
 
-def _scores(problem: BreachProblem, job: Job) -> tuple[SubsetScores, SubsetScores | None]:
-    learner = TreeScores if job.learner == TREE else NaiveBayesScores
+def scores_of(problem: BreachProblem, job: Job) -> tuple[SubsetScores, SubsetScores | None]:
+    """Scores for the recipient and, if it wants another column, for the attacker: by Weka's learners on its folds."""
+    if job.learner == TREE:
+        learner: Callable[..., SubsetScores] = TreeScores
+    else:
+        learner = WekaBayesScores if job.seed is None else NaiveBayesScores
     performance, attacker = (
         learner(problem.columns, codes, _folds(codes, job.seed)) for codes in (problem.target, problem.sensitive)
     )
@@ -251,9 +261,10 @@ def _choices(
                 for candidate in search.compared
             } | {names: (judged[names].performance, judged[names].breach)}
             performance, breach = zip(*sets.values(), strict=True)
-            order = evaluation_scores(performance, breach, [len(of_set) for of_set in sets], weights).order
-            place = order.index(list(sets).index(names)) + 1
-            found[weights, names] = Choice(_names(problem, best.columns), place, len(sets))
+            scored = evaluation_scores(performance, breach, [len(of_set) for of_set in sets], weights)
+            own = list(sets).index(names)
+            place = scored.order.index(own) + 1
+            found[weights, names] = Choice(_names(problem, best.columns), place, len(sets), float(scored.scores[own]))
     return found
 
 
