@@ -202,3 +202,42 @@ def test_choices_of_table_6_are_on_the_pareto_front():
     assert {choice for _, choice in TABLE_6.values()} <= on_front
     assert "plas_mass_preg_skin" not in on_front  # plas_mass_preg is as good with a column less
     assert "insu_plas" not in on_front  # plas alone is as good
+
+
+def whole_ranks(weights, score, most_by_size, most=27):
+    """Ranks of performance, privacy and size, up to the most there can be, that give a printed E(S)."""
+    found = np.array(np.meshgrid(*(np.arange(1, top + 1) for top in (most, most, most_by_size)), indexing="ij"))
+    given = np.tensordot(weights, found, axes=1)
+    return {tuple(ranks) for ranks in found[:, np.abs(given - score) < 1e-9].T.tolist()}
+
+
+def most_by_size(n_columns, n_all=14):
+    """Highest rank by size: the baseline and two walks, which pass every size once at most, have more columns."""
+    return 2 + 2 * (n_all - 1 - n_columns)
+
+
+def test_scores_of_table_7_contradict_one_another():
+    """Adult has 14 columns, so there are 27 sets at most; each printed set has one triple of ranks for all weights."""
+    six, four, eleven = most_by_size(6), most_by_size(4), most_by_size(11)
+    assert (six, four, eleven) == (16, 20, 6)
+
+    first = whole_ranks((0.6, 0.2, 0.2), 15.4, six)
+    assert first
+    assert not first & whole_ranks((0.6, 0.15, 0.25), 16.5, six)
+    assert whole_ranks((0.15, 0.3, 0.55), 15.5, four)
+    assert not whole_ranks((0.1, 0.8, 0.1), 15.75, eleven)
+
+
+def test_scores_of_table_7_fit_twenty_sets_with_two_of_them_exchanged_and_a_digit_lost():
+    """Twenty sets whose order by privacy is that by performance reversed; 16.15 for 16.5, 15.75 and 16.7 exchanged."""
+    n_sets = 20
+
+    def of_one_order(found):
+        return {ranks for ranks in found if ranks[0] + ranks[1] == n_sets + 1}
+
+    six, four, eleven = (most_by_size(n) for n in (6, 4, 11))
+    first = of_one_order(whole_ranks((0.6, 0.2, 0.2), 15.4, six))
+    assert first & whole_ranks((0.6, 0.15, 0.25), 16.15, six) == {(20, 1, 16)}
+    assert (12, 9, 20) in of_one_order(whole_ranks((0.15, 0.3, 0.55), 15.5, four))
+    exchanged = whole_ranks((0.15, 0.75, 0.1), 15.75, eleven) & whole_ranks((0.1, 0.8, 0.1), 16.7, eleven)
+    assert exchanged == {(1, 20, 6)}

@@ -1,15 +1,30 @@
 """Pima tables of [PBI17] from the data: C4.5 on the folds of Weka's seed 1 gives what the paper prints."""
 
+from dataclasses import replace
+from math import erf, sqrt
+
 import numpy as np
 import pytest
 
 from reproductions.breach.printed import BAYES, PAPER, TREE, abbreviated, readings
-from reproductions.breach.scoring import CUT, SAME, Job, measure, problem_of
+from reproductions.breach.scoring import (
+    ALL_PATIENTS,
+    ANYTHING_GOES,
+    CUT,
+    SAME,
+    Job,
+    measure,
+    problem_of,
+    scores_of,
+)
+from reproductions.breach.weka_bayes import WekaBayesScores
 from reproductions.breach.weka_folds import JavaRandom, repeated_weka_folds, weka_folds
 from reproductions.breach.wrapper import weka_cross_validations, weka_wrapper
+from sfumato.datasets.public import load_diabetes130
+from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.trained_scores import TreeScores
 from sfumato.mechanisms.breach.parameters import rule_by_name
-from sfumato.mechanisms.breach.search import AcceptanceRule
+from sfumato.mechanisms.breach.search import AcceptanceRule, candidate_subsets, rank_columns
 from sfumato.mechanisms.breach.subset_evaluation import SubsetJudge
 
 
@@ -132,3 +147,99 @@ def test_alpha_is_the_gain_of_mere_guessing(pregnancies):
     better = {letter for letter in safe if pregnancies.judged[named[letter]].performance >= pregnancies.baseline}
     assert better == set("CDEG")
     assert min(better, key=lambda letter: len(named[letter])) == "E"
+
+
+def test_naive_bayes_of_weka_is_that_of_its_definition():
+    """Row by row: rounded to the mean distance of neighbours, integrals of normal densities, counts from one."""
+    rng = np.random.default_rng(7)
+    n_rows = 40
+    target, fold_of_row = rng.integers(0, 2, n_rows), np.arange(n_rows) % 4
+    numbers, kinds = rng.integers(0, 12, n_rows) * 1.7 + target, rng.integers(-1, 3, n_rows)
+    different = np.unique(numbers)
+    columns = [
+        TreeColumn(np.searchsorted(different, numbers).astype(np.int32), len(different), different),
+        TreeColumn(kinds.astype(np.int32), 3),
+    ]
+
+    right = np.zeros(4)
+    for row in range(n_rows):
+        train = np.flatnonzero(fold_of_row != fold_of_row[row])
+        steps = np.diff(np.unique(numbers[train]))
+        step = steps.mean()
+        best = []
+        for one in (0, 1):
+            own = train[target[train] == one]
+            rounded = np.array([np.rint(number / step) * step for number in numbers[own]])
+            spread = max(rounded.std(), step / 6)
+            ends = [
+                (np.rint(numbers[row] / step) * step + half - rounded.mean()) / spread for half in (-step / 2, step / 2)
+            ]
+            chance = (erf(ends[1] / sqrt(2)) - erf(ends[0] / sqrt(2))) / 2
+            if kinds[row] >= 0:
+                known = kinds[own][kinds[own] >= 0]
+                chance *= ((known == kinds[row]).sum() + 1) / (len(known) + 3)
+            best.append(chance * (len(own) + 1) / (len(train) + 2))
+        right[fold_of_row[row]] += target[row] == int(best[1] > best[0])
+
+    scores = WekaBayesScores(columns, target, fold_of_row)
+    assert scores.scores([0, 1]) == pytest.approx(right / 10)
+    assert scores.without_each([0, 1]).tolist() == [scores.scores([1]).tolist(), scores.scores([0]).tolist()]
+
+
+@pytest.mark.usefixtures("shared_data")
+def test_figure_10_is_that_of_wekas_naive_bayes():
+    """All three choices, and the text's tie: {plas}, {pedi, plas} and {skin, pedi, plas} have 9.8 at .2/.6/.2."""
+    problem, job = problem_of("Pima"), Job("Pima", BAYES, SAME, seed=None)
+    judge = SubsetJudge(*scores_of(problem, job), test="paired")
+    search = candidate_subsets(judge, rank_columns(judge), ANYTHING_GOES)
+    sets = [abbreviated("Pima", [problem.names[column] for column in one.columns]) for one in search.compared]
+    scores = search.evaluate((0.2, 0.6, 0.2)).scores
+
+    assert all(choice.chosen == names for (_, names), choice in measure(job).choices.items())
+    best = {name for name, score in zip(sets, scores, strict=True) if score == pytest.approx(max(scores))}
+    assert best == {"plas", "plas pedi", "plas skin pedi"}
+    assert max(scores) == pytest.approx(9.8)
+
+
+def places(run):
+    """Best place of the paper's choice in any reading, by weights."""
+    found = {}
+    for (weights, _), choice in run.choices.items():
+        found[weights] = min(found.get(weights, choice.n_compared), choice.place_of_printed)
+    return list(found.values())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shared_data")
+@pytest.mark.parametrize(("learner", "complete", "everything"), [(TREE, [9, 9], [1, 1]), (BAYES, [3], [2])])
+def test_four_rows_that_miss_a_ratio_decide_the_place_of_the_choices_of_ilpd(learner, complete, everything):
+    assert places(measure(Job("ILPD", learner, SAME, seed=None))) == complete
+    assert places(measure(Job(ALL_PATIENTS, learner, SAME, seed=None))) == everything
+
+
+MISSED_MOST = ("weight", "payer_code", "medical_specialty")
+"""Columns of Diabetes130 of which 40 to 97 % of the cells are missing."""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shared_data")
+def test_codes_read_as_numbers_make_the_choice_of_figure_14_the_best(monkeypatch):
+    """As Weka reads them from a file with commas; without the columns that miss most of their cells."""
+    whole = problem_of("Diabetes130")
+    kept = [place for place, name in enumerate(whole.names) if name not in MISSED_MOST]
+    table = load_diabetes130()
+
+    def column(place):
+        found, name = whole.columns[place], whole.names[place]
+        if not name.endswith("_id"):
+            return found
+        numbers = np.array([float(str(value)) for value in table[name].values])
+        different = np.unique(numbers)
+        return TreeColumn(np.searchsorted(different, numbers)[found.codes].astype(np.int32), len(different), different)
+
+    problem = replace(
+        whole, names=tuple(whole.names[place] for place in kept), columns=tuple(column(place) for place in kept)
+    )
+    monkeypatch.setattr("reproductions.breach.scoring.problem_of", lambda *_: problem)
+
+    assert places(measure(Job("Diabetes130", BAYES, SAME, seed=None))) == [1]
