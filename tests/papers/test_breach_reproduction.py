@@ -248,7 +248,7 @@ def test_codes_read_as_numbers_make_the_choice_of_figure_14_the_best(monkeypatch
 @pytest.mark.slow
 @pytest.mark.usefixtures("shared_data")
 def test_folds_decide_whether_a_column_of_adult_may_go():
-    """The paper puts EN back on its walk by privacy; with our folds of seed 0 it goes back too, with Weka's it goes."""
+    """The paper puts EN back on its walk by privacy; so do our folds of seed 0 (1 to 3 do not), Weka's do not."""
     problem = problem_of("Adult")
     rest = [place for place, name in enumerate(problem.names) if name != "education-num"]
 
