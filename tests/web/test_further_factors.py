@@ -59,14 +59,24 @@ def test_an_empty_field_asks_for_no_factor(site, project):
     assert "factors" not in tomllib.loads(project.read_text())["release"]["parameters"]
 
 
-@pytest.mark.parametrize("typed", ["anonymity", "0.4, 0.1"])
-def test_what_is_no_table_of_weights_is_refused_at_its_field_and_kept_there(site, project, typed):
+@pytest.mark.parametrize(
+    ("field", "typed", "words"),
+    [
+        ("factors", "anonymity", "factors must be a table of settings"),
+        ("factors", "0.4, 0.1", "factors must be a table of settings"),
+        ("factors", "beauty=0.4", "factors must be named anonymity, uniqueness, got 'beauty'"),
+        ("factors", "anonymity=-1", "factors must be numbers from 0"),
+        ("factors", "anonymity=much", "factors must be numbers from 0"),
+        ("weights", "beauty=1", "weights must be three numbers, for performance, privacy and size"),
+    ],
+)
+def test_what_no_search_could_use_is_refused_at_its_field_and_kept_there(site, project, field, typed, words):
     before = project.read_text()
-    answer = site.post("/goal/release", filled(site, **{"set-factors": typed}))
+    answer = site.post("/goal/release", filled(site, **{f"set-{field}": typed}))
 
     assert answer.status == 422
-    assert "factors must be a table of settings" in answer.shown
-    assert answer.seen.values["set-factors"] == typed
+    assert words in answer.shown
+    assert answer.seen.values[f"set-{field}"] == typed
     assert project.read_text() == before
 
 

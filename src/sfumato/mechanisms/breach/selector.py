@@ -311,6 +311,14 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         self.selected_columns_ = self.offered_columns_[list(self.chosen_.columns)]
         return self
 
+    def check_parameters(self, *names: str) -> None:
+        """Refuse what the declarations do not allow, and weights and factors by which no search could choose."""
+        super().check_parameters(*names)
+        if not names or "weights" in names:
+            three_weights(self.weights)
+        if not names or "factors" in names:
+            checked_factors(self.factors)
+
     def _fit(self, problem: BreachProblem, progress: Progress | None) -> None:
         rule = checked_rule(self)
         learner, attackers = checked_learner("learner", self.learner), checked_attackers(self.attacker)
