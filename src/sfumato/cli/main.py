@@ -112,6 +112,7 @@ COMMANDS = {
     "init": "Describe a table in a project file, with guessed roles and the reasons.",
     "ledger": "Look at what a project has released, add an earlier release, or forget one.",
     "mechanisms": "List the mechanisms, what they promise and their parameters.",
+    "metadata": "Describe a release for catalogues and people: Croissant, DCAT-AP, a data dictionary.",
     "plot": "Draw the evidence in a release's manifest.",
     "release": "Make a release, audit it, and write it with its manifest.",
     "report": "Write a report of a release as one HTML file.",

@@ -91,6 +91,7 @@ class Order:
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
 @click.option("--quick", is_flag=True, help="Train no classifiers; prediction is then not measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
+@click.option("--metadata", is_flag=True, help="Also describe the release: Croissant, DCAT-AP, a data dictionary.")
 @click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @role_options
@@ -108,6 +109,7 @@ def command(
     engine: str | None,
     ledger: LedgerUse | None,
     population_table: str | None,
+    metadata: bool,
     **settings: Any,
 ) -> None:
     """Make a release of DATA (or of the table that the project file describes), audit it and write it.
@@ -159,6 +161,10 @@ def command(
     if data and ledger is not None:
         raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project, without DATA")
     home = home_of(memory, engine)
+    if metadata and (dry_run or home is not None):
+        allowed = "given without --dry-run, --memory and --engine"
+        hint = "'sfumato metadata RELEASE' describes a release that was written"
+        raise InvalidParameterError("--metadata", "got one of them", allowed=allowed, hint=hint)
     if home is not None and population_table is not None:
         allowed = "given without --memory and --engine"
         raise InvalidParameterError("--population-table", "got one", allowed=allowed)
@@ -184,6 +190,8 @@ def command(
     else:
         order = _from_project(place, settings, ledger or "check", population_table)
     target = None if dry_run else checked_output(order.output, order.source, force=force)
+    if metadata and target is not None:
+        _check_descriptions(target, force=force)
     bar, progress = progress_bar(order.mechanism)
     with bar:
         release, original = order.make(target is not None, progress)
@@ -215,7 +223,31 @@ def command(
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
+        if metadata:
+            _describe(published.table_path, force=force)
     show_warnings([*short.warnings(), *order_warnings(release)])
+
+
+def _check_descriptions(released: Path, *, force: bool) -> None:
+    """Refuse descriptions that cannot be written before the release is made."""
+    from sfumato.atomic import check_writable
+    from sfumato.report.metadata import KINDS, metadata_path
+
+    for kind in KINDS:
+        check_writable(metadata_path(released, kind), force=force)
+
+
+def _describe(released: Path, *, force: bool) -> None:
+    """Describe a release by the files that were written, as whoever gets them can."""
+    from sfumato.mechanisms.base import Release
+    from sfumato.publishing.manifest_file import manifest_path_for
+    from sfumato.publishing.reaudit import read_manifest, read_released
+    from sfumato.report.metadata import KINDS, Publication, write_metadata
+
+    manifest, _ = read_manifest(manifest_path_for(released))
+    release = Release(read_released(released, manifest), manifest)
+    written = write_metadata(release, released, KINDS, Publication(), force=force)
+    click.echo(f"wrote {', '.join(map(str, written))}", err=True)
 
 
 def order_warnings(release: Release) -> list[str]:

@@ -34,18 +34,22 @@ MOST_SHOWN = 200
 _CELL_RULES = ("generalized", "hierarchy")
 
 
-def column_changes(manifest: Manifest, released: AnyTable, original: AnyTable | None = None) -> dict[str, Any]:
+def column_changes(
+    manifest: Manifest, released: AnyTable, original: AnyTable | None = None, *, most: int | None = MOST_SHOWN
+) -> dict[str, Any]:
     """List the columns of the original, and those that the release adds.
 
     Parameters
     ----------
     original : Table or BinaryTable or None
         Without it, roles of dropped columns and distinct values before are not known.
+    most : int or None
+        How many are listed; ``None``: all.
 
     Returns
     -------
     dict
-        ``n_columns``, and ``changes``: of up to 200 columns the ``name``, ``role``, ``change``, ``n_before`` and
+        ``n_columns``, and ``changes``: of up to ``most`` columns the ``name``, ``role``, ``change``, ``n_before`` and
         ``n_after`` distinct values (``None`` where not known or not released) and ``n_features``, the released columns
         made of it. A column that is neither released nor named by the manifest is not named (decision 0005).
     """
@@ -61,7 +65,7 @@ def column_changes(manifest: Manifest, released: AnyTable, original: AnyTable | 
     changes = [
         _sizes(name, made.get(name, []), after, before)
         | {"change": _in_words(name, made.get(name, []), rules, manifest.perturbation or {}, after)}
-        for name in islice(known, MOST_SHOWN)
+        for name in islice(known, most)
     ]
     return {"n_columns": len(known), "changes": changes}
 

@@ -36,7 +36,12 @@ def stored_values(values: pa.Array, format: str) -> pa.Array:
     """Values as a file of a format holds them: texts, numbers for labels of libsvm, or what they are."""
     if format in TEXT_FORMATS:
         return as_text(values)
-    return pa.array(parse_numbers(values), from_pandas=True) if format == "libsvm" else values
+    if format != "libsvm":
+        return values
+    try:
+        return pa.array(parse_numbers(values), from_pandas=True)
+    except ValueError:  # no libsvm file can hold them, which its writer says
+        return values
 
 
 def numbers_of_texts(values: pa.Array, kind: Kind) -> pa.Array | None:

@@ -83,6 +83,7 @@ ARGUMENTS = {
     "init": ["init", "data.csv", "--target", "readmitted", "-o", "new.toml"],
     "ledger": ["ledger", "list"],
     "mechanisms": ["mechanisms"],
+    "metadata": ["metadata", "r.csv"],
     "plot": ["plot", "r.csv.manifest.json", "-o", "plot.svg"],
     "release": ["release", "data.csv", "--target", "readmitted", "-o", "second.csv"],
     "report": ["report", "r.csv", "-o", "report.html"],
