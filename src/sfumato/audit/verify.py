@@ -61,8 +61,9 @@ from sfumato.audit.levels.registry import (
     needs_population,
 )
 from sfumato.audit.levels.tree_disclosure import check_disclosure
-from sfumato.audit.original.fidelity import check_fidelity
+from sfumato.audit.original.fidelity import check_description, check_fidelity
 from sfumato.audit.original.part_of_union import check_part
+from sfumato.audit.original.preparation import check_prepared, prepared_beside
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.population_table import GivenPopulation
 from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
@@ -87,6 +88,7 @@ def audit_release(
     released_sha256: str | None = None,
     original_sha256: str | None = None,
     key: bytes | None = None,
+    project_key: bytes | None = None,
     population: AnyTable | None = None,
     file: str | Path | None = None,
     check_audited_values: bool = True,
@@ -104,7 +106,9 @@ def audit_release(
         Hashes of the files that were read; compared with the manifest's, which must then have one. Since version 3 a
         manifest has no hash of the original, and may have a commitment to it instead.
     key : bytes or None
-        Key of the release, by which that commitment is checked.
+        Key of the release, by which that commitment is checked, and pseudonyms and shifted dates are computed again.
+    project_key : bytes or None
+        The same for those that all releases of a project share.
     population : Table or BinaryTable or None
         Table of the population, one row a person, which k-map and δ-presence are promised about; without it these
         promises are an exception.
@@ -136,10 +140,17 @@ def audit_release(
     claims = read_claims(manifest)
     columns = Columns(released)
     knows_rows = places is not None or not is_sorted(claims)
+    found: list[Check | Unchecked] = [check_digest(manifest, claims)]
+    is_comparable = True
+    if original is not None:
+        as_read = original.with_coded_part(original.coded_part.as_read)
+        original, claims, done, is_comparable = prepared_beside(as_read, claims, key, project_key)
+        found.extend(done)
     given = Columns(original) if original is not None else None
     is_union = claims.input_parties is not None
-    before = None if is_union else given
-    found: list[Check | Unchecked] = [check_digest(manifest, claims)]
+    before = given if is_comparable and not is_union else None
+    if given is not None and not is_comparable:
+        found.extend(check_description(given, claims, check_roles))
     found.extend(_check_hashes(claims, released_sha256, None if is_union else original_sha256, key))
     if file is not None:
         types = None if before is None else types_of(before)
@@ -151,6 +162,7 @@ def audit_release(
         columns = Columns(released)
     found.extend(check_shape(released, columns, claims))
     found.extend(_check_bucket_rule(columns, claims))
+    found.extend(check_prepared(columns, claims))
     found.append(_check_promises_exist(claims))
     described = _described(released, claims)
     beside = None

@@ -22,6 +22,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
+from sfumato.cli.preparing import preparations_in, prepare_option
 from sfumato.schema import LEDGER_NAME, PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Order:
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
 @click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
+@prepare_option
 @role_options
 @confirm_option
 @reading_options
@@ -134,6 +136,11 @@ def command(
     checked together with them: it is refused (exit code 4) if people would be told apart by comparing releases.
     --ledger repair makes it so that it holds, and leaves out rows where it must; --ledger off neither checks nor keeps.
 
+    --prepare changes a column right after it is read, before any mechanism: numbers are coded at the top or bottom or
+    rounded, texts masked, identifiers replaced by keyed pseudonyms, dates shifted by a secret number of days a person
+    or turned into ages. The manifest states it and the audit does it again. (docs/guide/preparing-columns.md; in a
+    project file: prepare = { top = 100000 } at the column.)
+
     With --population-table the rows are a sample of a population, and -p k_map=5 promises that every released row fits
     five people of it; -p delta_max=0.2 that nobody of it is known to be in the release with more than 20 %. Classes may
     have fewer than k rows only if k is 1: give -k 1 for k-map alone. (mondrian, global-recoding, gain-recoding.)
@@ -148,6 +155,8 @@ def command(
       sfumato release --ledger repair -o release-2026.csv
       sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
+      sfumato release people.csv --sensitive income --prepare income=top:100000,round:1000 -o release.csv
+      sfumato release people.csv --prepare born=age_at:2026-01-01,top:90 --prepare postcode=keep_first:2 -o release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
@@ -170,6 +179,7 @@ def command(
     from sfumato.cli.summary import (
         show_guesses,
         show_lines,
+        show_notes,
         show_persons,
         show_release,
         show_verdict,
@@ -200,6 +210,7 @@ def command(
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
     from sfumato.report.in_short import in_short
+    from sfumato.report.prepared_columns import prepared_in_words, prepared_warnings
 
     if order.mechanism == DEFAULT_MECHANISM:
         bar, progress = progress_bar("what prediction keeps")
@@ -210,12 +221,13 @@ def command(
     else:
         short = in_short(release)
         show_release(release)
+    show_notes(prepared_in_words(release.manifest))
     if target is None:
         click.echo("dry run: nothing was written", err=True)
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
-    show_warnings([*short.warnings(), *order_warnings(release)])
+    show_warnings([*short.warnings(), *order_warnings(release), *prepared_warnings(release.manifest)])
 
 
 def order_warnings(release: Release) -> list[str]:
@@ -285,18 +297,22 @@ def _from_flags(data: str, settings: dict[str, Any], population_table: str | Non
     from sfumato.mechanisms.baselines.features import described_publicly
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM
-    from sfumato.publishing.publish import make_release, propose_release
+    from sfumato.publishing.publish import make_release, propose_release, refuse_preparation
+    from sfumato.table.preparing.prepared import prepared
     from sfumato.table.roles import with_confirmed
 
     options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
+    asked = preparations_in(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
     _check_takes_population(name, population_table)
     guesses: list[ColumnGuess] = []
     if mechanism_info(name).is_differentially_private:
+        if asked:
+            refuse_preparation(name)
         table = described_publicly(data, options, roles)
     else:
         table, guesses = read_with_roles(data, options, roles)
-        table = with_confirmed(table, confirmed)
+        table = prepared(with_confirmed(table, confirmed), asked)
     mechanism = _with_population(
         build_mechanism(name, merged_parameters(name, {}, settings)), population_table, options
     )
@@ -368,6 +384,9 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
     if given_roles(settings) or confirmed_columns(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
+    if preparations_in(settings):
+        hint = "write prepare = { … } at the column in the project file, or name the data file as the argument"
+        raise InvalidParameterError("--prepare", "got one", allowed="used with DATA only", hint=hint)
     written = load_project(path)
     name, declared = mechanism_of_project(replace(written, mechanism=settings["mechanism"] or written.mechanism))
     foreign = foreign_parameters(name, written.mechanism or DEFAULT_MECHANISM, declared)

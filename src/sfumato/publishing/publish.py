@@ -70,7 +70,8 @@ def make_release(
         entries,
         original=beside,
         original_sha256=_sha256_of(table),
-        key=proposed.audit_key,
+        key=_audit_key(proposed),
+        project_key=_project_key(proposed),
         population=_population_of(proposed),
         check_audited_values=False,
         check_roles=True,
@@ -107,11 +108,15 @@ def propose_release(
     check_counts_persons(table, mechanism)
     chosen = mechanism.for_table(table) if hasattr(mechanism, "for_table") else mechanism
     check_takes_both_roles(table.coded_part.schema, chosen)
+    done = table.coded_part.prepared
     if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
         check_near_keys(table)
+    elif done is not None:
+        refuse_preparation(name_of(mechanism))
     if key is not None and getattr(mechanism, "hides_choices", False):
         mechanism = mechanism.keyed(key.choices)
     proposed = committed(mechanism.release(table, progress=progress), table.source, key)
+    proposed = proposed if done is None else replace(proposed, preparation_keys=done.keys)
     return _about_population(proposed, getattr(mechanism, "population", None), key)
 
 
@@ -125,6 +130,29 @@ def _about_population(release: Release, population: Population | None, key: Rele
         entries = [{**e, **register} if e["kind"] in kinds else e for e in release.manifest.guarantees]
         release = release.with_manifest(guarantees=tuple(entries))
     return replace(release, population=population)
+
+
+def refuse_preparation(mechanism: str) -> None:
+    """Refuse to prepare columns for differential privacy, whose refusals must not depend on a cell.
+
+    Raises
+    ------
+    InvalidParameterError
+        Always.
+    """
+    hint = "leave the preparations out: the mechanism bounds and groups the values that it counts itself"
+    allowed = f"left out for {mechanism}, where a cell that cannot be prepared would show in a refusal"
+    raise InvalidParameterError("preparations of columns", "got some", allowed=allowed, hint=hint)
+
+
+def _audit_key(release: Release) -> bytes | None:
+    """Secret by which commitments, pseudonyms and shifts are checked; without a project it is nobody else's."""
+    keys = release.preparation_keys
+    return release.audit_key if release.audit_key is not None or keys is None else keys.release
+
+
+def _project_key(release: Release) -> bytes | None:
+    return None if release.preparation_keys is None else release.preparation_keys.project
 
 
 def _population_of(release: Release) -> AnyTable | None:
@@ -228,7 +256,8 @@ def staged(
             original=beside,
             released_sha256=digest,
             original_sha256=_sha256_of(original),
-            key=release.audit_key,
+            key=_audit_key(release),
+            project_key=_project_key(release),
             population=_population_of(release),
             file=written,
             check_audited_values=_states_levels(manifest),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.claims import ClaimedRecoding, Claims
@@ -74,6 +75,8 @@ def cell_rules(
     for name in claims.names():
         if name not in released:
             yield _impossible(name, "is not in the release")
+        elif name in claims.unkeyed:
+            yield _present_alike(name, released, original)
         elif name in claims.recodings:
             yield _recoded(released, original, claims, claims.recodings[name], generalized)
         elif name not in original:
@@ -83,6 +86,18 @@ def cell_rules(
         else:
             expected, found = matching_ids(original.coded(name).values, released.coded(name).values)
             yield CellRule(name, name, expected, found)
+
+
+def _present_alike(name: str, released: Columns, original: Columns) -> CellRule:
+    """Compare whether cells are missing, of a column whose values rest on a secret that the audit was not given."""
+    if name not in original or original.feature(name) or released.feature(name):
+        return _impossible(name, "is not a column of both tables")
+    before, after = original.coded(name).values, released.coded(name).values
+    return CellRule(name, name, _is_missing(before), _is_missing(after))
+
+
+def _is_missing(values: pa.Array) -> Ids:
+    return np.asarray(values.is_null().to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
 def codes_of(columns: Columns, name: str) -> Codes:
