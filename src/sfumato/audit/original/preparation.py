@@ -8,7 +8,7 @@ form. The definitions are those of docs/manifest; nothing is shared with what pr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.audit.checks import GIVE_KEY, Check, Unchecked, listed
+from sfumato.audit.checks import GIVE_KEY, IN_MEMORY, Check, Unchecked, listed
 from sfumato.audit.claims import ClaimedPreparation, Claims
 from sfumato.audit.evidence import keyed
 from sfumato.audit.original.offered_rows import offered_rows
@@ -116,7 +116,7 @@ def _done(
     if claimed.has("drop"):
         return column
     if isinstance(column, OpenColumn) or (claimed.has("pseudonym", "shift") and not column.is_by_row):
-        problem = "has too many values to be prepared again out of memory"
+        problem = "can be prepared again in memory only"
         raise _CannotError(problem)
     asked = claimed.parameters("pseudonym") or claimed.parameters("shift")
     if asked is None:
@@ -274,7 +274,7 @@ def _shortest(number: Fraction) -> str:
 
 def _moved(table: Table, name: str, given: Mapping[str, Any], claims: Claims, secret: bytes) -> CodedColumn:
     """Shift each date by the days of its person, or of its row among those that may be released."""
-    most, by = given["days"], given["by"]
+    most, by = int(given["days"]), given["by"]
 
     def days(*whose: str) -> int:
         drawn = int.from_bytes(keyed(secret, "sfumato", "shift", *whose), "big")
@@ -333,7 +333,7 @@ def prepared_beside(
 # Without the original.
 
 
-def check_prepared(released: Columns, claims: Claims) -> Iterator[Check]:
+def check_prepared(released: Columns, claims: Claims) -> Iterator[Check | Unchecked]:
     """Whether released cells are such as the stated operations give; nothing where none is stated."""
     if not claims.prepared:
         return
@@ -351,6 +351,10 @@ def check_prepared(released: Columns, claims: Claims) -> Iterator[Check]:
             if claimed.has("pseudonym") and name in sources:
                 problems.append(f"'{name}' holds pseudonyms and was recoded")
             continue
+        if isinstance(released.coded(name), OpenColumn):
+            said = f"whether the cells of '{name}' are such as the stated operations give: they are too many to list"
+            yield Unchecked("cells", on_one_line(said), IN_MEMORY)
+            continue
         problem = _problem_of(released.coded(name), claimed, next(c for c in claims.columns if c.name == name).role)
         problems += [f"'{name}' {problem}"] if problem else []
     names = listed(list(claims.prepared))
@@ -362,17 +366,15 @@ def check_prepared(released: Columns, claims: Claims) -> Iterator[Check]:
 
 def _problem_of(column: CodedColumn, claimed: ClaimedPreparation, role: Role) -> str:
     """Say what is wrong with the cells of a column that is released as it was prepared; nothing where all is well."""
-    if isinstance(column, OpenColumn):
-        return ""
     if claimed.has("pseudonym"):
         if role is not Role.OTHER:
             return "holds pseudonyms and is not released as a column that no guarantee covers"
         return _problem_of_pseudonyms(column)
     values = [value for value in column.values.to_pylist() if value is not None]
     try:
-        for is_wrong, problem in _rules_of(claimed):
-            if any(is_wrong(value) for value in values):
-                return problem
+        for operation, given in claimed.operations:
+            if any(_is_wrong(value, operation, given) for value in values):
+                return _WRONG[operation]
     except _CannotError as exc:
         return str(exc)
     return ""
@@ -389,24 +391,29 @@ def _problem_of_pseudonyms(column: CodedColumn) -> str:
     return "" if is_one else "holds cells that are no pseudonyms"
 
 
-def _rules_of(claimed: ClaimedPreparation) -> Iterator[tuple[Callable[[Any], bool], str]]:
-    """Give what no cell may be, with the words for it."""
-    for operation, given in claimed.operations:
-        if operation == "top":
-            top = _fraction(given["value"])
-            yield (lambda value, top=top: _fraction(value) > top), "holds numbers above the stated top"
-        elif operation == "bottom":
-            bottom = _fraction(given["value"])
-            yield (lambda value, bottom=bottom: _fraction(value) < bottom), "holds numbers below the stated bottom"
-        elif operation == "round":
-            step = _fraction(given["value"])
-            yield (lambda value, step=step: _fraction(value) % step != 0), "holds numbers that were not rounded"
-        elif operation == "age":
-            yield (lambda value: _fraction(value).denominator != 1 or _fraction(value) < 0), "holds no ages"
-        elif operation == "mask":
-            yield (lambda value, given=given: not _is_masked(str(value), given)), "holds cells that are not masked"
-        elif operation == "shift":
-            yield _is_no_date, "holds cells that are no dates"
+_WRONG = {
+    "top": "holds numbers above the stated top",
+    "bottom": "holds numbers below the stated bottom",
+    "round": "holds numbers that were not rounded",
+    "age": "holds no ages",
+    "mask": "holds cells that are not masked",
+    "shift": "holds cells that are no dates",
+}
+
+
+def _is_wrong(value: Any, operation: str, given: Mapping[str, Any]) -> bool:
+    """Whether a cell cannot be what an operation gives."""
+    if operation == "mask":
+        return not _is_masked(str(value), given)
+    if operation == "shift":
+        return _is_no_date(value)
+    number = _fraction(value)
+    if operation == "age":
+        return number.denominator != 1 or number < 0
+    bound = _fraction(given["value"])
+    if operation == "round":
+        return number % bound != 0
+    return number > bound if operation == "top" else number < bound
 
 
 def _is_masked(text: str, given: Mapping[str, Any]) -> bool:

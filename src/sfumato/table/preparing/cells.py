@@ -178,7 +178,7 @@ def shifted(values: pa.Array, by: list[int], column: str) -> pa.Array:
             return pa.array([None if day is None else day + timedelta(days=n) for day, n in days], pa.date32())
         if is_plain_time(values.type):
             return _shifted_times(values, by)
-        moved = []
+        moved: list[str | None] = []
         for text, n in zip(_texts(values, column), by, strict=True):
             if text is None:
                 moved.append(None)
