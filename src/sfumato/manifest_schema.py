@@ -335,7 +335,10 @@ def _entries(version: int) -> Form:
             {
                 "sfumato_manifest": {"const": version},
                 "input": {"oneOf": [{"type": "null"}, source]},  # null: nothing is said under differential privacy
-                "output": record({**output, "columns": list_of(_COLUMN if is_keyed else _COLUMN_OF_2)}),
+                "output": record(
+                    {**output, "columns": list_of(_COLUMN if is_keyed else _COLUMN_OF_2)},
+                    {"escaped_formulas": TRUTH} if is_keyed else None,
+                ),
                 "mechanism": {},  # see _schema_with: the level of every guarantee may be a parameter
                 "missing": record(
                     {"tokens": _TEXTS}, {"rows": word("kept", "dropped"), "n_dropped": COUNT, "columns": named(_TEXTS)}

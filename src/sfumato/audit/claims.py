@@ -173,6 +173,8 @@ class Claims:
     perturbation: ClaimedPerturbation | None = None
     prepared: Mapping[str, ClaimedPreparation] = field(default_factory=dict)
     """What was done to columns of the original right after they were read, by column."""
+    escapes_formulas: bool = False
+    """Whether cells that a spreadsheet program would run have an apostrophe in front."""
     unkeyed: frozenset[str] = frozenset()
     """Prepared columns whose cells rest on a secret that the audit was not given: they cannot be computed again."""
 
@@ -240,6 +242,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         versions=top.entry("versions").data,
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
+        escapes_formulas=is_keyed and output.data.get("escaped_formulas") is True,
         prepared=_prepared(source) if source and is_keyed and "prepared" in source.data else {},
     )
 

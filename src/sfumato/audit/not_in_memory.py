@@ -148,7 +148,7 @@ def audit_rows(
     """
     released.ensure_alone()
     claims = read_claims(manifest)
-    beyond = list(beyond_counts(claims))
+    beyond = list(beyond_counts(claims)) + (["escaped formulas"] if claims.escapes_formulas else [])
     if beyond:
         return _refused(reader, listed(beyond))
     names = [name for name in _judged_together(claims) if name in released.outline.columns]

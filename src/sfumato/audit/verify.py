@@ -67,6 +67,7 @@ from sfumato.audit.original.preparation import check_prepared, prepared_beside
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.population_table import GivenPopulation
 from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
+from sfumato.audit.reading.formulas import without_apostrophes
 from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_read
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -100,6 +101,8 @@ def audit_release(
 
     Parameters
     ----------
+    released : Table or BinaryTable
+        The cells as they stand in the file, also where some are escaped.
     manifest : mapping
         The parsed JSON. Roles and kinds of the released columns are taken from it.
     released_sha256, original_sha256 : str or None
@@ -138,9 +141,10 @@ def audit_release(
     a released row of its own. Nobody has all of them, so that the rest is an exception.
     """
     claims = read_claims(manifest)
+    released, unmarked = without_apostrophes(released, claims)
     columns = Columns(released)
     knows_rows = places is not None or not is_sorted(claims)
-    found: list[Check | Unchecked] = [check_digest(manifest, claims)]
+    found: list[Check | Unchecked] = [check_digest(manifest, claims), *unmarked]
     is_comparable = True
     if original is not None:
         as_read = original.with_coded_part(original.coded_part.as_read)

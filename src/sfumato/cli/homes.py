@@ -351,7 +351,7 @@ def release_away(
     ledger: LedgerUse,
 ) -> None:
     """Make a release of a table that is not in memory, audit it and write it."""
-    from sfumato.cli.release import order_warnings, said_of, say_not_used
+    from sfumato.cli.release import formula_warnings, order_warnings, said_of, say_not_used
     from sfumato.cli.summary import (
         show_guesses,
         show_notes,
@@ -406,7 +406,7 @@ def release_away(
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
-    show_warnings(order_warnings(release))
+    show_warnings([*order_warnings(release), *formula_warnings(release, target)])
 
 
 def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Order:

@@ -89,6 +89,11 @@ class Order:
     is_flag=True,
     help="Leave rows in the order of DATA. Releases can then be joined by row number: rather not.",
 )
+@click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="CSV and TSV: put an apostrophe before texts that a spreadsheet program would run (=, +, -, @).",
+)
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
 @click.option("--quick", is_flag=True, help="Train no classifiers; prediction is then not measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
@@ -141,6 +146,9 @@ def command(
     or turned into ages. The manifest states it and the audit does it again. (docs/guide/preparing-columns.md; in a
     project file: prepare = { top = 100000 } at the column.)
 
+    --escape-formulas is for text files that are opened in spreadsheet programs: a cell of text that begins with =, +, -
+    or @ gets an apostrophe in front, which the manifest states. Without it such cells are counted and warned about.
+
     With --population-table the rows are a sample of a population, and -p k_map=5 promises that every released row fits
     five people of it; -p delta_max=0.2 that nobody of it is known to be in the release with more than 20 %. Classes may
     have fewer than k rows only if k is 1: give -k 1 for k-map alone. (mondrian, global-recoding, gain-recoding.)
@@ -157,6 +165,7 @@ def command(
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
       sfumato release people.csv --sensitive income --prepare income=top:100000,round:1000 -o release.csv
       sfumato release people.csv --prepare born=age_at:2026-01-01,top:90 --prepare postcode=keep_first:2 -o release.csv
+      sfumato release admissions.csv --escape-formulas -o release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
@@ -171,6 +180,8 @@ def command(
     if home is not None and population_table is not None:
         allowed = "given without --memory and --engine"
         raise InvalidParameterError("--population-table", "got one", allowed=allowed)
+    if home is not None and settings.get("escape_formulas"):
+        raise InvalidParameterError("--escape-formulas", "got it", allowed="given without --memory and --engine")
     if home is not None:
         release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json, ledger or "check")
         return
@@ -227,7 +238,8 @@ def command(
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
-    show_warnings([*short.warnings(), *order_warnings(release), *prepared_warnings(release.manifest)])
+    said = [*short.warnings(), *order_warnings(release), *prepared_warnings(release.manifest)]
+    show_warnings([*said, *formula_warnings(release, target)])
 
 
 def order_warnings(release: Release) -> list[str]:
@@ -238,6 +250,21 @@ def order_warnings(release: Release) -> list[str]:
         return []
     said = "the rows are in the order of the input: whoever has two releases of it can join them by row number"
     return [f"{said}, and may find people whom neither release shows alone"]
+
+
+def formula_warnings(release: Release, target: Path | None) -> list[str]:
+    """Say how many cells of a text file a spreadsheet program would run."""
+    from sfumato.table.io.formats import writable_format_of
+    from sfumato.table.io.formulas import n_formulas
+
+    if target is None or release.manifest.output.get("escaped_formulas"):
+        return []
+    n_cells = n_formulas(release.table) if writable_format_of(target).startswith(("csv", "tsv")) else 0
+    if not n_cells:
+        return []
+    are = "1 cell begins" if n_cells == 1 else f"{n_cells:,} cells begin"
+    said = f"{are} with =, +, - or @ and would be run as a formula by a spreadsheet program that opens the file"
+    return [f"{said}: --escape-formulas puts an apostrophe in front"]
 
 
 def say_not_used() -> None:
@@ -320,7 +347,8 @@ def _from_flags(data: str, settings: dict[str, Any], population_table: str | Non
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
         made = (propose_release if is_published else make_release)(table, mechanism, progress=progress)
-        return made.with_order_kept() if settings["keep_order"] else made, table
+        made = made.with_order_kept() if settings["keep_order"] else made
+        return made.with_formulas_escaped() if settings["escape_formulas"] else made, table
 
     return Order(name, mechanism, output, table.source, make, tuple(guesses))
 
@@ -398,7 +426,16 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
     output = Path(settings["output"]) if settings["output"] else written.output
     parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
     keep_order = written.keep_order or settings.get("keep_order", False)  # which the number of the release depends on
-    return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output, keep_order=keep_order)
+    escapes = written.escape_formulas or settings.get("escape_formulas", False)
+    return replace(
+        written,
+        mechanism=name,
+        parameters=parameters,
+        binarize=None,
+        output=output,
+        keep_order=keep_order,
+        escape_formulas=escapes,
+    )
 
 
 def merged_parameters(name: str, written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:

@@ -144,6 +144,13 @@ class Release:
         """
         return self.with_manifest(output={**self.manifest.output, "order": AS_READ})
 
+    def with_formulas_escaped(self) -> Release:
+        """Return the same release, of which texts that a spreadsheet program would run are written with an apostrophe.
+
+        That is for CSV and TSV files; the manifest says it, and whoever reads the file by it gets the cells.
+        """
+        return self.with_manifest(output={**self.manifest.output, "escaped_formulas": True})
+
     def of_some_rows(self, kept: NDArray[np.intp], n_rows: int) -> Release:
         """Return the same release as one of a larger table, of which the mechanism was given some rows only.
 

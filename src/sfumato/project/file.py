@@ -66,7 +66,7 @@ _COLUMN_KEYS = {
     "confirmed": bool,
     "prepare": dict,
 }
-_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool}
+_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool, "escape_formulas": bool}
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
 
 
@@ -91,6 +91,8 @@ class Project:
         value or a list of values) of a comparison, as far as they are given.
     preparations : tuple of Preparation
         What is done to columns right after they were read.
+    escape_formulas : bool
+        Whether texts that a spreadsheet program would run get an apostrophe in front, in CSV and TSV files.
     """
 
     path: Path
@@ -107,6 +109,7 @@ class Project:
     keep_order: bool = False
     compare: Mapping[str, Any] = field(default_factory=dict)
     preparations: tuple[Preparation, ...] = ()
+    escape_formulas: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -242,6 +245,7 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
         parameters=_parameters(path, release.get("parameters", {})),
         output=path.parent / release["output"] if "output" in release else None,
         keep_order=release.get("keep_order", False),
+        escape_formulas=release.get("escape_formulas", False),
         compare=_comparison(path, content.get("compare", {})),
     )
 

@@ -35,6 +35,7 @@ def release(
     keep_order: bool = False,
     population: Any = None,
     prepare: Mapping[str, Any] | None = None,
+    escape_formulas: bool = False,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Release:
@@ -70,6 +71,8 @@ def release(
         What is done to columns before the mechanism sees them, such as
         ``{"income": {"top": 100000, "round": 1000}, "born": {"age_at": "2026-01-01"}}``: see the guide on preparing
         columns. Pseudonyms and shifts of dates rest on a secret that is drawn for this release and kept by nobody.
+    escape_formulas : bool
+        Write texts that a spreadsheet program would run with an apostrophe in front, into CSV and TSV files.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
     parameters
@@ -116,6 +119,7 @@ def release(
     table, description = _described(data, given)
     table = prepared(with_confirmed(table, confirmed), asked)
     made = replace(make_release(table, built, progress=progress), description=description)
+    made = made.with_formulas_escaped() if escape_formulas else made
     return made.with_order_kept() if keep_order else made
 
 

@@ -91,7 +91,8 @@ def release_project(
     with release_key(project, mechanism, original.source, is_published=is_published) as key:
         original = original if is_private else project.prepared(original, preparation_keys(project, key))
         made = make(original, mechanism, key=key, progress=progress)
-        return made.with_order_kept() if project.keep_order else made, original
+        made = made.with_order_kept() if project.keep_order else made
+        return made.with_formulas_escaped() if project.escape_formulas else made, original
 
 
 def preparation_keys(project: Project, key: ReleaseKey | None) -> PreparationKeys:
@@ -158,6 +159,7 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
         "default_role": project.default_role,
         "options": asdict(project.options),
         **({"keep_order": True} if project.keep_order else {}),
+        **({"escape_formulas": True} if project.escape_formulas else {}),
         **(
             {"prepared": [entry for one in project.preparations for entry in one.entries()]}
             if project.preparations

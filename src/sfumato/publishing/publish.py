@@ -21,7 +21,7 @@ from sfumato.mechanisms.registry import is_differentially_private, registered_me
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.reaudit import read_released
+from sfumato.publishing.reaudit import read_as_written
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
 from sfumato.table.identifiers.near_keys import check_near_keys
@@ -243,12 +243,15 @@ def staged(
     """
     original = _as_described(original, release)
     order = release.order(writable_format_of(path))
+    is_escaped = release.manifest.output.get("escaped_formulas", False)
+    if is_escaped:
+        check_escapes(release.table, writable_format_of(path))
 
     def write(file: BinaryIO, output_format: str) -> None:
-        write_table(release.table.take(order), file, output_format)
+        write_table(release.table.take(order), file, output_format, escape_formulas=is_escaped)
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
-        reread = read_released(written, manifest)
+        reread = read_as_written(written, manifest)
         beside = _original_for_audit(release, original)
         return audit_release(
             reread,
@@ -353,6 +356,25 @@ def _as_described(original: Any, release: Release) -> AnyTable:
     if is_private:
         return table
     return redescribed(table, [guess.column for guess in release.description])
+
+
+def check_escapes(table: AnyTable, output_format: str) -> None:
+    """Refuse to escape formulas where nothing has to be, or where it cannot be done.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the format marks texts itself.
+    SchemaError
+        If the name of a column would be run: names are never altered.
+    """
+    if not output_format.startswith(("csv", "tsv")):
+        allowed = "used with CSV and TSV files, which cannot mark a cell as text"
+        raise InvalidParameterError("escaping of formulas", f"got {output_format}", allowed=allowed)
+    for name in table.coded_part.schema.names():
+        if name[:1] in tuple("=+-@"):
+            problem = "begins with a character that spreadsheet programs take for a formula"
+            raise SchemaError(problem, column=name, hint="rename the column")
 
 
 def check_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:

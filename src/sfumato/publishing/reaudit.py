@@ -25,6 +25,7 @@ from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.io.formats import WRITABLE
+from sfumato.table.io.formulas import without_escapes
 from sfumato.table.io.parquet import refuse_more_than_parts
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.preparing.declared import Preparation, preparations_of_entries
@@ -57,7 +58,7 @@ def audit_published(
     and δ-presence are promised about.
     """
     manifest, entries = read_manifest(Path(manifest_path))
-    released = read_released(table_path, manifest)
+    released = read_as_written(table_path, manifest)
     return audit_release(
         released,
         entries,
@@ -117,6 +118,14 @@ def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:
 
 
 def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
+    """Read the cells of a released file: as they are written, without apostrophes that keep formulas from being run."""
+    table = read_as_written(path, manifest)
+    if manifest.output.get("escaped_formulas") is not True:
+        return table
+    return table.with_coded_part(without_escapes(table.coded_part))
+
+
+def read_as_written(path: str | Path, manifest: Manifest) -> AnyTable:
     """Read a released file the way its manifest describes it: no column and no value is guessed.
 
     A missing cell has one spelling in a release, see :func:`_spelled`: every other text is a value, so that rows are
