@@ -96,6 +96,13 @@ class TestAgainByOwnMeans:
         assert report.passed
         assert [one.name for one in report.unchecked] == ["cells"]
 
+    @pytest.mark.parametrize(("moved", "failed"), [(0, set()), (100, {"cells"})])
+    def test_a_date_that_moved_too_far_is_refused_without_the_key(self, moved, failed, made, tmp_path):
+        later = set_cell("visit", lambda own, other: str(date.fromordinal(date.fromisoformat(own).toordinal() + moved)))
+        report = audited(forged(made, tmp_path, cells=later), made[1])
+        assert {check.name for check in report.checks if not check.passed} == failed
+        assert "cells" in {one.name for one in report.unchecked}
+
     def test_another_key_is_refused(self, made):
         path, raw, _ = made
         assert not audited(path, raw, bytes(32)).passed

@@ -59,15 +59,16 @@ def _operations(text: str) -> dict[str, Any]:
         name, colon, value = part.strip().partition(":")
         if name in _OF_MASK:
             mask = written.get("mask")
-            written["mask"] = {**(mask if isinstance(mask, dict) else {}), name: _value(value)}
+            written["mask"] = {**(mask if isinstance(mask, dict) else {}), name: number_or_text(value)}
         elif name in _FLAGS and not colon:
             written.setdefault(name, {} if name == "mask" else True)
         else:
-            written[name] = _value(value)
+            written[name] = number_or_text(value)
     return written
 
 
-def _value(text: str) -> int | float | str:
+def number_or_text(text: str) -> int | float | str:
+    """Read a value of an option: a number where it is one."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -22,7 +22,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
-from sfumato.cli.preparing import preparations_in, prepare_option
+from sfumato.cli.preparing import number_or_text, preparations_in, prepare_option
 from sfumato.schema import LEDGER_NAME, PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -491,13 +491,4 @@ def _set_parameter(parameters: dict[str, Any], name: str, value: str) -> None:
         raise InvalidParameterError("--param", "got a name that begins or ends with '.'", allowed="NAME.ENTRY=VALUE")
     others = parameters.get(table)
     entries = dict(others) if isinstance(others, Mapping) else {}
-    parameters[table] = entries | {entry: value if table == HIERARCHIES else _number_or_text(value)}
-
-
-def _number_or_text(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    parameters[table] = entries | {entry: value if table == HIERARCHIES else number_or_text(value)}
