@@ -20,6 +20,7 @@ from sfumato.manifest_schema import STRICT_VERSIONS, VERSIONS, in_order, problem
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from sfumato.table.preparing.prepared import preparation_entries
 from sfumato.table.row_order import SORTED
 from sfumato.table.weighted import CountedTable
 
@@ -40,7 +41,8 @@ class Manifest:
         ``name``, ``format``, ``rows``; the input's ``columns`` is their number, the output's is the list of released
         columns with ``name``, ``role`` and ``kind``. The output's ``sha256`` is null for a release not written to a
         file; its ``order`` says whether rows are "sorted" or "as-read". The input's ``commitment`` is null without a
-        project's key: a plain hash would let anybody confirm a guess of the input. A differentially private release
+        project's key: a plain hash would let anybody confirm a guess of the input. Its ``prepared`` lists what was
+        done to columns right after they were read, where something was. A differentially private release
         has no input: None, see :func:`synthetic_manifest`.
     mechanism : mapping
         ``name``, ``parameters``, ``seed``.
@@ -89,6 +91,11 @@ class Manifest:
     def is_differentially_private(self) -> bool:
         """Whether differential privacy is promised, under which nothing may be said that depends on the rows."""
         return any(guarantee.get("kind") == DifferentialPrivacy.kind for guarantee in self.guarantees)
+
+    @property
+    def prepared(self) -> tuple[Mapping[str, Any], ...]:
+        """What was done to columns right after they were read: the column, the operation, its public parameters."""
+        return tuple((self.input or {}).get("prepared", ()))
 
     @property
     def missing_tokens(self) -> tuple[str, ...]:
@@ -270,7 +277,8 @@ def draft_manifest(
             "rows": original.n_rows + companions.n_incomplete_dropped + (kept.n_dropped if kept else 0),
             "columns": len(_outline(original)),
         }
-        | ({"one_row_per_person": asdict(kept)} if kept else {}),
+        | ({"one_row_per_person": asdict(kept)} if kept else {})
+        | ({"prepared": done} if (done := preparation_entries(original)) else {}),
         output=_unwritten(released),
         mechanism={"name": mechanism, "parameters": dict(parameters), "seed": seed},
         missing={
@@ -283,7 +291,7 @@ def draft_manifest(
         recodings=recoded,
         suppressed_rows=suppressed_rows,
         guarantees=tuple(g.to_dict() | {"statement": g.describe(), "audited": None} for g in guarantees),
-        evidence=in_three_digits(_with_unique_rows(evidence, released)),
+        evidence=in_three_digits(_with_unique_rows(evidence, _without_pseudonyms(released, original))),
         versions=tool_versions(),
     )
 
@@ -299,6 +307,14 @@ def _with_unique_rows(evidence: Mapping[str, Any], released: AnyTable) -> dict[s
     if is_outline or isinstance(coded, CountedTable):
         return dict(evidence)
     return stating_unique_rows(evidence, n_unique_rows(released), released.n_rows)
+
+
+def _without_pseudonyms(released: AnyTable, original: AnyTable) -> AnyTable:
+    """Leave out pseudonyms, which are different in every row and say nothing about anybody."""
+    done = original.coded_part.prepared
+    made = {asked.column for asked in done.preparations if asked.pseudonym} if done is not None else set()
+    coded = released.coded_part
+    return released.with_coded_part(coded.keep(n for n in coded.columns if n not in made)) if made else released
 
 
 def stating_unique_rows(evidence: Mapping[str, Any], n_unique: int | None, n_rows: int) -> dict[str, Any]:

@@ -293,6 +293,25 @@ _COMMITMENT = record(
     }
 )
 _ORDER = word("sorted", "as-read")
+_SCOPE = word("release", "project")
+
+
+def _operation(name: str, required: Mapping[str, Form] | None = None) -> Form:
+    return record({"column": TEXT, "operation": exactly(name), **(required or {})})
+
+
+_PREPARED = {
+    "oneOf": [
+        _operation("drop"),
+        _operation("age", {"at": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}}),
+        _operation("bottom", {"value": NUMBER}),
+        _operation("top", {"value": NUMBER}),
+        _operation("round", {"value": {"type": "number", "exclusiveMinimum": 0}}),
+        _operation("mask", {"keep_first": COUNT, "keep_last": COUNT, "character": TEXT}),
+        _operation("pseudonym", {"scope": _SCOPE}),
+        _operation("shift", {"days": COUNT, "scope": _SCOPE, "by": _TEXT_OR_NULL}),
+    ]
+}
 _PERSON_ROWS = record({"column": TEXT, "rule": word("first", "last", "random"), "n_dropped": COUNT})
 
 
@@ -302,7 +321,7 @@ def _entries(version: int) -> Form:
     identity = {"commitment": {"oneOf": [{"type": "null"}, _COMMITMENT]}} if is_keyed else {"sha256": _HASH_OR_NULL}
     source = record(
         {"name": _TEXT_OR_NULL, **identity, "format": _WORD, "rows": COUNT, "columns": COUNT},
-        {"one_row_per_person": _PERSON_ROWS, "parties": COUNT},
+        {"one_row_per_person": _PERSON_ROWS, "parties": COUNT} | ({"prepared": list_of(_PREPARED)} if is_keyed else {}),
     )
     output = {"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": COUNT}
     output |= {"order": _ORDER} if is_keyed else {}
@@ -316,7 +335,10 @@ def _entries(version: int) -> Form:
             {
                 "sfumato_manifest": {"const": version},
                 "input": {"oneOf": [{"type": "null"}, source]},  # null: nothing is said under differential privacy
-                "output": record({**output, "columns": list_of(_COLUMN if is_keyed else _COLUMN_OF_2)}),
+                "output": record(
+                    {**output, "columns": list_of(_COLUMN if is_keyed else _COLUMN_OF_2)},
+                    {"escaped_formulas": TRUTH} if is_keyed else None,
+                ),
                 "mechanism": {},  # see _schema_with: the level of every guarantee may be a parameter
                 "missing": record(
                     {"tokens": _TEXTS}, {"rows": word("kept", "dropped"), "n_dropped": COUNT, "columns": named(_TEXTS)}

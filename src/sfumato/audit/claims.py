@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from sfumato.audit.kinds import JUDGED
@@ -116,6 +117,22 @@ class ClaimedCommitment:
 
 
 @dataclass(frozen=True)
+class ClaimedPreparation:
+    """What was done to a column of the original before anything else: operations with their parameters, in order."""
+
+    column: str
+    operations: tuple[tuple[str, Mapping[str, Any]], ...]
+
+    def parameters(self, operation: str) -> Mapping[str, Any] | None:
+        """Parameters of an operation; ``None`` where it was not done."""
+        return next((given for name, given in self.operations if name == operation), None)
+
+    def has(self, *operations: str) -> bool:
+        """Whether one of some operations was done."""
+        return any(name in operations for name, _ in self.operations)
+
+
+@dataclass(frozen=True)
 class Claims:
     """A manifest as typed data; ``version`` 1 was written before every key and byte was accounted for."""
 
@@ -154,6 +171,12 @@ class Claims:
     versions: Mapping[str, str] = field(default_factory=dict)
     seed: Any = None
     perturbation: ClaimedPerturbation | None = None
+    prepared: Mapping[str, ClaimedPreparation] = field(default_factory=dict)
+    """What was done to columns of the original right after they were read, by column."""
+    escapes_formulas: bool = False
+    """Whether cells that a spreadsheet program would run have an apostrophe in front."""
+    unkeyed: frozenset[str] = frozenset()
+    """Prepared columns whose cells rest on a secret that the audit was not given: they cannot be computed again."""
 
     def names(self, *roles: Role) -> tuple[str, ...]:
         """Names of the released columns with one of these roles (all columns when none is given)."""
@@ -219,6 +242,8 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         versions=top.entry("versions").data,
         seed=mechanism.data.get("seed"),
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
+        escapes_formulas=is_keyed and output.data.get("escaped_formulas") is True,
+        prepared=_prepared(source) if source and is_keyed and "prepared" in source.data else {},
     )
 
 
@@ -246,6 +271,45 @@ def _persons(source: _Entry) -> ClaimedPersons | None:
         return None
     entry = source.entry("one_row_per_person")
     return ClaimedPersons(entry.text("column"), entry.one_of("rule", PERSON_RULES), entry.count("n_dropped"))
+
+
+_NUMBERS = ("age", "bottom", "top", "round")
+"""Operations that may be done to one column, in this order; every other one is done alone."""
+_ALONE = ("drop", "mask", "pseudonym", "shift")
+
+
+def _prepared(source: _Entry) -> dict[str, ClaimedPreparation]:
+    """Read what was done to columns; what cannot have been done, or not in this order, is refused."""
+    listed: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for entry in source.entries("prepared"):
+        operation = entry.one_of("operation", (*_NUMBERS, *_ALONE))
+        _check_operation(entry, operation)
+        listed.setdefault(entry.text("column"), []).append((operation, entry.data))
+    for operations in listed.values():
+        names = [name for name, _ in operations]
+        in_order = [name for name in _NUMBERS if name in names]
+        if names != in_order and (len(names) != 1 or names[0] not in _ALONE):
+            problem = "input.prepared in the manifest lists operations of a column that do not go together"
+            raise ManifestRefusedError(problem)
+    return {name: ClaimedPreparation(name, tuple(operations)) for name, operations in listed.items()}
+
+
+def _check_operation(entry: _Entry, operation: str) -> None:
+    """Check the parameters of an operation, as far as their form does not."""
+    if operation in ("bottom", "top", "round"):
+        entry.number("value")
+    elif operation == "age":
+        try:
+            date.fromisoformat(entry.text("at"))
+        except ValueError:
+            problem = f"{entry.place}.at in the manifest is no day"
+            raise ManifestRefusedError(problem) from None
+    elif operation == "mask" and len(entry.text("character")) != 1:
+        problem = f"{entry.place}.character in the manifest is not one character"
+        raise ManifestRefusedError(problem)
+    elif operation == "shift" and entry.count("days") < 1:
+        problem = f"{entry.place}.days in the manifest is not above 0"
+        raise ManifestRefusedError(problem)
 
 
 def is_synthetic(manifest: Mapping[str, Any]) -> bool:

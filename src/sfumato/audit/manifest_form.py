@@ -243,6 +243,24 @@ _SINCE_3 = {
 }
 
 
+_SCOPE = frozenset({"release", "project"})
+_PREPARED = Kinds(
+    "operation",
+    {"column": "text"},
+    {
+        "drop": {},
+        "age": {"at": "day"},
+        "bottom": {"value": "number"},
+        "top": {"value": "number"},
+        "round": {"value": "above 0"},
+        "mask": {"keep_first": "count", "keep_last": "count", "character": "text"},
+        "pseudonym": {"scope": _SCOPE},
+        "shift": {"days": "count", "scope": _SCOPE, "by": "text?"},
+    },
+    {},
+)
+
+
 def _form(version: int) -> dict[str, Any]:
     """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
     is_keyed = version >= 3
@@ -262,9 +280,17 @@ def _form(version: int) -> dict[str, Any]:
                 "columns": "count",
                 "one_row_per_person?": _PERSON_ROWS,
                 "parties?": "count",
+                **({"prepared?": [_PREPARED]} if is_keyed else {}),
             },
         ),
-        "output": {"name": "text?", "sha256": "hash?", **counted, **order, "columns": [column]},
+        "output": {
+            "name": "text?",
+            "sha256": "hash?",
+            **counted,
+            **order,
+            "columns": [column],
+            **({"escaped_formulas?": "truth"} if is_keyed else {}),
+        },
         "mechanism": {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
         "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
         **({} if is_keyed else {"project_sha256": "hash?"}),
@@ -299,6 +325,7 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "truth": (lambda found: isinstance(found, bool), "true or false"),
     "text": (lambda found: isinstance(found, str), "a text"),
     "word": (_fits(r"[a-z0-9][a-z0-9.-]{0,59}"), "a word of small letters, digits, dots and hyphens"),
+    "day": (_fits(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "a day such as 2026-01-31"),
     "hash": (_fits(r"[0-9a-f]{64}"), "a SHA-256"),
     "release": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
     "role": (lambda found: isinstance(found, str) and found in set(Role), "a role"),

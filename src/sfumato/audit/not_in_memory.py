@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -26,6 +27,7 @@ from sfumato.audit.levels.persons_away import Counts, GroupKeys, losses_away, me
 from sfumato.audit.original.cell_rules import CellRule, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_rows
 from sfumato.audit.original.offered_rows import OfferedRows
+from sfumato.audit.original.preparation import prepared_again
 from sfumato.audit.original.release_vs_original import PENALTY, Beside
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.reading.columns import Columns, Declared
@@ -146,7 +148,7 @@ def audit_rows(
     """
     released.ensure_alone()
     claims = read_claims(manifest)
-    beyond = list(beyond_counts(claims))
+    beyond = list(beyond_counts(claims)) + (["escaped formulas"] if claims.escapes_formulas else [])
     if beyond:
         return _refused(reader, listed(beyond))
     names = [name for name in _judged_together(claims) if name in released.outline.columns]
@@ -158,6 +160,10 @@ def audit_rows(
         counted = reader.counted(released, names)
     except TooManyRowsError as exc:
         return _refused(reader, f"{exc} of {listed(names)} do not fit in the memory given")
+    done: list[Check | Unchecked] = []
+    if original is not None and claims.prepared:
+        outline, claims, done = prepared_again(original.outline.as_read, claims, key, None)
+        original = replace(original, outline=outline)
     offered, whole = None, original
     if original is not None and claims.persons is not None and claims.persons.column in original.schema:
         places = reader.place_of_each_person(original, claims.persons)
@@ -177,7 +183,7 @@ def audit_rows(
         found = _with_least_different(found, claims, reader, released)
     unique = list(_check_unique_rows(reader, released, claims))
     found = _with_unique_rows(found, [one for one in unique if isinstance(one, Check)])
-    more: list[Check | Unchecked] = [*_check_open_kinds(released.outline, claims)]
+    more: list[Check | Unchecked] = [*done, *_check_open_kinds(released.outline, claims)]
     more.extend(one for one in unique if isinstance(one, Unchecked))
     if file is not None:
         more.extend(check_file(file, claims, released_sha256))
@@ -305,6 +311,11 @@ def _check_unique_rows(reader: RowReader[AnyRows], released: AnyRows, claims: Cl
         return
     if not is_number(stated):
         yield Check("risk: unique row fraction", False, "unique row fraction: the manifest gives no number")
+        return
+    made = [name for name, claimed in claims.prepared.items() if claimed.has("pseudonym")]
+    if made:
+        said = f"the stated share of rows that are unique on all columns but the pseudonyms of {listed(made)}"
+        yield Unchecked("figures", said, IN_MEMORY)
         return
     n_unique = reader.n_unique_rows(released)
     if n_unique is None:

@@ -61,11 +61,13 @@ from sfumato.audit.levels.registry import (
     needs_population,
 )
 from sfumato.audit.levels.tree_disclosure import check_disclosure
-from sfumato.audit.original.fidelity import check_fidelity
+from sfumato.audit.original.fidelity import check_description, check_fidelity
 from sfumato.audit.original.part_of_union import check_part
+from sfumato.audit.original.preparation import check_prepared, prepared_beside
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.population_table import GivenPopulation
 from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
+from sfumato.audit.reading.formulas import without_apostrophes
 from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_read
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -87,6 +89,7 @@ def audit_release(
     released_sha256: str | None = None,
     original_sha256: str | None = None,
     key: bytes | None = None,
+    project_key: bytes | None = None,
     population: AnyTable | None = None,
     file: str | Path | None = None,
     check_audited_values: bool = True,
@@ -98,13 +101,17 @@ def audit_release(
 
     Parameters
     ----------
+    released : Table or BinaryTable
+        The cells as they stand in the file, also where some are escaped.
     manifest : mapping
         The parsed JSON. Roles and kinds of the released columns are taken from it.
     released_sha256, original_sha256 : str or None
         Hashes of the files that were read; compared with the manifest's, which must then have one. Since version 3 a
         manifest has no hash of the original, and may have a commitment to it instead.
     key : bytes or None
-        Key of the release, by which that commitment is checked.
+        Key of the release, by which that commitment is checked, and pseudonyms and shifted dates are computed again.
+    project_key : bytes or None
+        The same for those that all releases of a project share.
     population : Table or BinaryTable or None
         Table of the population, one row a person, which k-map and δ-presence are promised about; without it these
         promises are an exception.
@@ -134,12 +141,20 @@ def audit_release(
     a released row of its own. Nobody has all of them, so that the rest is an exception.
     """
     claims = read_claims(manifest)
+    released, unmarked = without_apostrophes(released, claims)
     columns = Columns(released)
     knows_rows = places is not None or not is_sorted(claims)
+    found: list[Check | Unchecked] = [check_digest(manifest, claims), *unmarked]
+    is_comparable = True
+    if original is not None:
+        as_read = original.with_coded_part(original.coded_part.as_read)
+        original, claims, done, is_comparable = prepared_beside(as_read, claims, key, project_key)
+        found.extend(done)
     given = Columns(original) if original is not None else None
     is_union = claims.input_parties is not None
-    before = None if is_union else given
-    found: list[Check | Unchecked] = [check_digest(manifest, claims)]
+    before = given if is_comparable and not is_union else None
+    if given is not None and not is_comparable:
+        found.extend(check_description(given, claims, check_roles))
     found.extend(_check_hashes(claims, released_sha256, None if is_union else original_sha256, key))
     if file is not None:
         types = None if before is None else types_of(before)
@@ -151,6 +166,7 @@ def audit_release(
         columns = Columns(released)
     found.extend(check_shape(released, columns, claims))
     found.extend(_check_bucket_rule(columns, claims))
+    found.extend(check_prepared(columns, claims))
     found.append(_check_promises_exist(claims))
     described = _described(released, claims)
     beside = None

@@ -286,13 +286,15 @@ def _link(
 def _read_reference(path: str, manifest: Manifest, options: ReadOptions, has_own_tokens: bool) -> AnyTable:
     from dataclasses import replace
 
-    from sfumato.publishing.reaudit import read_original
+    from sfumato.cli.summary import show_notes
+    from sfumato.publishing.reaudit import as_prepared, read_original
     from sfumato.table.coding import Table
     from sfumato.table.io.read import read_table
 
     if has_own_tokens:
         return read_table(path, options=replace(options, mixed_as_text=True))
-    table = read_original(path, replace(options, missing=manifest.missing_tokens))
+    table, notes = as_prepared(read_original(path, replace(options, missing=manifest.missing_tokens)), manifest)
+    show_notes(notes)
     return table.without_incomplete_rows() if options.complete_rows_only and isinstance(table, Table) else table
 
 
@@ -454,7 +456,7 @@ def attack_with_control(
     """Read original, release and control people, whose columns have the original's roles, and attack."""
     from sfumato.cli.control_attacks import show_attacks
     from sfumato.cli.summary import show_repeating
-    from sfumato.publishing.reaudit import read_original
+    from sfumato.publishing.reaudit import as_prepared, read_original
     from sfumato.table.io.read import read_table
     from sfumato.table.persons import identifiers_of
 
@@ -465,6 +467,7 @@ def attack_with_control(
         control = read_table(control_path, options=replace(options, mixed_as_text=True))
     else:
         control = read_original(control_path, replace(options, missing=manifest.missing_tokens))
+        control, _ = as_prepared(control, manifest)
     control = with_given_roles(control, _shared(_roles_of(original), control))
     show_attacks(original, control, released, manifest, include_target=include_target, seed=seed, as_json=as_json)
 
@@ -472,7 +475,8 @@ def attack_with_control(
 def _read(
     original_path: str, released_path: str, manifest_path: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> tuple[AnyTable, AnyTable, Manifest | None]:
-    from sfumato.publishing.reaudit import read_manifest, read_original, read_released
+    from sfumato.cli.summary import show_notes
+    from sfumato.publishing.reaudit import as_prepared, read_manifest, read_original, read_released
     from sfumato.schema import Role
     from sfumato.table.io.read import read_table
 
@@ -494,6 +498,8 @@ def _read(
     described, guesses = apply_roles(original, _shared(known, original) | roles, quasi_identifiers_as_given=has_own)
     if guesses:
         click.echo(f"note: roles of {len(guesses):,} columns that were not released are guessed", err=True)
+    described, notes = as_prepared(described, manifest)
+    show_notes(notes)
     return described, released, manifest
 
 

@@ -23,6 +23,7 @@ from sfumato.cli.options import (
     read_options,
     with_given_roles,
 )
+from sfumato.cli.preparing import preparations_in
 
 if TYPE_CHECKING:
     from sfumato.audit.checks import AuditReport
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from sfumato.rows.memory_limit import Memory
     from sfumato.schema import Role, Schema
     from sfumato.table.io.read import ReadOptions
+    from sfumato.table.preparing.declared import Preparation
     from sfumato.table.roles import ColumnGuess
     from sfumato.table.weighted import OutlinedTable
 
@@ -55,6 +57,7 @@ class Order:
     roles: dict[str, Role]
     project: Project | None = None
     confirmed: Sequence[str] = ()
+    preparations: Sequence[Preparation] = ()
 
 
 @dataclass(frozen=True)
@@ -348,14 +351,22 @@ def release_away(
     ledger: LedgerUse,
 ) -> None:
     """Make a release of a table that is not in memory, audit it and write it."""
-    from sfumato.cli.release import order_warnings, said_of, say_not_used
-    from sfumato.cli.summary import show_guesses, show_release, show_verdict, show_warnings, showing_new_key
+    from sfumato.cli.release import formula_warnings, order_warnings, said_of, say_not_used
+    from sfumato.cli.summary import (
+        show_guesses,
+        show_notes,
+        show_release,
+        show_verdict,
+        show_warnings,
+        showing_new_key,
+    )
     from sfumato.errors import InvalidParameterError
     from sfumato.publishing.from_project import release_key
     from sfumato.publishing.ledger import Ledger
     from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
     from sfumato.publishing.publish import committed
     from sfumato.publishing.together import checked_away
+    from sfumato.report.prepared_columns import prepared_in_words
 
     if ledger == "repair":
         raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
@@ -389,12 +400,13 @@ def release_away(
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
     show_release(release)
+    show_notes(prepared_in_words(release.manifest))
     if target is None:
         click.echo("dry run: nothing was written; the promises were measured on counts or on a sample", err=True)
     else:
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
-    show_warnings(order_warnings(release))
+    show_warnings([*order_warnings(release), *formula_warnings(release, target)])
 
 
 def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Order:
@@ -410,19 +422,21 @@ def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Or
     name = settings["mechanism"] or DEFAULT_MECHANISM
     mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
     output = Path(settings["output"]) if settings["output"] else None
-    return Order(data, mechanism, output, options, roles, confirmed=confirmed)
+    return Order(data, mechanism, output, options, roles, confirmed=confirmed, preparations=preparations_in(settings))
 
 
 def _opened(rows: Rows, order: Order, memory: Memory) -> tuple[OutlinedTable, list[ColumnGuess]]:
     """Open a table as a project describes it, or with the roles that are given and the others guessed."""
     from sfumato.rows.persons import one_row_each
+    from sfumato.table.preparing.prepared import prepared_rows
 
     if order.project is not None:
-        return opened_project(rows, order.project), []
+        return prepared_rows(opened_project(rows, order.project), order.project.preparations), []
     opened, guesses = _guessed(rows, order.path, order.options, order.roles)
     rule = order.options.one_row_per_person
     opened = opened if rule is None else one_row_each(opened, rule, memory.n_bytes)
-    return opened.with_schema(opened.schema.with_confirmed(order.confirmed)), guesses
+    described = opened.with_schema(opened.schema.with_confirmed(order.confirmed))
+    return prepared_rows(described, order.preparations), guesses
 
 
 def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:

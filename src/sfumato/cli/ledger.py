@@ -98,6 +98,7 @@ def add(table: str, manifest_path: str, original: str, person: str, project: str
     from sfumato.audit.claims import read_claims
     from sfumato.audit.together.appearances import Promised, named_rows
     from sfumato.errors import InvalidParameterError
+    from sfumato.publishing.audit_together import as_claimed
     from sfumato.publishing.reaudit import audit_published, read_manifest, read_original, read_released
 
     ledger = _there(project)
@@ -108,7 +109,11 @@ def add(table: str, manifest_path: str, original: str, person: str, project: str
     if not Promised.of(claims).has_classes:
         problem = f"{manifest.mechanism['name']} promises no classes of persons"
         raise InvalidParameterError("the release", problem, allowed="k-anonymous, to be judged together with others")
-    rows = ledger.named(named_rows(read_released(table, manifest), source, claims, person))
+    seen = as_claimed(source, claims, person)
+    if seen is None:
+        problem = "has dates that were shifted by a secret, which is not given here"
+        raise InvalidParameterError("the release", problem, allowed="one whose rows can be found in its original")
+    rows = ledger.named(named_rows(read_released(table, manifest), seen, claims, person))
     with ledger.recorded(Path(table), manifest, rows, person) as number:
         pass
     said = "is in the ledger already" if number is None else f"is entry {number} of the ledger"

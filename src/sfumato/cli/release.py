@@ -22,6 +22,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
+from sfumato.cli.preparing import number_or_text, preparations_in, prepare_option
 from sfumato.schema import LEDGER_NAME, PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -88,12 +89,18 @@ class Order:
     is_flag=True,
     help="Leave rows in the order of DATA. Releases can then be joined by row number: rather not.",
 )
+@click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="CSV and TSV: put an apostrophe before texts that a spreadsheet program would run (=, +, -, @).",
+)
 @click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
 @click.option("--quick", is_flag=True, help="Train no classifiers; prediction is then not measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
 @click.option("--metadata", is_flag=True, help="Also describe the release: Croissant, DCAT-AP, a data dictionary.")
 @click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
+@prepare_option
 @role_options
 @confirm_option
 @reading_options
@@ -136,6 +143,14 @@ def command(
     checked together with them: it is refused (exit code 4) if people would be told apart by comparing releases.
     --ledger repair makes it so that it holds, and leaves out rows where it must; --ledger off neither checks nor keeps.
 
+    --prepare changes a column right after it is read, before any mechanism: numbers are coded at the top or bottom or
+    rounded, texts masked, identifiers replaced by keyed pseudonyms, dates shifted by a secret number of days a person
+    or turned into ages. The manifest states it and the audit does it again. (docs/guide/preparing-columns.md; in a
+    project file: prepare = { top = 100000 } at the column.)
+
+    --escape-formulas is for text files that are opened in spreadsheet programs: a cell of text that begins with =, +, -
+    or @ gets an apostrophe in front, which the manifest states. Without it such cells are counted and warned about.
+
     With --population-table the rows are a sample of a population, and -p k_map=5 promises that every released row fits
     five people of it; -p delta_max=0.2 that nobody of it is known to be in the release with more than 20 %. Classes may
     have fewer than k rows only if k is 1: give -k 1 for k-map alone. (mondrian, global-recoding, gain-recoding.)
@@ -150,6 +165,9 @@ def command(
       sfumato release --ledger repair -o release-2026.csv
       sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
+      sfumato release people.csv --sensitive income --prepare income=top:100000,round:1000 -o release.csv
+      sfumato release people.csv --prepare born=age_at:2026-01-01,top:90 --prepare postcode=keep_first:2 -o release.csv
+      sfumato release admissions.csv --escape-formulas -o release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
@@ -168,6 +186,8 @@ def command(
     if home is not None and population_table is not None:
         allowed = "given without --memory and --engine"
         raise InvalidParameterError("--population-table", "got one", allowed=allowed)
+    if home is not None and settings.get("escape_formulas"):
+        raise InvalidParameterError("--escape-formulas", "got it", allowed="given without --memory and --engine")
     if home is not None:
         release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json, ledger or "check")
         return
@@ -176,6 +196,7 @@ def command(
     from sfumato.cli.summary import (
         show_guesses,
         show_lines,
+        show_notes,
         show_persons,
         show_release,
         show_verdict,
@@ -208,6 +229,7 @@ def command(
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
     from sfumato.report.in_short import in_short
+    from sfumato.report.prepared_columns import prepared_in_words, prepared_warnings
 
     if order.mechanism == DEFAULT_MECHANISM:
         bar, progress = progress_bar("what prediction keeps")
@@ -218,6 +240,7 @@ def command(
     else:
         short = in_short(release)
         show_release(release)
+    show_notes(prepared_in_words(release.manifest))
     if target is None:
         click.echo("dry run: nothing was written", err=True)
     else:
@@ -225,7 +248,8 @@ def command(
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
         if metadata:
             _describe(published.table_path, force=force)
-    show_warnings([*short.warnings(), *order_warnings(release)])
+    said = [*short.warnings(), *order_warnings(release), *prepared_warnings(release.manifest)]
+    show_warnings([*said, *formula_warnings(release, target)])
 
 
 def _check_descriptions(released: Path, *, force: bool) -> None:
@@ -258,6 +282,21 @@ def order_warnings(release: Release) -> list[str]:
         return []
     said = "the rows are in the order of the input: whoever has two releases of it can join them by row number"
     return [f"{said}, and may find people whom neither release shows alone"]
+
+
+def formula_warnings(release: Release, target: Path | None) -> list[str]:
+    """Say how many cells of a text file a spreadsheet program would run."""
+    from sfumato.table.io.formats import writable_format_of
+    from sfumato.table.io.formulas import n_formulas
+
+    if target is None or release.manifest.output.get("escaped_formulas"):
+        return []
+    n_cells = n_formulas(release.table) if writable_format_of(target).startswith(("csv", "tsv")) else 0
+    if not n_cells:
+        return []
+    are = "1 cell begins" if n_cells == 1 else f"{n_cells:,} cells begin"
+    said = f"{are} with =, +, - or @ and would be run as a formula by a spreadsheet program that opens the file"
+    return [f"{said}: --escape-formulas puts an apostrophe in front"]
 
 
 def say_not_used() -> None:
@@ -317,18 +356,22 @@ def _from_flags(data: str, settings: dict[str, Any], population_table: str | Non
     from sfumato.mechanisms.baselines.features import described_publicly
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM
-    from sfumato.publishing.publish import make_release, propose_release
+    from sfumato.publishing.publish import make_release, propose_release, refuse_preparation
+    from sfumato.table.preparing.prepared import prepared
     from sfumato.table.roles import with_confirmed
 
     options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
+    asked = preparations_in(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
     _check_takes_population(name, population_table)
     guesses: list[ColumnGuess] = []
     if mechanism_info(name).is_differentially_private:
+        if asked:
+            refuse_preparation(name)
         table = described_publicly(data, options, roles)
     else:
         table, guesses = read_with_roles(data, options, roles)
-        table = with_confirmed(table, confirmed)
+        table = prepared(with_confirmed(table, confirmed), asked)
     mechanism = _with_population(
         build_mechanism(name, merged_parameters(name, {}, settings)), population_table, options
     )
@@ -336,7 +379,8 @@ def _from_flags(data: str, settings: dict[str, Any], population_table: str | Non
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
         made = (propose_release if is_published else make_release)(table, mechanism, progress=progress)
-        return made.with_order_kept() if settings["keep_order"] else made, table
+        made = made.with_order_kept() if settings["keep_order"] else made
+        return made.with_formulas_escaped() if settings["escape_formulas"] else made, table
 
     return Order(name, mechanism, output, table.source, make, tuple(guesses))
 
@@ -400,6 +444,9 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
     if given_roles(settings) or confirmed_columns(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
+    if preparations_in(settings):
+        hint = "write prepare = { … } at the column in the project file, or name the data file as the argument"
+        raise InvalidParameterError("--prepare", "got one", allowed="used with DATA only", hint=hint)
     written = load_project(path)
     name, declared = mechanism_of_project(replace(written, mechanism=settings["mechanism"] or written.mechanism))
     foreign = foreign_parameters(name, written.mechanism or DEFAULT_MECHANISM, declared)
@@ -411,7 +458,16 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
     output = Path(settings["output"]) if settings["output"] else written.output
     parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
     keep_order = written.keep_order or settings.get("keep_order", False)  # which the number of the release depends on
-    return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output, keep_order=keep_order)
+    escapes = written.escape_formulas or settings.get("escape_formulas", False)
+    return replace(
+        written,
+        mechanism=name,
+        parameters=parameters,
+        binarize=None,
+        output=output,
+        keep_order=keep_order,
+        escape_formulas=escapes,
+    )
 
 
 def merged_parameters(name: str, written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
@@ -467,13 +523,4 @@ def _set_parameter(parameters: dict[str, Any], name: str, value: str) -> None:
         raise InvalidParameterError("--param", "got a name that begins or ends with '.'", allowed="NAME.ENTRY=VALUE")
     others = parameters.get(table)
     entries = dict(others) if isinstance(others, Mapping) else {}
-    parameters[table] = entries | {entry: value if table == HIERARCHIES else _number_or_text(value)}
-
-
-def _number_or_text(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    parameters[table] = entries | {entry: value if table == HIERARCHIES else number_or_text(value)}

@@ -124,8 +124,9 @@ class _Original:
 def _original(
     manifest: Manifest, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> _Original:
+    from sfumato.cli.summary import show_notes
     from sfumato.errors import InvalidParameterError
-    from sfumato.publishing.reaudit import read_original
+    from sfumato.publishing.reaudit import as_prepared, read_original
     from sfumato.report.reproduction import Asked
     from sfumato.table.io.read import ReadOptions
 
@@ -139,6 +140,8 @@ def _original(
         return _Original(None, None, Asked(), declared=False)
     table = read_original(original, options)
     described, guesses = apply_roles(table, _shared(_released_roles(manifest), table) | roles)
+    described, notes = as_prepared(described, manifest)
+    show_notes(notes)
     asked = Asked(reading=_as_options(options), n_guessed=len(guesses), is_as_read=True)
     return _Original(with_given_roles(table, roles), described, asked, roles.keys())
 

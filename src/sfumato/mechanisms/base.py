@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from sfumato.mechanisms.earlier_releases import EarlierReleases
     from sfumato.mechanisms.population import Population
+    from sfumato.table.preparing.keyed import PreparationKeys
 
 _ROWS_A_SECOND = 5_000
 _MOST_SECONDS = 10
@@ -58,6 +59,8 @@ class Release:
         It is never published: with it a guess of the original can be confirmed.
     kept_rows : ndarray of intp or None
         Row of the original that each row was made of; ``None``: all, in their order. It is never published.
+    preparation_keys : PreparationKeys or None
+        Secrets of pseudonyms and shifted dates, where there are some. They are never published.
     """
 
     table: AnyTable
@@ -66,6 +69,7 @@ class Release:
     audit_key: bytes | None = None
     kept_rows: NDArray[np.intp] | None = None
     population: Population | None = None
+    preparation_keys: PreparationKeys | None = None
 
     @property
     def guesses(self) -> tuple[ColumnGuess, ...]:
@@ -139,6 +143,13 @@ class Release:
         people whom neither does alone.
         """
         return self.with_manifest(output={**self.manifest.output, "order": AS_READ})
+
+    def with_formulas_escaped(self) -> Release:
+        """Return the same release, of which texts that a spreadsheet program would run are written with an apostrophe.
+
+        That is for CSV and TSV files; the manifest says it, and whoever reads the file by it gets the cells.
+        """
+        return self.with_manifest(output={**self.manifest.output, "escaped_formulas": True})
 
     def of_some_rows(self, kept: NDArray[np.intp], n_rows: int) -> Release:
         """Return the same release as one of a larger table, of which the mechanism was given some rows only.

@@ -24,6 +24,9 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.coding import Source
 from sfumato.table.io.read import ReadOptions, check_covers, read_table
 from sfumato.table.persons import PersonRule
+from sfumato.table.preparing.declared import Preparation
+from sfumato.table.preparing.keyed import PreparationKeys
+from sfumato.table.preparing.prepared import prepared
 
 DEFAULT_MECHANISM = "auto"
 """What a project that names no mechanism is released with."""
@@ -54,8 +57,16 @@ _DATA_KEYS = {
     "one_row_per_person": str,
     "default_role": str,
 }
-_COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list, "confirmed": bool}
-_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool}
+_COLUMN_KEYS = {
+    "role": str,
+    "kind": str,
+    "domain": list,
+    "hierarchy": str,
+    "missing": list,
+    "confirmed": bool,
+    "prepare": dict,
+}
+_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool, "escape_formulas": bool}
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
 
 
@@ -78,6 +89,10 @@ class Project:
     compare : mapping
         ``weights`` (of utility, privacy and size), ``classifiers`` and ``grid`` (by mechanism its parameters, each a
         value or a list of values) of a comparison, as far as they are given.
+    preparations : tuple of Preparation
+        What is done to columns right after they were read.
+    escape_formulas : bool
+        Whether texts that a spreadsheet program would run get an apostrophe in front, in CSV and TSV files.
     """
 
     path: Path
@@ -93,6 +108,8 @@ class Project:
     output: Path | None = None
     keep_order: bool = False
     compare: Mapping[str, Any] = field(default_factory=dict)
+    preparations: tuple[Preparation, ...] = ()
+    escape_formulas: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -100,9 +117,21 @@ class Project:
         plan = {"binarize": dict(self.binarize)} if self.binarize else {}
         return {**self.parameters, **plan}
 
-    def read(self) -> AnyTable:
-        """Read the data as described, refusing a file that is not the one described."""
+    def read(self, keys: PreparationKeys | None = None) -> AnyTable:
+        """Read the data as described and prepare them, refusing a file that is not the one described.
+
+        ``keys`` are the secrets of pseudonyms and shifted dates; ``None`` draws some that nobody keeps.
+        """
+        return self.prepared(self.read_unprepared(), keys)
+
+    def read_unprepared(self) -> AnyTable:
+        """Read the data as described, before anything is done to their columns."""
         return self.opened_by(lambda schema: read_table(self.data_path, schema=schema, options=self.options))
+
+    def prepared(self, table: AnyTable, keys: PreparationKeys | None = None) -> AnyTable:
+        """Prepare the columns of the data that were read."""
+        with self._explained():
+            return prepared(table, self.preparations, keys)
 
     def open(self, memory: int, *, progress: Progress | None = None) -> LargeTable:
         """Open data that are larger than memory, as :meth:`read` reads them."""
@@ -209,12 +238,14 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
         data_sha256=data.get("sha256"),
         options=_read_options(path, data),
         columns=tuple(_column(path, name, entry) for name, entry in content.get("columns", {}).items()),
+        preparations=tuple(_preparations(path, content.get("columns", {}))),
         default_role=_choice(path, "default_role", data.get("default_role"), Role),
         binarize=content.get("binarize"),
         mechanism=release.get("mechanism"),
         parameters=_parameters(path, release.get("parameters", {})),
         output=path.parent / release["output"] if "output" in release else None,
         keep_order=release.get("keep_order", False),
+        escape_formulas=release.get("escape_formulas", False),
         compare=_comparison(path, content.get("compare", {})),
     )
 
@@ -312,6 +343,15 @@ def _column(path: Path, name: str, entry: Any) -> Column:
         missing=tuple(entry["missing"]) if "missing" in entry else None,
         confirmed=entry.get("confirmed", False),
     )
+
+
+def _preparations(path: Path, columns: Mapping[str, Any]) -> Iterator[Preparation]:
+    for name, entry in columns.items():
+        if "prepare" in entry:
+            try:
+                yield Preparation.of(name, entry["prepare"])
+            except SchemaError as exc:
+                raise InputError(exc.message.removesuffix("."), path=path, hint=exc.hint) from None
 
 
 def _parameters(path: Path, written: Mapping[str, Any]) -> Mapping[str, Any]:

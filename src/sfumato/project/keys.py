@@ -112,6 +112,11 @@ class ProjectKey:
         """Give the number of a release: 32 hexadecimal digits that follow from the key and what determines it."""
         return self.derive("number of a release", *determining)[:16].hex()
 
+    @property
+    def preparation(self) -> bytes:
+        """Secret of pseudonyms and shifted dates that are the same in all releases of the project."""
+        return self.derive("preparation of all releases")
+
     def subkey(self, release: str) -> ReleaseKey:
         """Give the key of the release with this number."""
         return ReleaseKey(release, self.derive("key of a release", release.encode()))

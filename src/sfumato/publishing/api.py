@@ -8,17 +8,19 @@ from typing import Any
 
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable
-from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.base import Mechanism, Release, name_of
 from sfumato.mechanisms.baselines.features import described_publicly
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.publish import make_release, refuse_preparation
 from sfumato.publishing.reaudit import read_original
 from sfumato.schema import Role, as_roles
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
 from sfumato.table.io.read import ReadOptions, read_table
+from sfumato.table.preparing.declared import preparations_of
+from sfumato.table.preparing.prepared import prepared
 from sfumato.table.roles import ColumnGuess, with_confirmed, with_guessed_roles
 
 
@@ -32,6 +34,8 @@ def release(
     confirmed: Sequence[str] = (),
     keep_order: bool = False,
     population: Any = None,
+    prepare: Mapping[str, Any] | None = None,
+    escape_formulas: bool = False,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Release:
@@ -63,6 +67,12 @@ def release(
     population : frame, path or Table, optional
         Table of the population that the people of ``data`` are from, one row a person: what ``k_map`` and ``delta_max``
         of the mechanism are promised about.
+    prepare : mapping, optional
+        What is done to columns before the mechanism sees them, such as
+        ``{"income": {"top": 100000, "round": 1000}, "born": {"age_at": "2026-01-01"}}``: see the guide on preparing
+        columns. Pseudonyms and shifts of dates rest on a secret that is drawn for this release and kept by nobody.
+    escape_formulas : bool
+        Write texts that a spreadsheet program would run with an apostrophe in front, into CSV and TSV files.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
     parameters
@@ -100,13 +110,16 @@ def release(
 
         people = population if isinstance(population, Table) else read_original(population, ReadOptions())
         built = built.with_population(Population.of(people))
-    given = _given_roles(target, roles)
+    given, asked = _given_roles(target, roles), preparations_of(prepare or {})
+    if asked and is_differentially_private(built):
+        refuse_preparation(name_of(built))
     if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
         made = make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)
         return made.with_order_kept() if keep_order else made
     table, description = _described(data, given)
-    table = with_confirmed(table, confirmed)
+    table = prepared(with_confirmed(table, confirmed), asked)
     made = replace(make_release(table, built, progress=progress), description=description)
+    made = made.with_formulas_escaped() if escape_formulas else made
     return made.with_order_kept() if keep_order else made
 
 

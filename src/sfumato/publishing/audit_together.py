@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfumato.audit.checks import AuditReport, Check, Unchecked
-from sfumato.audit.claims import read_claims
+from sfumato.audit.claims import Claims, read_claims
+from sfumato.audit.original.preparation import prepared_beside
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.together.appearances import NamedRows, Promised, named_rows
 from sfumato.audit.together.verify import NAME, are_rows_of, check_together
@@ -105,11 +106,30 @@ def _from_original(
         return "no column of its original tells persons apart"
     if not Promised.of(claims).has_classes:
         return "it has no classes"
+    original = as_claimed(one.original, claims, name)
+    if original is None:
+        return "its dates were shifted by a secret that was not given"
     try:
-        rows = named_rows(released, one.original, claims, name)
+        rows = named_rows(released, original, claims, name)
     except (InvalidParameterError, SchemaError) as exc:
         return exc.message.removesuffix(".")
     return rows if ledger is None or not len(ledger) else ledger.named(rows)
+
+
+def as_claimed(original: AnyTable, claims: Claims, person: str) -> AnyTable | None:
+    """Prepare an original as its release claims, all but the column that tells persons apart.
+
+    ``None`` comes back where dates that ranges run over were shifted by a secret that is not at hand.
+    """
+    plain = original.coded_part
+    done, keys = plain.prepared, plain.prepared.keys if plain.prepared is not None else None
+    as_read = plain if done is None else plain.as_read
+    secrets = (None, None) if keys is None else (keys.release, keys.project)
+    made, _, _, is_comparable = prepared_beside(original.with_coded_part(as_read), claims, *secrets)
+    if not is_comparable:
+        return None
+    columns = {**made.coded_part.columns, **({person: as_read[person]} if person in as_read.columns else {})}
+    return made.with_coded_part(replace(made.coded_part, columns=columns))
 
 
 def _person_of(original: AnyTable) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees.population import ASKED_OF_POPULATION
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release, name_of
@@ -18,7 +18,7 @@ from sfumato.mechanisms.baselines.features import public_columns, public_options
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private, mechanism_info
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
-from sfumato.project.keys import ProjectKey, ReleaseKey
+from sfumato.project.keys import ProjectKey, ReleaseKey, key_of_manifest
 from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.publish import (
@@ -27,11 +27,13 @@ from sfumato.publishing.publish import (
     make_release,
     propose_release,
     publish,
+    refuse_preparation,
 )
 from sfumato.publishing.repair import repaired
 from sfumato.publishing.together import LedgerUse, checked_together
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.coding import Source
+from sfumato.table.preparing.keyed import PreparationKeys
 
 
 def mechanism_of_project(project: Project) -> tuple[str, dict[str, Any]]:
@@ -77,14 +79,36 @@ def release_project(
     name, settings = mechanism_of_project(project)
     mechanism = mechanism or build_mechanism(name, settings)
     make = propose_release if is_published else make_release
-    original = read_publicly(project) if mechanism_info(name).is_differentially_private else project.read()
+    is_private = mechanism_info(name).is_differentially_private
+    original = read_publicly(project) if is_private else project.read_unprepared()
     kept = Ledger.of_project(project.path)
     kept.check_key()
     if ledger == "repair":
-        mechanism = repaired(mechanism, original, kept)
+        _refuse_shift_with_repair(project)
+        mechanism = repaired(mechanism, project.prepared(original), kept)
+    if is_published and any(asked.scope == "project" for asked in project.preparations):
+        ProjectKey.load_or_create(project.path.parent)  # which these releases and all later ones share
     with release_key(project, mechanism, original.source, is_published=is_published) as key:
+        original = original if is_private else project.prepared(original, preparation_keys(project, key))
         made = make(original, mechanism, key=key, progress=progress)
-        return made.with_order_kept() if project.keep_order else made, original
+        made = made.with_order_kept() if project.keep_order else made
+        return made.with_formulas_escaped() if project.escape_formulas else made, original
+
+
+def preparation_keys(project: Project, key: ReleaseKey | None) -> PreparationKeys:
+    """Give the secrets of pseudonyms and shifted dates of a release; drawn for once where there is no key."""
+    own = ProjectKey.load(project.path.parent) or ProjectKey.ephemeral()
+    if key is None:
+        return PreparationKeys.ephemeral(own.preparation)
+    return PreparationKeys(key.secret, own.preparation)
+
+
+def _refuse_shift_with_repair(project: Project) -> None:
+    """Refuse to repair a release whose quasi-identifiers follow from its key, which follows from the repair."""
+    for asked in project.preparations:
+        if asked.shift_days is not None:
+            problem = "is shifted by a secret of the release, so that a release cannot be repaired before it is made"
+            raise SchemaError(problem, column=asked.column, hint="check it with the ledger instead of repairing it")
 
 
 @contextmanager
@@ -135,6 +159,12 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
         "default_role": project.default_role,
         "options": asdict(project.options),
         **({"keep_order": True} if project.keep_order else {}),
+        **({"escape_formulas": True} if project.escape_formulas else {}),
+        **(
+            {"prepared": [entry for one in project.preparations for entry in one.entries()]}
+            if project.preparations
+            else {}
+        ),
     }
     earlier = getattr(mechanism, "earlier", None)
     described |= {"earlier": earlier.digest} if earlier is not None else {}
@@ -153,6 +183,8 @@ def _content_of(hierarchy: Any) -> Any:
 
 def read_publicly(project: Project) -> AnyTable:
     """Read the table of a project for differential privacy: no cell of it is an error, whatever was declared."""
+    if project.preparations:
+        refuse_preparation(str(project.mechanism))
     options = public_options(project.data_path, project.options)
     return replace(project, options=options, columns=public_columns(project.columns)).read()
 
@@ -160,7 +192,10 @@ def read_publicly(project: Project) -> AnyTable:
 def read_project_of(path: str | Path, manifest: Manifest) -> tuple[Project, AnyTable]:
     """Read the project of a release and its table, in the way in which the release was made from it."""
     project = load_project(path)
-    return project, read_publicly(project) if manifest.is_differentially_private else project.read()
+    if manifest.is_differentially_private:
+        return project, read_publicly(project)
+    key = key_of_manifest(project.path.parent, manifest.to_dict()) if project.preparations else None
+    return project, project.read(preparation_keys(project, key))
 
 
 def publish_project(

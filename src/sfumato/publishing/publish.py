@@ -21,7 +21,7 @@ from sfumato.mechanisms.registry import is_differentially_private, registered_me
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.reaudit import read_released
+from sfumato.publishing.reaudit import read_as_written
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
 from sfumato.table.identifiers.near_keys import check_near_keys
@@ -70,7 +70,8 @@ def make_release(
         entries,
         original=beside,
         original_sha256=_sha256_of(table),
-        key=proposed.audit_key,
+        key=_audit_key(proposed),
+        project_key=_project_key(proposed),
         population=_population_of(proposed),
         check_audited_values=False,
         check_roles=True,
@@ -107,11 +108,15 @@ def propose_release(
     check_counts_persons(table, mechanism)
     chosen = mechanism.for_table(table) if hasattr(mechanism, "for_table") else mechanism
     check_takes_both_roles(table.coded_part.schema, chosen)
+    done = table.coded_part.prepared
     if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
         check_near_keys(table)
+    elif done is not None:
+        refuse_preparation(name_of(mechanism))
     if key is not None and getattr(mechanism, "hides_choices", False):
         mechanism = mechanism.keyed(key.choices)
     proposed = committed(mechanism.release(table, progress=progress), table.source, key)
+    proposed = proposed if done is None else replace(proposed, preparation_keys=done.keys)
     return _about_population(proposed, getattr(mechanism, "population", None), key)
 
 
@@ -125,6 +130,29 @@ def _about_population(release: Release, population: Population | None, key: Rele
         entries = [{**e, **register} if e["kind"] in kinds else e for e in release.manifest.guarantees]
         release = release.with_manifest(guarantees=tuple(entries))
     return replace(release, population=population)
+
+
+def refuse_preparation(mechanism: str) -> None:
+    """Refuse to prepare columns for differential privacy, whose refusals must not depend on a cell.
+
+    Raises
+    ------
+    InvalidParameterError
+        Always.
+    """
+    hint = "leave the preparations out: the mechanism bounds and groups the values that it counts itself"
+    allowed = f"left out for {mechanism}, where a cell that cannot be prepared would show in a refusal"
+    raise InvalidParameterError("preparations of columns", "got some", allowed=allowed, hint=hint)
+
+
+def _audit_key(release: Release) -> bytes | None:
+    """Secret by which commitments, pseudonyms and shifts are checked; without a project it is nobody else's."""
+    keys = release.preparation_keys
+    return release.audit_key if release.audit_key is not None or keys is None else keys.release
+
+
+def _project_key(release: Release) -> bytes | None:
+    return None if release.preparation_keys is None else release.preparation_keys.project
 
 
 def _population_of(release: Release) -> AnyTable | None:
@@ -215,12 +243,15 @@ def staged(
     """
     original = _as_described(original, release)
     order = release.order(writable_format_of(path))
+    is_escaped = release.manifest.output.get("escaped_formulas", False)
+    if is_escaped:
+        check_escapes(release.table, writable_format_of(path))
 
     def write(file: BinaryIO, output_format: str) -> None:
-        write_table(release.table.take(order), file, output_format)
+        write_table(release.table.take(order), file, output_format, escape_formulas=is_escaped)
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
-        reread = read_released(written, manifest)
+        reread = read_as_written(written, manifest)
         beside = _original_for_audit(release, original)
         return audit_release(
             reread,
@@ -228,7 +259,8 @@ def staged(
             original=beside,
             released_sha256=digest,
             original_sha256=_sha256_of(original),
-            key=release.audit_key,
+            key=_audit_key(release),
+            project_key=_project_key(release),
             population=_population_of(release),
             file=written,
             check_audited_values=_states_levels(manifest),
@@ -324,6 +356,25 @@ def _as_described(original: Any, release: Release) -> AnyTable:
     if is_private:
         return table
     return redescribed(table, [guess.column for guess in release.description])
+
+
+def check_escapes(table: AnyTable, output_format: str) -> None:
+    """Refuse to escape formulas where nothing has to be, or where it cannot be done.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the format marks texts itself.
+    SchemaError
+        If the name of a column would be run: names are never altered.
+    """
+    if not output_format.startswith(("csv", "tsv")):
+        allowed = "used with CSV and TSV files, which cannot mark a cell as text"
+        raise InvalidParameterError("escaping of formulas", f"got {output_format}", allowed=allowed)
+    for name in table.coded_part.schema.names():
+        if name[:1] in tuple("=+-@"):
+            problem = "begins with a character that spreadsheet programs take for a formula"
+            raise SchemaError(problem, column=name, hint="rename the column")
 
 
 def check_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:

@@ -25,8 +25,11 @@ from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.io.formats import WRITABLE
+from sfumato.table.io.formulas import without_escapes
 from sfumato.table.io.parquet import refuse_more_than_parts
 from sfumato.table.io.read import ReadOptions, read_table
+from sfumato.table.preparing.declared import Preparation, preparations_of_entries
+from sfumato.table.preparing.prepared import prepared
 
 
 class _Described(Protocol):
@@ -44,16 +47,18 @@ def audit_published(
     *,
     original: AnyTable | None = None,
     key: bytes | None = None,
+    project_key: bytes | None = None,
     population: AnyTable | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
     """Audit a release that is on disk, with all hashes; the roles of the original only where it was described.
 
-    ``key`` is the release's, by which a commitment to the original is checked; ``population`` is the table that k-map
+    ``key`` is the release's, by which a commitment to the original is checked; ``project_key`` is for what all releases
+    of its project share (:attr:`sfumato.project.keys.ProjectKey.preparation`); ``population`` is the table that k-map
     and δ-presence are promised about.
     """
     manifest, entries = read_manifest(Path(manifest_path))
-    released = read_released(table_path, manifest)
+    released = read_as_written(table_path, manifest)
     return audit_release(
         released,
         entries,
@@ -61,10 +66,17 @@ def audit_published(
         released_sha256=released.source.sha256 if released.source else None,
         original_sha256=original.source.sha256 if original is not None and original.source else None,
         key=key,
+        project_key=project_key if project_key is not None else _shared_key(original),
         population=population,
         file=table_path,
         check_roles=check_roles,
     )
+
+
+def _shared_key(original: AnyTable | None) -> bytes | None:
+    """Take the key for what all releases of a project share from an original that was prepared with it."""
+    done = None if original is None else original.coded_part.prepared
+    return None if done is None or done.keys is None else done.keys.project
 
 
 def key_of_release(
@@ -106,6 +118,14 @@ def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:
 
 
 def read_released(path: str | Path, manifest: Manifest) -> AnyTable:
+    """Read the cells of a released file: as they are written, without apostrophes that keep formulas from being run."""
+    table = read_as_written(path, manifest)
+    if manifest.output.get("escaped_formulas") is not True:
+        return table
+    return table.with_coded_part(without_escapes(table.coded_part))
+
+
+def read_as_written(path: str | Path, manifest: Manifest) -> AnyTable:
     """Read a released file the way its manifest describes it: no column and no value is guessed.
 
     A missing cell has one spelling in a release, see :func:`_spelled`: every other text is a value, so that rows are
@@ -132,6 +152,11 @@ def beside_original(released: AnyTable, original: AnyTable, manifest: Manifest) 
     flipped, or do not follow from this original.
     """
     claims = read_claims(manifest.to_dict())
+    done = original.coded_part.prepared
+    known = {asked.column for asked in done.preparations if asked.is_keyed} if done is not None else set()
+    claims = replace(
+        claims, unkeyed=frozenset(n for n, c in claims.prepared.items() if c.has("pseudonym", "shift")) - known
+    )
     kind = claims.perturbation.kind if claims.perturbation else None
     if claims.output_order != SORTED or kind == SYNTHETIC:
         return released
@@ -248,6 +273,25 @@ def _named(table: AnyTable, columns: Sequence[Column], tokens: tuple[str, ...]) 
 def read_original(path: Any, options: ReadOptions) -> AnyTable:
     """Read the table that a release came from; what means missing there the reader says, never the manifest."""
     return read_table(path, options=original_options(options))
+
+
+def as_prepared(table: AnyTable, manifest: Manifest) -> tuple[AnyTable, list[str]]:
+    """Prepare a table that somebody knows as the original of a release was, and say what cannot be done without a key.
+
+    Pseudonyms are left out then, and dates stay the true ones.
+    """
+    asked = preparations_of_entries(manifest.prepared)
+    if not asked or table.coded_part.prepared is not None:
+        return table, []
+    names = set(table.coded_part.schema.names())
+    done = [one for one in asked if not one.is_keyed and one.column in names]
+    notes = ["columns of the known table were prepared as the manifest says, before anything was compared"]
+    for one in asked:
+        if one.is_keyed and one.column in names:
+            what = "pseudonyms" if one.pseudonym else "shifted dates"
+            notes.append(f"'{one.column}' holds {what} in the release and its own values in the known table")
+            done += [Preparation(one.column, drop=True)] if one.pseudonym else []
+    return prepared(table, done), notes
 
 
 def original_options(options: ReadOptions) -> ReadOptions:

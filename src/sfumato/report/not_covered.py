@@ -16,6 +16,7 @@ from sfumato.guarantees.base import ReleaseFacts
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Release
 from sfumato.report.guarantee_texts import share_in_words
+from sfumato.report.prepared_columns import not_protected_by, pseudonyms_in
 from sfumato.table.coding import Table
 
 MOST_NAMED = 20
@@ -36,7 +37,10 @@ def not_promised(release: Release) -> list[str]:
     manifest = release.manifest
     promised = manifest.promised()
     said = [*_about_patterns(manifest, promised), *_left_open(manifest, promised)]
-    return [on_one_line(sentence) for sentence in (*said, *_taken_as_binary(manifest), *_uncovered(release))]
+    return [
+        on_one_line(sentence)
+        for sentence in (*said, *_taken_as_binary(manifest), *_uncovered(release), *not_protected_by(manifest))
+    ]
 
 
 def _risk(manifest: Manifest) -> Mapping[str, Any]:
@@ -83,7 +87,7 @@ def _uncovered(release: Release) -> Iterator[str]:
     """Name released columns that no guarantee is about, the most telling ones first."""
     done = release.manifest.perturbation or {}
     covered = {done.get("bucket"), *(name for names in done.get("slices", ()) for name in names)}
-    covered |= {entry.get("sensitive") for entry in release.manifest.guarantees}
+    covered |= {entry.get("sensitive") for entry in release.manifest.guarantees} | pseudonyms_in(release.manifest)
     beside = release.table.coded_part
     shown = [name for name in beside.schema.published_unchanged() if name != beside.schema.target]
     names = [name for name in shown if name not in covered]

@@ -130,7 +130,7 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
         if manifest.project_sha256 not in (None, asked.project_sha256):
             notes.append("The project file is not the one in the manifest: it may have been changed since.")
     else:
-        arguments = [source.name, *_roles(original), *asked.reading, *_missing(manifest)]
+        arguments = [source.name, *_roles(original), *asked.reading, *_missing(manifest), *_prepare(manifest)]
         if not asked.is_as_read or manifest.missing.get("columns"):
             notes.append("Kinds of columns are guessed again: where other kinds were declared, the release differs.")
     if asked.n_guessed:
@@ -139,6 +139,8 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
         notes.append("Every run draws new noise without a seed: the file will not be the same.")
     if _hides_choices(manifest, asked):
         notes.append(HIDDEN)
+    if any("scope" in entry for entry in manifest.prepared) and asked.project is None:
+        notes.append("Pseudonyms and shifts of dates rest on a secret: another run draws another one.")
     if may_depend_on_clock(manifest):
         notes.append(CLOCKED)
     output = str(manifest.output.get("name") or "release.csv")
@@ -221,6 +223,25 @@ def _comma_separated(names: Sequence[str]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
+
+
+def _prepare(manifest: Manifest) -> list[str]:
+    """Write the preparations of columns as options."""
+    written: dict[str, list[str]] = {}
+    for entry in manifest.prepared:
+        parts = written.setdefault(str(entry["column"]), [])
+        operation = entry["operation"]
+        if operation in ("drop", "pseudonym"):
+            parts.append(operation)
+        elif operation == "mask":
+            parts += ["mask", *(f"{key}:{entry[key]}" for key in ("keep_first", "keep_last", "character"))]
+        elif operation == "age":
+            parts.append(f"age_at:{entry['at']}")
+        elif operation == "shift":
+            parts.append(f"shift_days:{entry['days']}")
+        else:
+            parts.append(f"{operation}:{entry['value']}")
+    return [part for name, parts in written.items() for part in ("--prepare", f"{name}={','.join(parts)}")]
 
 
 def _missing(manifest: Manifest) -> list[str]:

@@ -21,6 +21,7 @@ from sfumato.report.guarantee_texts import assumptions_of, guarantee_in_words, n
 from sfumato.report.in_short import InShort, in_short
 from sfumato.report.measured import risk_left, risk_section, utility_kept
 from sfumato.report.not_covered import not_promised
+from sfumato.report.prepared_columns import prepared_in_words
 from sfumato.report.reproduction import Asked, audit_command, command_for, mechanism_of
 from sfumato.schema import Role
 
@@ -29,6 +30,7 @@ from sfumato.schema import Role
 
 KEPT, DROPPED, COARSENED, FEATURES = "kept unchanged", "dropped", "coarsened", "turned into 0/1 features"
 MOVED, FLIPPED, DRAWN, ADDED = "moved within buckets", "some cells flipped", "drawn at random", "added"
+PREPARED = "prepared, then "
 MOST_SHOWN = 200
 
 _CELL_RULES = ("generalized", "hierarchy")
@@ -59,12 +61,16 @@ def column_changes(
     for name in after.names:
         made.setdefault(str(rules[name]["column"]) if name in rules else name, []).append(name)
     dropped = frozenset(manifest.dropped_columns)
+    prepared = {str(entry["column"]) for entry in manifest.prepared}
     sources = before.sources if before is not None else ()
     in_order = [name for name in sources if name in made or name in dropped]
     known = dict.fromkeys([*in_order, *made, *manifest.dropped_columns])
     changes = [
         _sizes(name, made.get(name, []), after, before)
-        | {"change": _in_words(name, made.get(name, []), rules, manifest.perturbation or {}, after)}
+        | {
+            "change": (PREPARED if name in prepared and name in made else "")
+            + _in_words(name, made.get(name, []), rules, manifest.perturbation or {}, after)
+        }
         for name in islice(known, most)
     ]
     return {"n_columns": len(known), "changes": changes}
@@ -263,6 +269,7 @@ def _done(manifest: Manifest) -> dict[str, Any]:
         "n_columns_after": len(manifest.output["columns"]),
         "n_dropped": len(manifest.dropped_columns),
         "perturbation": words.format(**perturbed, n_slices=len(perturbed.get("slices", ()))),
+        "prepared": prepared_in_words(manifest),
         "stated": _stated(manifest),
         "is_synthetic": perturbed.get("kind") == "synthetic",
     }

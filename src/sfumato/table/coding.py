@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InputError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.preparing.declared import Preparation
+from sfumato.table.preparing.keyed import PreparationKeys
 
 Codes = NDArray[np.int32]
 RowMask = NDArray[np.bool_]
@@ -187,6 +189,20 @@ class PersonRows:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
+class Prepared:
+    """What was done to columns right after they were read, and how they were before, for the audit."""
+
+    preparations: tuple[Preparation, ...]
+    before: Mapping[str, tuple[Column, CodedColumn]]
+    keys: PreparationKeys | None = None
+    """Secrets of what rests on some; they are never written."""
+
+    def take(self, rows: NDArray[np.intp] | RowMask) -> Prepared:
+        """Keep these rows of the columns as they were."""
+        return replace(self, before={n: (c, coded.take(rows, c.kind)) for n, (c, coded) in self.before.items()})
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class Table:
     """Coded columns with their schema.
 
@@ -204,6 +220,8 @@ class Table:
         Whether such rows were to be left out, also where there was none.
     person_rows : PersonRows or None
         Which rows were kept where each person was to have one; ``None``: all.
+    prepared : Prepared or None
+        What was done to columns after they were read; ``None``: nothing.
     """
 
     schema: Schema
@@ -213,6 +231,7 @@ class Table:
     n_incomplete_dropped: int = 0
     only_complete_rows: bool = False
     person_rows: PersonRows | None = None
+    prepared: Prepared | None = None
 
     def __post_init__(self) -> None:
         if tuple(self.columns) != self.schema.names():
@@ -274,11 +293,22 @@ class Table:
         """Give another table in place of :attr:`coded_part`, which is all of this one."""
         return coded
 
+    @property
+    def as_read(self) -> Table:
+        """The table before any column was prepared: what an audit compares a release with."""
+        if self.prepared is None:
+            return self
+        before = {name: own for name, own in self.prepared.before.items() if name in self.columns}
+        described = {**self.schema.columns, **{name: column for name, (column, _) in before.items()}}
+        columns = {**self.columns, **{name: coded for name, (_, coded) in before.items()}}
+        return replace(self, schema=Schema.of(described.values(), self.schema.missing), columns=columns, prepared=None)
+
     def take(self, rows: NDArray[np.intp] | RowMask) -> Table:
         """Restrict to these rows."""
         columns = {c.name: self[c.name].take(rows, c.kind) for c in self.schema}
         n_rows = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
-        return replace(self, columns=columns, n_rows=n_rows)
+        prepared = None if self.prepared is None else self.prepared.take(rows)
+        return replace(self, columns=columns, n_rows=n_rows, prepared=prepared)
 
     def with_schema(
         self, schema: Schema | Mapping[str, Role | str], *, line_of: Callable[[int], int | None] | None = None

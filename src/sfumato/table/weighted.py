@@ -129,6 +129,7 @@ class CountedTable(Table):
             outline.n_incomplete_dropped,
             outline.only_complete_rows,
             outline.person_rows,
+            outline.prepared,
             counts,
             tuple(names),
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.claims import ClaimedRecoding, Claims
@@ -13,13 +14,23 @@ from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.labels import contained_in_labels
 from sfumato.audit.reading.read_once import GeneralizedColumns
-from sfumato.audit.reading.values import AS_IS, GENERALIZED, HIERARCHY, KNOWN_RULES, evaluate, matching_ids, zero_one
+from sfumato.audit.reading.values import (
+    AS_IS,
+    GENERALIZED,
+    HIERARCHY,
+    KNOWN_RULES,
+    evaluate,
+    matching_ids,
+    moments_in,
+    zero_one,
+)
 from sfumato.table.binary import Feature
 
 Ids = NDArray[np.int64] | NDArray[np.int8]
 Codes = NDArray[np.integer]
 
 _ZERO_ONE = np.arange(2, dtype=np.int8)
+_MICROSECONDS_A_DAY = 86_400_000_000
 
 
 def _no_ids() -> Ids:
@@ -74,6 +85,8 @@ def cell_rules(
     for name in claims.names():
         if name not in released:
             yield _impossible(name, "is not in the release")
+        elif name in claims.unkeyed:
+            yield _without_key(name, released, original, claims)
         elif name in claims.recodings:
             yield _recoded(released, original, claims, claims.recodings[name], generalized)
         elif name not in original:
@@ -83,6 +96,44 @@ def cell_rules(
         else:
             expected, found = matching_ids(original.coded(name).values, released.coded(name).values)
             yield CellRule(name, name, expected, found)
+
+
+def _without_key(name: str, released: Columns, original: Columns, claims: Claims) -> CellRule:
+    """Compare what can be of a column whose values rest on a secret that the audit was not given.
+
+    Of pseudonyms that is whether cells are missing; of shifted dates also that they moved by no more than is stated.
+    """
+    if name not in original or original.feature(name) or released.feature(name):
+        return _impossible(name, "is not a column of both tables")
+    before, after = original.coded(name).values, released.coded(name).values
+    shift = claims.prepared[name].parameters("shift")
+    if shift is None:
+        return CellRule(name, name, _is_missing(before), _is_missing(after))
+    read = _within_days(before, after, shift["days"])
+    return _impossible(name, "holds cells that are no dates") if read is None else FittingRule(name, name, read=read)
+
+
+def _within_days(before: pa.Array, after: pa.Array, most: int) -> Containing | None:
+    """Which original dates each released one may be, if it was moved by so many days at most."""
+    originals, moved = moments_in(before), moments_in(after)
+    if originals is None or moved is None:
+        return None
+    known = np.unique(originals.drop_null().to_numpy(zero_copy_only=False))
+    n_known = len(known)  # a missing date comes after all others
+    places = np.full(len(before), n_known, dtype=np.int64)
+    is_date = ~np.asarray(before.is_null().to_numpy(zero_copy_only=False))
+    places[is_date] = np.searchsorted(known, originals.drop_null().to_numpy(zero_copy_only=False))
+    starts, stops = np.full(len(after), n_known), np.full(len(after), n_known + 1)
+    was_date = ~np.asarray(after.is_null().to_numpy(zero_copy_only=False))
+    found, width = moved.drop_null().to_numpy(zero_copy_only=False), most * _MICROSECONDS_A_DAY
+    starts[was_date] = np.searchsorted(known, found - width, side="left")
+    stops[was_date] = np.searchsorted(known, found + width, side="right")
+    holds = starts < stops
+    return Containing(places, n_known + 1, np.flatnonzero(holds), starts[holds], stops[holds], len(after))
+
+
+def _is_missing(values: pa.Array) -> Ids:
+    return np.asarray(values.is_null().to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
 def codes_of(columns: Columns, name: str) -> Codes:

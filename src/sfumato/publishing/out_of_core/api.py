@@ -24,6 +24,8 @@ from sfumato.table.io.formats import check_format, writable_format_of
 from sfumato.table.io.frames import library_of, native_frame
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions
 from sfumato.table.io.write import BLOCK_FORMATS
+from sfumato.table.preparing.declared import preparations_of
+from sfumato.table.preparing.prepared import prepared_rows
 from sfumato.table.weighted import OutlinedTable
 
 
@@ -39,6 +41,7 @@ def release_large(
     options: ReadOptions = DEFAULT_OPTIONS,
     force: bool = False,
     keep_order: bool = False,
+    prepare: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Published:
     """Release a table that may be larger than memory: counted, written and audited block by block.
@@ -72,6 +75,8 @@ def release_large(
         given as the source is known to be the input.
     keep_order : bool
         Leave the rows in the order of the source, see :func:`sfumato.release`. A cluster keeps no order.
+    prepare : mapping or None
+        What is done to columns first, see :func:`sfumato.release`; pseudonyms and shifts are for tables in memory.
     progress : callable or None
         Called as ``progress(done, total, what)``.
 
@@ -114,6 +119,7 @@ def release_large(
     described = original.with_schema(with_roles(original.schema, roles).with_confirmed(confirmed))
     if options.one_row_per_person is not None:
         described = one_row_each(described, options.one_row_per_person, allowed.n_bytes)
+    described = prepared_rows(described, preparations_of(prepare or {}))
     proposal = propose(described, mechanism, allowed, progress=progress)
     proposal = proposal.with_order_kept() if keep_order else proposal
     return publish_large(proposal, target, allowed, force=force, progress=progress)

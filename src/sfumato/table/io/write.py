@@ -1,7 +1,7 @@
 """Write tables, into files that are open already; the same table gives the same bytes.
 
-Cells are never altered. In particular a text that a spreadsheet program would take for a formula (``=1+1``) is written
-as it is; in Excel files it is marked as text, in CSV files it cannot be.
+Cells are never altered, unless that is asked for: a text that a spreadsheet program would take for a formula (``=1+1``)
+is marked as text in Excel files; in CSV files it cannot be, and gets an apostrophe in front where ``escape_formulas``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from sfumato.table.coding import Table
 from sfumato.table.io.csv import DELIMITERS
 from sfumato.table.io.excel import write_workbook
 from sfumato.table.io.formats import WRITABLE, check_format, format_of
+from sfumato.table.io.formulas import escaped, may_hold_formulas
 from sfumato.table.io.libsvm import write_libsvm
 from sfumato.table.io.parquet import ROWS_OF_A_GROUP, open_parquet, write_parquet
 
@@ -34,11 +35,12 @@ BLOCK_FORMATS = ("csv", "tsv", "csv.gz", "tsv.gz", "parquet")
 """Formats that are written block by block."""
 
 
-def write_table(table: Table | BinaryTable, file: BinaryIO, format: str) -> None:
+def write_table(table: Table | BinaryTable, file: BinaryIO, format: str, *, escape_formulas: bool = False) -> None:
     """Write a table as ``csv``, ``tsv``, ``csv.gz``, ``tsv.gz``, ``parquet``, ``excel`` or ``libsvm``.
 
     Text files are UTF-8 with a line feed after each row and quotes only where a cell needs them. A missing value is
-    written as nothing if the column's missing tokens allow it, else as the first of them.
+    written as nothing if the column's missing tokens allow it, else as the first of them. ``escape_formulas`` is for
+    text files, see :mod:`sfumato.table.io.formulas`.
 
     Raises
     ------
@@ -54,9 +56,9 @@ def write_table(table: Table | BinaryTable, file: BinaryIO, format: str) -> None
         (write_parquet if format == "parquet" else write_workbook)(columns, file)
     elif format.endswith(".gz"):
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
-            _write_delimited(table, cast("BinaryIO", zipped), _delimiter(format))
+            _write_delimited(table, cast("BinaryIO", zipped), _delimiter(format), escape_formulas=escape_formulas)
     else:
-        _write_delimited(table, file, _delimiter(format))
+        _write_delimited(table, file, _delimiter(format), escape_formulas=escape_formulas)
 
 
 def _delimiter(format_name: str) -> str:
@@ -156,13 +158,19 @@ class _DelimitedRows:
         self._file.write(_contiguous(pc.binary_join_element_wise(joined, self._nothing, self._end)))
 
 
-def _write_delimited(table: Table | BinaryTable, file: BinaryIO, delimiter: str) -> None:
+def _write_delimited(
+    table: Table | BinaryTable, file: BinaryIO, delimiter: str, *, escape_formulas: bool = False
+) -> None:
     """Quote each distinct value once, then join the rows in bulk."""
     features = table.feature_names if isinstance(table, BinaryTable) else ()
     columns = table.coded_part
     names = [*features, *columns.columns]
     rows_of_text = _DelimitedRows(file, delimiter, names)
-    texts = {n: rows_of_text.texts(columns[n].values, missing_text(columns.schema, n)) for n in columns.columns}
+    values = {n: columns[n].values for n in columns.columns}
+    if escape_formulas:
+        described = columns.schema
+        values = {n: escaped(own) if may_hold_formulas(described[n], own) else own for n, own in values.items()}
+    texts = {n: rows_of_text.texts(own, missing_text(columns.schema, n)) for n, own in values.items()}
     n_rows = max(1, _CELLS_AT_ONCE // max(1, len(names)))
     for start in range(0, table.n_rows if names else 0, n_rows):
         rows = slice(start, min(start + n_rows, table.n_rows))

@@ -86,7 +86,7 @@ def _open_project(tell: Tell, project: Project, data: str | None, reading: Mappi
         )
     tell.progress(0, _N_STEPS, f"reading {project.data_path.name}")
     noted = note(DATA, project.data_path)
-    table = project.read()
+    table = project.read_unprepared()
     return _opened(tell, project.path, noted, table, describe_columns(table))
 
 
