@@ -353,7 +353,9 @@ class LevelRecoding:
                 released.schema.missing_tokens(described.name),
             ),
         }
-        return entry | ({"domain": list(described.domain)} if described.domain else {})
+        is_shown = zip(self.hierarchies[j].values, self.counts_of_values[j], strict=True)
+        domain = described.restricted_to(value.strip() for value, n_rows in is_shown if n_rows).domain
+        return entry | ({"domain": list(domain)} if domain else {})
 
     def fully_suppressed(self, released: Table) -> set[str]:
         """Columns of which a release shows nothing: every cell is ``*``."""
