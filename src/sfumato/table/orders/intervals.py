@@ -41,7 +41,8 @@ _ABOVE = re.compile(
 )
 _ABOVE_AFTER = re.compile(
     rf"{_NUMBER}\s*(?:\+|plus\b|(?:or|and|&) (?:more|over|above|older|up|greater)|(?:oder|und) (?:mehr|alter|daruber)|"
-    r"et plus|ou plus|y mas|o mas|e oltre|o piu|e piu|ou mais|e mais|of meer|en ouder|en meer|i wiecej|lub wiecej|i starsi)"
+    r"et plus|ou plus|y mas|o mas|e oltre|o piu|e piu|ou mais|e mais|of meer|en ouder|en meer|i wiecej|lub wiecej|"
+    r"i starsi)"
 )
 _POINT = re.compile(_NUMBER)
 _UNIT = re.compile(
@@ -54,7 +55,8 @@ _BLANKS = re.compile(r"\s+")
 
 
 _OPEN = re.compile(  # the number itself is not in it
-    r"<(?!=)|>(?!=)|under|below|less|fewer|younger|unter|weniger|junger|moins|menos|menor|meno|sotto|abaixo|minder|onder|"
+    r"<(?!=)|>(?!=)|under|below|less|fewer|younger|unter|weniger|junger|moins|menos|menor|meno|sotto|abaixo|minder|"
+    r"onder|"
     r"jonger|ponizej|mniej|over|above|more|older|uber|mehr|alter|plus de|mas|mayor|piu|oltre|mais|acima|meer|boven|ouder|"
     r"powyzej|wiecej"
 )

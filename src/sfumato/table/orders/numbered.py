@@ -18,14 +18,14 @@ from sfumato.table.orders.words import order_of_words
 NO_SCALE = "the values are numbered, but their words are no known scale"
 PARTS = "the values are numbered stages, but one of them is a part of another"
 
-_RANKING = (
-    "grade, level, stage, step, tier, phase, year, rank, score, decile, quartile, quintile, tercile, tertile, skill level, "
-    "isced, isced level, isced 2011, isced 2011 level, nyha, nyha class, asa, asa class, ckd stage, q, "
-    "stufe, stadium, grad, niveau, dezil, quartil, quintil, jahr, pflegegrad, pflegestufe, "
-    "stade, etape, degre, annee, nivel, grado, estadio, etapa, fase, ano, livello, stadio, anno, "
-    "grau, estagio, graad, kwartiel, kwintiel, jaar, poziom, stopien, etap, faza, kwartyl, kwintyl, rok"
-).split(", ")
-_PREFIXED = re.compile(rf"({'|'.join(sorted(_RANKING, key=len, reverse=True))})[\s_:.#-]*(\S.*)")
+_RANKING = (  # longer phrases first
+    r"isced 2011 level|isced 2011|isced level|isced|skill level|nyha class|nyha|asa class|asa|ckd stage|"
+    r"grade|level|stage|step|tier|phase|year|rank|score|decile|quartile|quintile|tercile|tertile|q|"
+    r"stufe|stadium|grad|niveau|dezil|quartil|quintil|jahr|pflegegrad|pflegestufe|stade|etape|degre|annee|"
+    r"nivel|grado|estadio|etapa|fase|ano|livello|stadio|anno|grau|estagio|graad|kwartiel|kwintiel|jaar|"
+    r"poziom|stopien|etap|faza|kwartyl|kwintyl|rok"
+)
+_PREFIXED = re.compile(rf"({_RANKING})[\s_:.#-]*(\S.*)")
 _ROMAN = re.compile(r"((?:x{0,2})(?:ix|iv|v?i{0,3}))([a-d]?)(\d?)")
 _ARABIC = re.compile(r"(\d{1,4})([a-d]?)(\d?)")
 _ORDINAL = re.compile(r"(\d{1,3})\s?(?:st|nd|rd|th)(?: (?:grade|class|year|quarter|quartile|quintile|stage|degree))?")
