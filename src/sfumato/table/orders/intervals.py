@@ -46,7 +46,7 @@ _ABOVE_AFTER = re.compile(
 )
 _POINT = re.compile(_NUMBER)
 _UNIT = re.compile(
-    r"(?<![a-z])(?:y\.o\.|year olds?|years? old|years? of age|years?|yrs?|y|jahren?|ans?|anos?|anni|jaar|lat|months?|"
+    r"(?<![a-z])(?:y\.o\.|year olds?|years? old|years? of age|years?|yrs?|(?<=\d)y|jahren?|ans?|anos?|anni|jaar|lat|months?|"
     r"monaten?|mois|mesi|meses|weeks?|wochen?|days?|tagen?|jours?|hours?|hrs?|h|stunden?|minutes?|min|kg|lbs?|cm|mm|km|"
     r"miles?|percent|people|persons?|personen|employees|mitarbeiter|usd|eur|euros?|gbp|chf|pln)(?![a-z])|[%€$£]"
 )
@@ -56,9 +56,8 @@ _BLANKS = re.compile(r"\s+")
 
 _OPEN = re.compile(  # the number itself is not in it
     r"<(?!=)|>(?!=)|under|below|less|fewer|younger|unter|weniger|junger|moins|menos|menor|meno|sotto|abaixo|minder|"
-    r"onder|"
-    r"jonger|ponizej|mniej|over|above|more|older|uber|mehr|alter|plus de|mas|mayor|piu|oltre|mais|acima|meer|boven|ouder|"
-    r"powyzej|wiecej"
+    r"onder|jonger|ponizej|mniej|over|above|more|older|uber|mehr|alter|plus de|mas|mayor|piu|oltre|mais|acima|meer|"
+    r"boven|ouder|powyzej|wiecej"
 )
 
 
