@@ -46,9 +46,9 @@ _ABOVE_AFTER = re.compile(
 )
 _POINT = re.compile(_NUMBER)
 _UNIT = re.compile(
-    r"(?<![a-z])(?:y\.o\.|year olds?|years? old|years? of age|years?|yrs?|(?<=\d)y|jahren?|ans?|anos?|anni|jaar|lat|months?|"
-    r"monaten?|mois|mesi|meses|weeks?|wochen?|days?|tagen?|jours?|hours?|hrs?|h|stunden?|minutes?|min|kg|lbs?|cm|mm|km|"
-    r"miles?|percent|people|persons?|personen|employees|mitarbeiter|usd|eur|euros?|gbp|chf|pln)(?![a-z])|[%€$£]"
+    r"(?<![a-z])(?:y\.o\.|year olds?|years? old|years? of age|years?|yrs?|(?<=\d)y|jahren?|ans?|anos?|anni|jaar|lat|"
+    r"months?|monaten?|mois|mesi|meses|weeks?|wochen?|days?|tagen?|jours?|hours?|hrs?|h|stunden?|minutes?|min|kg|"
+    r"lbs?|cm|mm|km|miles?|percent|people|persons?|personen|employees|mitarbeiter|usd|eur|euros?|gbp|chf|pln)(?![a-z])|[%€$£]"
 )
 _DASHES = str.maketrans({"–": "-", "—": "-", "−": "-", "‒": "-", "‐": "-", "‑": "-", "⩽": "≤", "⩾": "≥"})
 _BLANKS = re.compile(r"\s+")
