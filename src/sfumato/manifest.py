@@ -391,7 +391,13 @@ def _input_columns(table: AnyTable) -> tuple[str, ...]:
 def _outline(table: AnyTable) -> list[Column]:
     """List all columns; features are quasi-identifying 0/1 columns."""
     companions = table.coded_part
-    return [Column(f.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL) for f in _features(table)] + list(companions.schema)
+    features = [Column(f.name, Role.QUASI_IDENTIFIER, Kind.CATEGORICAL) for f in _features(table)]
+    return features + [column.restricted_to(_texts_of(companions, column)) for column in companions.schema]
+
+
+def _texts_of(table: Table, column: Column) -> Iterable[str]:
+    """Values of released rows, which are all that a recognised order may name."""
+    return table[column.name].values.drop_null().to_pylist() if column.is_order_recognised else ()
 
 
 def describe_column(column: Column) -> dict[str, Any]:

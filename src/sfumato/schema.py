@@ -110,15 +110,33 @@ class Column:
         Texts that stand for "missing" in this column; ``None`` takes the table's.
     confirmed : bool
         Whether somebody has decided that the column may be released although it is nearly a key.
+    is_order_recognised : bool
+        Whether the domain was found in the values (:mod:`sfumato.table.orders`) and not declared. A manifest then lists
+        the values of released rows only.
     """
 
     name: str
     role: Role = Role.QUASI_IDENTIFIER
     kind: Kind = Kind.CATEGORICAL
-    domain: tuple[str, ...] | None = None
+    domain: tuple[str, ...] | None = field(default=None, repr=False)  # a recognised one holds cell values
     hierarchy: str | None = None
     missing: tuple[str, ...] | None = None
     confirmed: bool = False
+    is_order_recognised: bool = False
+
+    def restricted_to(self, values: Iterable[str | None]) -> Column:
+        """Leave those values out of a recognised domain that do not occur; a declared one stays whole.
+
+        Examples
+        --------
+        >>> found = Column("size", kind=Kind.ORDERED, domain=("S", "M", "L"), is_order_recognised=True)
+        >>> found.restricted_to(["L", "S"]).domain
+        ('S', 'L')
+        """
+        if not self.is_order_recognised or self.domain is None:
+            return self
+        occurring = set(values)
+        return replace(self, domain=tuple(value for value in self.domain if value in occurring))
 
 
 @dataclass(frozen=True)

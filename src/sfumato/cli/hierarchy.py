@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from sfumato.table.coding import Table
     from sfumato.table.io.read import ReadOptions
 
-_METHODS = ("auto", "width", "quantile", "cuts", "mask", "dates", "groups")
+_METHODS = ("auto", "width", "quantile", "cuts", "mask", "dates", "groups", "ready")
+_READY = ("age", "date", "country", "postcode", "icd10", "icd9", "isced", "isco", "nace")
 _LABELS_SHOWN = 6
 
 
@@ -27,6 +28,7 @@ def command() -> None:
     Examples:
       sfumato hierarchy build admissions.csv --column age -o age.csv
       sfumato hierarchy build admissions.csv --column age --method cuts --cuts 0,18,40,65 -o age.csv --force
+      sfumato hierarchy build admissions.csv --column age --ready age -o age.csv --force
       sfumato hierarchy check age.csv --data admissions.csv --column age
       sfumato hierarchy show age.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
@@ -68,14 +70,29 @@ def show(file: str, delimiter: str, encoding: str | None) -> None:
 @click.option("--order", help="groups: all values from lowest to highest, A,B,….")
 @click.option("--sizes", help="groups: neighbours joined on each level, such as 2,2 (default: two).")
 @click.option("--target", help="auto: column whose classes decide which texts are alike (default: by frequency).")
+@click.option(
+    "--ready", type=click.Choice(_READY), help="Take the ready hierarchy of these codes, whatever the values."
+)
+@click.option(
+    "--unknown", type=click.Choice(("refuse", "other")), help="ready: values it does not know. Default: refuse."
+)
+@click.option("--country", help="ready postcode: two letters of the country, such as US. Default: mask each character.")
 @click.option("-o", "--output", required=True, help="Hierarchy file to write ('-': stdout).")
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 @reading_options
 def build(data: str, column: str, method: str, output: str, force: bool, **settings: Any) -> None:
     """Build a hierarchy for a column of DATA; its highest level is always *.
 
-    auto: numbers by quantiles, dates by month and year, texts by the target's classes or by frequency. Check the
-    result and edit it: it is plain text.
+    auto: numbers by quantiles, dates by month and year, ordered values by neighbours, countries and ICD-10 codes as
+    their standards group them, other texts by the target's classes or by frequency. --ready: ages in bands of 5, 10 and
+    20 years; countries by UN sub-region and region; postcodes by prefix; ICD-10 by category, block and chapter; ICD-9
+    by category and chapter; ISCED, ISCO and NACE by their digits. Check the result and edit it: it is plain text.
+
+    \b
+    Examples:
+      sfumato hierarchy build visits.csv --column country --ready country --unknown other -o country.csv
+      sfumato hierarchy build visits.csv --column zip --ready postcode --country US -o zip.csv
+      sfumato hierarchy build visits.csv --column diagnosis --ready icd10 -o diagnosis.csv
     """
     from sfumato.atomic import check_writable, write_atomically
     from sfumato.mechanisms.hierarchies.automatic import build_hierarchy
@@ -84,6 +101,7 @@ def build(data: str, column: str, method: str, output: str, force: bool, **setti
     if output != "-":
         check_writable(Path(output), force=force)
         _refuse_the_data(data, Path(output))
+    method = _method_of(method, settings)
     table = _read(data, read_options(settings))
     hierarchy = build_hierarchy(table, column, method, settings, mark="--")
     text = hierarchy_text(hierarchy)
@@ -128,6 +146,19 @@ def check(file: str, data: str, column: str, **settings: Any) -> None:
     if unused:
         click.echo(f"note {_counted(unused, 'value')} of the hierarchy not in the column")
     _note_root(hierarchy)
+
+
+def _method_of(method: str, settings: dict[str, Any]) -> str:
+    """Take --ready for a method, and refuse what is given beside it for another one."""
+    if settings["ready"] is not None:
+        if method not in ("auto", "ready"):
+            problem = "--ready and --method are two ways to build: give one of them"
+            raise click.UsageError(problem)
+        return "ready"
+    if method != "ready" and (settings["unknown"] or settings["country"]):
+        problem = "--unknown and --country are for --ready"
+        raise click.UsageError(problem)
+    return method
 
 
 def _refuse_the_data(data: str, output: Path) -> None:

@@ -84,10 +84,17 @@ def axes_of(table: Table, names: Sequence[str]) -> tuple[Axis, ...]:
         would give back: missing tokens, or blanks around a text. Readers take these out; a table made in memory may
         hold them.
     """
-    axes = tuple(axis_of(table.schema[name], table[name]) for name in names)
+    axes = tuple(axis_of(_as_offered(table.schema[name], table[name]), table[name]) for name in names)
     for axis in axes:
         _check_labels(axis, table.schema.missing_tokens(axis.name))
     return axes
+
+
+def _as_offered(described: Column, column: CodedColumn) -> Column:
+    """Leave levels out of a recognised order that no row has: a manifest would name values of people who are not in."""
+    if not described.is_order_recognised:
+        return described
+    return described.restricted_to(_labels(described, column.values.drop_null()))
 
 
 def _check_labels(axis: Axis, missing_tokens: tuple[str, ...]) -> None:

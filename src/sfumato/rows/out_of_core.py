@@ -40,6 +40,7 @@ from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet,
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers, checked_text, format_to_read
 from sfumato.table.io.write import BlockWriter
 from sfumato.table.kinds import guess_kind
+from sfumato.table.orders.recognise import with_recognised_order
 from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, Rows, WeightedColumn, kept_column
 
 # Distinct values of a column that comes block by block, with how often each occurs, as long as they are not too many.
@@ -471,7 +472,10 @@ def _described(
     names = tuple(found)
     outline = Table(
         Schema.of(
-            (Column(n, Role.QUASI_IDENTIFIER, kind) for n, (_, _, kind) in found.items()),
+            (
+                with_recognised_order(Column(n, Role.QUASI_IDENTIFIER, kind), column.values)
+                for n, (_, column, kind) in found.items()
+            ),
             options.missing if schema is None else schema.missing,
         ),
         {n: column for n, (_, column, _) in found.items()},

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InputError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.orders.recognise import with_recognised_order
 from sfumato.table.preparing.declared import Preparation
 from sfumato.table.preparing.keyed import PreparationKeys
 
@@ -335,7 +336,8 @@ class Table:
             if column.kind is not self.schema[column.name].kind:
                 coded = coded.recode(coded.values, column.kind)
             columns[column.name] = coded
-        return replace(self, schema=schema, columns=columns)
+        described = (with_recognised_order(c, columns[c.name].values) if c.kind is Kind.ORDERED else c for c in schema)
+        return replace(self, schema=Schema.of(described, schema.missing), columns=columns)
 
     def _check_numbers(self, column: Column, line_of: Callable[[int], int | None] | None) -> None:
         coded = self[column.name]

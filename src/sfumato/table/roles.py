@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.errors import ColumnNotFoundError, SchemaError
-from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.column_names import (
@@ -32,6 +32,7 @@ from sfumato.table.column_names import (
 from sfumato.table.identifiers.near_keys import uniqueness
 from sfumato.table.identifiers.recognise import recognise
 from sfumato.table.kinds import mixed_columns
+from sfumato.table.orders.recognise import recognise_order
 
 AnyTable = Table | BinaryTable
 
@@ -84,7 +85,8 @@ class _Seen:
     @property
     def most_classes_by_convention(self) -> int:
         """Values up to which a column that stands where the class stands is one: of words more than of numbers."""
-        return _MOST_CLASSES_IN_WORDS if self.column.kind is Kind.CATEGORICAL else _MOST_CLASSES
+        is_in_words = self.column.kind in (Kind.CATEGORICAL, Kind.ORDERED)
+        return _MOST_CLASSES_IN_WORDS if is_in_words else _MOST_CLASSES
 
     @property
     def n_present(self) -> int:
@@ -109,7 +111,8 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
     Of the identifiers the first whose name numbers people and that repeats tells persons apart.
 
     Features of a :class:`BinaryTable` are quasi-identifiers; only its companions are guessed. The reason of a column
-    that is categorical although almost all its rows are numbers (see :func:`mixed_columns`) says so.
+    that is categorical although almost all its rows are numbers (see :func:`mixed_columns`) says so, and so does that
+    of one whose values have an order, or nearly (:func:`sfumato.table.orders.recognise.recognise_order`).
 
     Parameters
     ----------
@@ -145,7 +148,7 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
         is_arff = plain.source is not None and plain.source.format == "arff"
         rest = _last_as_target(seen, rest, known, by_convention=is_arff)
     Schema.of(guess.column for guess in rest)
-    return features + _with_mixtures(plain, rest)
+    return features + [_with_order(plain, guess) for guess in _with_mixtures(plain, rest)]
 
 
 def with_guessed_roles(
@@ -195,6 +198,20 @@ def _with_mixture(guess: ColumnGuess, n_rows: int, n_others: int) -> ColumnGuess
     present = n_rows - guess.n_missing
     shown = f"{present - n_others:,} of {present:,} rows are numbers, kind categorical because of the others"
     return replace(guess, reason=f"{guess.reason}; {shown}")
+
+
+def _with_order(table: Table, guess: ColumnGuess) -> ColumnGuess:
+    """Say which known order the values of a column have, or why they have none although they look like it."""
+    column = guess.column
+    if column.role in WITHHELD or column.kind not in (Kind.CATEGORICAL, Kind.ORDERED):
+        return guess
+    if column.domain and not column.is_order_recognised:
+        return guess
+    found = recognise_order(table[column.name].values)
+    if not found.said:
+        return guess
+    said = f"{found.said}, kind ordered" if found.domain else f"kind {column.kind}: {found.said}"
+    return replace(guess, reason=f"{guess.reason}; {said}")
 
 
 def _describe_features(table: BinaryTable, known: Mapping[str, Role]) -> list[ColumnGuess]:

@@ -235,7 +235,10 @@ def check_declared_roles(original: Columns, claims: Claims, declared: frozenset[
 
 
 def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Iterator[Check | Unchecked]:
-    """Whether ranges run over the original's own order; that of levels must be declared."""
+    """Whether ranges run over the original's own order; that of levels must be declared, or be a known one.
+
+    An order may lack values that no released row has.
+    """
     ranges = [r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY) and r.column in original]
     ranges = [r for r in ranges if r.kind is Kind.ORDERED or (is_described and r.kind is not Kind.CATEGORICAL)]
     described = {r.name: original.describe(r.column) for r in ranges}
@@ -243,15 +246,24 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
     unknown: list[str] = []
     for recoding in ranges:
         own = described[recoding.name]
-        is_same = recoding.kind is own.kind and (own.kind is not Kind.ORDERED or recoding.domain == own.domain)
+        is_same = recoding.kind is own.kind
+        if is_same and own.kind is Kind.ORDERED:
+            is_same = recoding.domain == own.domain or _runs_along(recoding.domain, own.domain)
+        is_declared = own.kind is Kind.ORDERED and not own.is_order_recognised
         if not is_same:
-            (wrong if is_described or own.kind is Kind.ORDERED else unknown).append(recoding.name)
+            (wrong if is_described or is_declared else unknown).append(recoding.name)
     if len(ranges) > len(unknown):
         said = f" are not those of the original: {listed(wrong)}" if wrong else " are those of the original"
         yield Check("order of cells", not wrong, f"orders that the manifest states for ranges{said}")
     if unknown:
         said = f"whether the levels of {listed(unknown)} were joined in their own order, which was not declared"
         yield Unchecked("order", said, "describe the original in a project")
+
+
+def _runs_along(stated: Sequence[str] | None, own: Sequence[str] | None) -> bool:
+    """Whether an order is another one, or that with values left out."""
+    rest = iter(own or ())
+    return bool(stated) and all(value in rest for value in stated or ())
 
 
 def check_rows(released: Columns, original: Columns, claims: Claims, offered: OfferedRows | None = None) -> Check:

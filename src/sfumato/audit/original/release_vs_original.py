@@ -100,8 +100,8 @@ def _positions(values: pa.Array, described: Column) -> Penalties | None:
     if described.domain is None:
         return None
     place = {meaning: float(i) for i, meaning in enumerate(meanings_beside(pa.array(described.domain), values.type))}
-    placed = [np.nan if m is None else place.get(m) for m in meanings_beside(values, pa.string())]
-    return None if None in placed else np.array(placed, dtype=np.float64)
+    # a value that the order lacks is of rows that are not released; of a released one no penalty can be measured
+    return np.array([place.get(m, np.nan) for m in meanings_beside(values, pa.string())], dtype=np.float64)
 
 
 PENALTY = "global_certainty_penalty"

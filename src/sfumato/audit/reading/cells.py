@@ -169,8 +169,8 @@ def contained(released: pa.Array, original: pa.Array, kind: Kind, domain: tuple[
     kind : Kind
         Ranges are read in numeric, ordered and date columns only.
     domain : tuple of str or None
-        Order of an ordered column, lowest first; its values are never foreign. ``None``, or a domain that lacks a
-        value of the original: ordered as they are.
+        Order of an ordered column, lowest first; its values are never foreign. No range holds a value of the original
+        that it lacks. ``None``: ordered as they are.
 
     Examples
     --------
@@ -268,9 +268,11 @@ class _Values:
         self._kind, self._type = kind, original.type
         self._texts_beside = _reading_type(original.type, kind)
         meanings = self._read(original)
-        self._domain_place = self._places_in_domain(domain, meanings)
+        self._domain_place = self._places_in_domain(domain)
         keys = [self._key(meaning) for meaning in meanings]
-        self._sorted = _with_order({key for key in keys if key is not None}, kind)
+        has_domain = self._domain_place is not None
+        in_order = {key for key in keys if key is not None and (not has_domain or isinstance(key, int))}
+        self._sorted = _with_order(in_order, kind)
         place_of: dict[Hashable, int] = {key: place for place, key in enumerate(self._sorted)}
         for key in keys:
             if key is not None:
@@ -291,13 +293,10 @@ class _Values:
             return meanings_beside(values, self._texts_beside)
         return meanings_beside(values, pa.string())
 
-    def _places_in_domain(
-        self, domain: tuple[str, ...] | None, meanings: Sequence[Hashable]
-    ) -> dict[Hashable, int] | None:
+    def _places_in_domain(self, domain: tuple[str, ...] | None) -> dict[Hashable, int] | None:
         if domain is None:
             return None
-        place = {meaning: i for i, meaning in enumerate(self._read(pa.array(domain, pa.string())))}
-        return place if all(meaning is None or meaning in place for meaning in meanings) else None
+        return {meaning: i for i, meaning in enumerate(self._read(pa.array(domain, pa.string())))}
 
     def _key(self, meaning: Hashable) -> Hashable:
         if self._domain_place is None or meaning is None:

@@ -27,9 +27,11 @@ from sfumato.mechanisms.hierarchies.builders import (
     range_of_numbers,
 )
 from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Covered, Hierarchy, covered
+from sfumato.mechanisms.hierarchies.ready import ready_hierarchy, recognised_ready
 from sfumato.schema import Kind
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.column_names import folded_name
 from sfumato.table.generalized import write_set
 
 Counts = NDArray[np.int64]
@@ -87,13 +89,15 @@ def automatic_hierarchy(
 def hierarchy_for(table: Table, name: str, *, target: str | None = None) -> Hierarchy:
     """Build an automatic hierarchy for a column of a table, in view of a target column if one is named.
 
-    A column without any value gets the hierarchy of missing alone. For targets of many values see
-    :func:`counts_by_class`.
+    A column without any value gets the hierarchy of missing alone, and one of countries or diagnoses that of their
+    standard, see :func:`recognised_ready`. For targets of many values see :func:`counts_by_class`.
     """
     described, column = table.schema[name], table[name]
     texts, counts = distinct_texts(column)
     if not texts:
         return Hierarchy.from_rows([("", ROOT)])
+    if described.kind is Kind.CATEGORICAL and (ready := recognised_ready(folded_name(name), texts)):
+        return ready_hierarchy(ready, texts)
     counted = None
     if target is not None:
         counted = _summed(counts_by_class(table, name, target), _trimmed(column))
@@ -280,12 +284,13 @@ def build_hierarchy(
 
     Parameters
     ----------
-    method : {"auto", "width", "quantile", "cuts", "mask", "dates", "groups"}
+    method : {"auto", "width", "quantile", "cuts", "mask", "dates", "groups", "ready"}
         ``auto`` suits the kind of the column: see :func:`hierarchy_for`.
     settings : mapping, optional
         Of the method, as numbers or as text; None is as good as absent. ``width``: ``width``, ``start``, ``merge``.
         ``quantile``: ``intervals``, ``merge``. ``cuts``: ``cuts``, ``merge``. ``mask``: ``step``. ``groups``:
-        ``order``, ``sizes``. ``auto``: ``target``. Lists are separated by commas.
+        ``order``, ``sizes``. ``auto``: ``target``. ``ready``: ``ready`` (its name), ``unknown``, ``country``, see
+        :func:`sfumato.mechanisms.hierarchies.ready.ready_hierarchy`. Lists are separated by commas.
     mark : str
         What stands before the name of a setting where the user writes it, for messages.
 
@@ -381,6 +386,11 @@ def _by_groups(table: Table, column: str, asked: _Settings) -> Hierarchy:
     return builders.ordered_groups([value.strip() for value in order], asked.numbers("sizes", int))
 
 
+def _ready(table: Table, column: str, asked: _Settings) -> Hierarchy:
+    name, unknown = str(asked.needed("ready")), str(asked.get("unknown") or "refuse")
+    return ready_hierarchy(name, distinct_texts(table[column])[0], unknown=unknown, country=asked.get("country"))
+
+
 def _automatically(table: Table, column: str, asked: _Settings) -> Hierarchy:
     return hierarchy_for(table, column, target=asked.get("target"))
 
@@ -393,4 +403,5 @@ _BUILDERS: Mapping[str, Callable[[Table, str, _Settings], Hierarchy]] = {
     "mask": _by_masking,
     "dates": _by_dates,
     "groups": _by_groups,
+    "ready": _ready,
 }

@@ -337,16 +337,18 @@ class LevelRecoding:
         return [self._entry(j, released) for j in range(len(self.names))]
 
     def _entry(self, j: int, released: Table) -> dict[str, Any]:
-        described = self.described[j]
+        used = self._used(j, released)
+        described = self.described[j].restricted_to(self._values_below_root(j, used))
+        kind = described.kind if described.domain or not described.is_order_recognised else Kind.CATEGORICAL
         entry: dict[str, Any] = {
             "name": described.name,
             "column": described.name,
             "rule": HIERARCHY,
-            "kind": str(described.kind),
+            "kind": str(kind),
             "levels": sorted({int(level) for level in self.levels[:, j]}),
             "labels": listed_labels(
                 self.shown[j],
-                self._used(j, released),
+                used,
                 described,
                 self.covered[j],
                 self.counts_of_values[j] > 0,
@@ -354,6 +356,16 @@ class LevelRecoding:
             ),
         }
         return entry | ({"domain": list(described.domain)} if described.domain else {})
+
+    def _values_below_root(self, j: int, used: Mapping[str, set[int]]) -> set[str]:
+        """Values of released rows that some label other than ``*`` represents: all that an order may name."""
+        hierarchy, is_shown = self.shown[j], self.counts_of_values[j] > 0
+        named = {label for label, levels in used.items() if 0 in levels}
+        for level in {level for label, levels in used.items() if label != ROOT for level in levels if level > 0}:
+            labels = [hierarchy.labels[level][code] for code in hierarchy.codes[level].tolist()]
+            rows = zip(hierarchy.values, labels, is_shown, strict=True)
+            named |= {value.strip() for value, label, shown in rows if shown and label != ROOT and label in used}
+        return named
 
     def fully_suppressed(self, released: Table) -> set[str]:
         """Columns of which a release shows nothing: every cell is ``*``."""

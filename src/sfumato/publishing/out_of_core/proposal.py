@@ -131,7 +131,8 @@ def with_all_columns(release: Release, schema: Schema) -> Release:
     manifest = release.manifest
     described = {entry["name"]: entry for entry in manifest.output["columns"]}
     kept = names_but_identifiers(schema)
-    columns = [described.get(name) or describe_column(schema[name]) for name in kept]
+    # which values released rows have is not counted here, so that an order that was recognised is not stated
+    columns = [described.get(name) or describe_column(schema[name].restricted_to(())) for name in kept]
     own = {c.name: list(c.missing) for c in schema if c.missing is not None}
     return release.with_manifest(
         input={**(manifest.input or {}), "columns": len(schema)},

@@ -40,6 +40,7 @@ from sfumato.table.coding import CodedColumn, PersonRows, Source, Table, plain_t
 from sfumato.table.io.bytes import open_stored
 from sfumato.table.io.parquet import StoredParquet, is_folder, refuse_more_than_parts
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers
+from sfumato.table.orders.recognise import with_recognised_order
 from sfumato.table.weighted import OpenColumn, Rows, RowsOnCluster, WeightedColumn, kept_column
 
 _BYTES_A_PLACE = 64
@@ -304,7 +305,10 @@ def open_cluster(
         raise InputError(problem, path=place, hint="read it again when no program is writing to it")
     outline = Table(
         Schema.of(
-            (Column(n, Role.QUASI_IDENTIFIER, kind) for n, (_, _, kind) in found.items()),
+            (
+                with_recognised_order(Column(n, Role.QUASI_IDENTIFIER, kind), column.values)
+                for n, (_, column, kind) in found.items()
+            ),
             options.missing if schema is None else schema.missing,
         ),
         {n: column for n, (_, column, _) in found.items()},

@@ -24,6 +24,7 @@ from sfumato.table.io.frames import binary_from_sparse, native_frame, parse_fram
 from sfumato.table.io.libsvm import parse_libsvm
 from sfumato.table.io.parquet import StoredParquet, is_folder, parse_folder, parse_parquet
 from sfumato.table.io.text import Text, check_text
+from sfumato.table.orders.recognise import with_recognised_order
 from sfumato.table.persons import PersonRule, one_row_per_person
 
 __all__ = ["DEFAULT_OPTIONS", "ReadOptions", "format_of", "read_table"]
@@ -185,8 +186,11 @@ def _read_memory(source: Any, schema: Schema | None, options: ReadOptions) -> Ta
 
 
 def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadOptions) -> Table:
+    found = [Column(name, Role.QUASI_IDENTIFIER, kind) for name, kind in parsed.kinds.items()]
+    if schema is None:
+        found = [with_recognised_order(column, parsed.columns[column.name].values) for column in found]
     guessed = Schema.of(
-        (Column(name, Role.QUASI_IDENTIFIER, kind) for name, kind in parsed.kinds.items()),
+        found,
         options.missing if schema is None else schema.missing,
     )
     table = Table(guessed, parsed.columns, parsed.n_rows, source)

@@ -178,11 +178,17 @@ def test_a_number_outside_the_domain_is_not_taken_for_a_place_in_it():
     assert (held(found), found.n_foreign) == ([0], 1)
 
 
-def test_an_ordered_column_without_a_complete_domain_is_ordered_as_it_is():
+def test_an_ordered_column_without_a_domain_is_ordered_as_it_is():
+    assert held(read("[a, b]", pa.array(["a", "b", "c"]), Kind.ORDERED)) == [0, 1]
+
+
+def test_no_range_holds_a_value_that_the_domain_lacks():
     original = pa.array(["a", "b", "c"])
 
-    assert held(read("[a, b]", original, Kind.ORDERED)) == [0, 1]
-    assert held(read("[a, b]", original, Kind.ORDERED, ("b", "a"))) == [0, 1]
+    assert held(read("[c, a]", original, Kind.ORDERED, ("c", "a"))) == [0, 2]
+    assert read("[a, c]", original, Kind.ORDERED, ("c", "a")).n_unreadable == 1
+    assert held(read("b", original, Kind.ORDERED, ("c", "a"))) == [1]
+    assert held(read("*", original, Kind.ORDERED, ("c", "a"))) == [0, 1, 2]
 
 
 def test_second_spellings_are_counted():

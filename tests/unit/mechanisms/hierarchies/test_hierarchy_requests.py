@@ -35,7 +35,12 @@ def test_numbers_may_be_written_as_text(column, method, settings):
 
 @pytest.mark.parametrize("method", _BUILDERS)
 def test_a_setting_that_is_none_is_not_given(method):
-    needed = {"width": {"width": 5}, "cuts": {"cuts": "0,30"}, "groups": {"order": "17,25,39,64"}}.get(method, {})
+    needed = {
+        "width": {"width": 5},
+        "cuts": {"cuts": "0,30"},
+        "groups": {"order": "17,25,39,64"},
+        "ready": {"ready": "age"},
+    }.get(method, {})
     nothing = dict.fromkeys(("width", "start", "intervals", "cuts", "merge", "step", "order", "sizes", "target"))
     column = "day" if method == "dates" else "age"
 

@@ -1,0 +1,1 @@
+"""Texts that have an order: intervals, levels of known scales, numbered labels."""
