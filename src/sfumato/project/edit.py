@@ -218,6 +218,8 @@ class ProjectChanges:
         would become categorical.
     kinds : mapping of str to Kind
         By column.
+    formats : mapping of str to mapping
+        By column the key and the format in which its texts are read; only of columns whose kind is given.
     hierarchies : mapping of str to (str or None)
         By column the hierarchy file, relative to the project file; None takes it away.
     confirmed : mapping of str to bool
@@ -246,6 +248,7 @@ class ProjectChanges:
 
     roles: Mapping[str, Role] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    formats: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     hierarchies: Mapping[str, str | None] = field(default_factory=dict)
     confirmed: Mapping[str, bool] = field(default_factory=dict)
     mechanism: str | None = None
@@ -321,6 +324,7 @@ def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> 
         entry = dict(listed.get(name, {"role": default_role} if default_role else {}))
         given = {"role": roles.get(name), "kind": changes.kinds.get(name), "hierarchy": changes.hierarchies.get(name)}
         entry |= {key: str(value) for key, value in given.items() if value is not None}
+        entry |= changes.formats.get(name, {})
         if name in changes.hierarchies and changes.hierarchies[name] is None:
             entry.pop("hierarchy", None)
         if changes.confirmed.get(name):
