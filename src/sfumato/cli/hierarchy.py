@@ -74,8 +74,8 @@ def show(file: str, delimiter: str, encoding: str | None) -> None:
 def build(data: str, column: str, method: str, output: str, force: bool, **settings: Any) -> None:
     """Build a hierarchy for a column of DATA; its highest level is always *.
 
-    auto: numbers by quantiles, dates by month and year, texts by the target's classes or by frequency. Check the
-    result and edit it: it is plain text.
+    auto: numbers by quantiles, dates by month, quarter and year, texts by the target's classes or by frequency. Check
+    the result and edit it: it is plain text.
     """
     from sfumato.atomic import check_writable, write_atomically
     from sfumato.mechanisms.hierarchies.automatic import build_hierarchy

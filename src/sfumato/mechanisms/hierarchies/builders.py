@@ -76,9 +76,28 @@ def calendar_levels(values: Sequence[str]) -> Hierarchy:
     has_times = any(len(value) > _DAY for value in values)
     days = [[value[:_DAY] for value in values]] if has_times else []
     months = [value[:_MONTH] for value in values]
-    quarters = [f"{value[:_YEAR]}-Q{(int(value[_YEAR + 1 : _MONTH]) + 2) // 3}" for value in values]
-    years, decades = ([f"{value[:length]}{end}" for value in values] for length, end in ((_YEAR, ""), (_YEAR - 1, "0s")))
+    quarters = [_quarter(value) for value in values]
+    years, decades = (
+        [f"{value[:length]}{end}" for value in values] for length, end in ((_YEAR, ""), (_YEAR - 1, "0s"))
+    )
     return _below_root(values, [*days, months, quarters, years, decades])
+
+
+def _quarter(value: str) -> str:
+    return f"{value[:_YEAR]}-Q{(int(value[_YEAR + 1 : _MONTH]) + 2) // 3}"
+
+
+def is_in_calendar(value: str, label: str) -> bool:
+    """Whether a date lies in a day, a month, a quarter, a year or a decade, as :func:`calendar_levels` writes them.
+
+    Examples
+    --------
+    >>> is_in_calendar("2024-02-29", "2024-Q1"), is_in_calendar("2024-02-29", "2020s"), is_in_calendar("2024", "2023")
+    (True, True, False)
+    """
+    if "-Q" in label:
+        return is_date(value) and _quarter(value) == label
+    return value.startswith(label.removesuffix("0s") if label.endswith("0s") else label)
 
 
 def is_date(value: str) -> bool:

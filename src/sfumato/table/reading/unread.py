@@ -101,7 +101,7 @@ def _formats_of_some(coded: CodedColumn) -> Iterable[Format]:
     found: dict[Format, None] = {}
     for text in texts:
         found |= dict.fromkeys(one for one in date_formats() if one.may_be(text))
-        found |= dict.fromkeys(number_formats(text))
+        found |= dict.fromkeys(one for one in number_formats(text) if one.group != " ")
     return found
 
 
