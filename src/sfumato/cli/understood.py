@@ -5,6 +5,7 @@ Cells are shown to the holder only: on a terminal, or where somebody asks for th
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -23,7 +24,7 @@ _MISSING = "·"
 
 def is_shown(wanted: bool | None) -> bool:
     """Whether cells are shown: as asked for, or else on a terminal only."""
-    return click.get_text_stream("stderr").isatty() if wanted is None else wanted
+    return sys.stderr.isatty() if wanted is None else wanted
 
 
 def show_first_rows(described: Described) -> None:

@@ -218,8 +218,6 @@ class ProjectChanges:
         would become categorical.
     kinds : mapping of str to Kind
         By column.
-    formats : mapping of str to mapping
-        By column the key and the format in which its texts are read; only of columns whose kind is given.
     hierarchies : mapping of str to (str or None)
         By column the hierarchy file, relative to the project file; None takes it away.
     confirmed : mapping of str to bool
@@ -244,11 +242,12 @@ class ProjectChanges:
     former_target : Role or None
         Role that the present target takes when ``roles`` makes another column the target. Without it a second target
         is refused.
+    formats : mapping of str to mapping
+        By column the key and the format in which its texts are read; only of columns whose kind is given.
     """
 
     roles: Mapping[str, Role] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    formats: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     hierarchies: Mapping[str, str | None] = field(default_factory=dict)
     confirmed: Mapping[str, bool] = field(default_factory=dict)
     mechanism: str | None = None
@@ -260,6 +259,7 @@ class ProjectChanges:
     reasons: Mapping[str, str] = field(default_factory=dict)
     gone: Mapping[str, str] = field(default_factory=dict)
     former_target: Role | None = None
+    formats: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def edit_project(path: str | Path, changes: ProjectChanges) -> Project:

@@ -49,6 +49,6 @@ def _numbers() -> dict[str, int]:
             for length in range(_SHORT, len(name) + 1):
                 found.setdefault(name[:length], set()).add(number)
     for entry in _SHORTENED.split():
-        name, number = entry.split(":")
-        found[name] = {int(number)}
+        short, month = entry.split(":")
+        found[short] = {int(month)}
     return {name: next(iter(numbers)) for name, numbers in found.items() if len(numbers) == 1}
