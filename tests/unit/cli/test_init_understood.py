@@ -122,9 +122,7 @@ def test_a_cell_cannot_move_the_cursor(tmp_path, monkeypatch, capsys):
 def on_a_terminal(*arguments):
     """Run the command with a pseudo-terminal as its stderr; what that has shown."""
     parent, child = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "sfumato.cli.main", *arguments], stderr=child, stdout=subprocess.PIPE
-    ) as done:
+    with subprocess.Popen([*COMMAND, *arguments], stderr=child, stdout=subprocess.PIPE) as done:
         os.close(child)
         shown = b""
         while True:
