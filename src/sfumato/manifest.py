@@ -278,6 +278,7 @@ def draft_manifest(
             "columns": len(_outline(original)),
         }
         | ({"one_row_per_person": asdict(kept)} if kept else {})
+        | declared_formats(companions.schema)
         | ({"prepared": done} if (done := preparation_entries(original)) else {}),
         output=_unwritten(released),
         mechanism={"name": mechanism, "parameters": dict(parameters), "seed": seed},
@@ -401,10 +402,18 @@ def _texts_of(table: Table, column: Column) -> Iterable[str]:
 
 
 def describe_column(column: Column) -> dict[str, Any]:
-    """Name, role and kind; a declared domain too, which is the order of an ordered column."""
+    """Name, role and kind; a declared domain too, which is the order of an ordered column, and the unit of numbers."""
     described: dict[str, Any] = {"name": column.name, "role": str(column.role), "kind": str(column.kind)}
     described |= {"domain": list(column.domain)} if column.domain else {}
-    return described | ({"missing": list(column.missing)} if column.missing is not None else {})
+    described |= {"missing": list(column.missing)} if column.missing is not None else {}
+    return described | ({"unit": column.reading.unit} if column.reading is not None and column.reading.unit else {})
+
+
+def declared_formats(schema: Schema) -> dict[str, Any]:
+    """Say how texts of the original were read where whoever reads it again would guess otherwise."""
+    read = {c.name: c.reading.format for c in schema if c.reading is not None and c.reading.is_own}
+    named = {name: text for name, text in read.items() if schema[name].role is not Role.IDENTIFIER}
+    return {"read_as": named} if named else {}
 
 
 def _tokens_of_columns(schema: Schema) -> dict[str, Any]:

@@ -48,7 +48,7 @@ _TEXTS = list_of(TEXT)
 _NUMBERS = list_of(NUMBER)
 _ROLE, _KIND = word(*map(str, Role)), word(*map(str, Kind))
 
-_COLUMN = record({"name": TEXT, "role": _ROLE, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
+_COLUMN = record({"name": TEXT, "role": _ROLE, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS, "unit": TEXT})
 _NEW_ROLES = (Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT)
 _ROLE_OF_2 = word(*(str(role) for role in Role if role not in _NEW_ROLES))
 _COLUMN_OF_2 = record({"name": TEXT, "role": _ROLE_OF_2, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
@@ -321,7 +321,8 @@ def _entries(version: int) -> Form:
     identity = {"commitment": {"oneOf": [{"type": "null"}, _COMMITMENT]}} if is_keyed else {"sha256": _HASH_OR_NULL}
     source = record(
         {"name": _TEXT_OR_NULL, **identity, "format": _WORD, "rows": COUNT, "columns": COUNT},
-        {"one_row_per_person": _PERSON_ROWS, "parties": COUNT} | ({"prepared": list_of(_PREPARED)} if is_keyed else {}),
+        {"one_row_per_person": _PERSON_ROWS, **({"read_as": named(TEXT)} if is_keyed else {}), "parties": COUNT}
+        | ({"prepared": list_of(_PREPARED)} if is_keyed else {}),
     )
     output = {"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": COUNT}
     output |= {"order": _ORDER} if is_keyed else {}

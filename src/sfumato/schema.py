@@ -96,6 +96,32 @@ def shows_values(role: Role, kind: Kind) -> bool:
     return role is Role.OTHER or kind not in (Kind.NUMERIC, Kind.DATE)
 
 
+AS_TEXT = "text"
+"""Format of a column whose texts are taken as they are."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the texts of a column were read at the door, where they were no plain numbers and no ISO dates.
+
+    Parameters
+    ----------
+    format : str
+        Such as ``DD/MM/YYYY`` or ``1.234,56 kg``, see :mod:`sfumato.table.reading`.
+    unit : str
+        What was written next to every number and is no part of the cells.
+    doubt : str
+        What in it is a guess that no value decides, in words; empty where nothing is, or somebody has declared it.
+    is_own : bool
+        Whether somebody has declared it and the guess would be another one: who reads the same file has to know it.
+    """
+
+    format: str
+    unit: str = ""
+    doubt: str = field(default="", compare=False)
+    is_own: bool = field(default=False, compare=False)
+
+
 @dataclass(frozen=True)
 class Column:
     """One column's description.
@@ -113,6 +139,8 @@ class Column:
     is_order_recognised : bool
         Whether the domain was found in the values (:mod:`sfumato.table.orders`) and not declared. A manifest then lists
         the values of released rows only.
+    reading : Reading or None
+        How its texts are read, or were; ``None``: plain numbers, ISO dates, or text.
     """
 
     name: str
@@ -123,6 +151,7 @@ class Column:
     missing: tuple[str, ...] | None = None
     confirmed: bool = False
     is_order_recognised: bool = False
+    reading: Reading | None = None
 
     def restricted_to(self, values: Iterable[str | None]) -> Column:
         """Leave those values out of a recognised domain that do not occur; a declared one stays whole.

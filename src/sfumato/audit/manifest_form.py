@@ -218,7 +218,14 @@ _EVIDENCE = {
 _PERSON_ROWS = {"column": "text", "rule": frozenset({"first", "last", "random"}), "n_dropped": "count"}
 _COMMITMENT = {"scheme": frozenset({"hmac-sha256"}), "release": "number of a release", "value": "hash"}
 _ORDER = frozenset({"sorted", "as-read"})
-_COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], "missing?": ["text"]}
+_COLUMN_OF_2 = {
+    "name": "text",
+    "role": "role of version 2",
+    "kind": "kind",
+    "domain?": ["text"],
+    "missing?": ["text"],
+}
+_COLUMN = {**_COLUMN_OF_2, "role": "role", "unit?": "text"}
 _PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
 
 
@@ -264,7 +271,7 @@ _PREPARED = Kinds(
 def _form(version: int) -> dict[str, Any]:
     """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
     is_keyed = version >= 3
-    column = _COLUMN if is_keyed else {**_COLUMN, "role": "role of version 2"}
+    column = _COLUMN if is_keyed else _COLUMN_OF_2
     evidence = {**_EVIDENCE, **_SINCE_3} if is_keyed else _EVIDENCE
     identity = {"commitment": ("null", _COMMITMENT)} if is_keyed else {"sha256": "hash?"}
     counted = {"format": "word", "rows": "count"}
@@ -279,6 +286,7 @@ def _form(version: int) -> dict[str, Any]:
                 **counted,
                 "columns": "count",
                 "one_row_per_person?": _PERSON_ROWS,
+                **({"read_as?": Names("text")} if is_keyed else {}),
                 "parties?": "count",
                 **({"prepared?": [_PREPARED]} if is_keyed else {}),
             },

@@ -293,7 +293,8 @@ def _read_reference(path: str, manifest: Manifest, options: ReadOptions, has_own
 
     if has_own_tokens:
         return read_table(path, options=replace(options, mixed_as_text=True))
-    table, notes = as_prepared(read_original(path, replace(options, missing=manifest.missing_tokens)), manifest)
+    known = read_original(path, replace(options, missing=manifest.missing_tokens), manifest)
+    table, notes = as_prepared(known, manifest)
     show_notes(notes)
     return table.without_incomplete_rows() if options.complete_rows_only and isinstance(table, Table) else table
 
@@ -466,7 +467,7 @@ def attack_with_control(
     if manifest is None:
         control = read_table(control_path, options=replace(options, mixed_as_text=True))
     else:
-        control = read_original(control_path, replace(options, missing=manifest.missing_tokens))
+        control = read_original(control_path, replace(options, missing=manifest.missing_tokens), manifest)
         control, _ = as_prepared(control, manifest)
     control = with_given_roles(control, _shared(_roles_of(original), control))
     show_attacks(original, control, released, manifest, include_target=include_target, seed=seed, as_json=as_json)
@@ -489,7 +490,7 @@ def _read(
     manifest, _ = read_manifest(Path(manifest_path))
     has_own = any(role.is_one_of([Role.QUASI_IDENTIFIER]) for role in roles.values())
     released = read_released(released_path, manifest)
-    original = read_original(original_path, replace(options, missing=manifest.missing_tokens))
+    original = read_original(original_path, replace(options, missing=manifest.missing_tokens), manifest)
     known = _roles_of(released) | {
         str(entry["column"]): _roles_of(released)[str(entry["name"])]
         for entry in manifest.recodings

@@ -262,7 +262,7 @@ def _profile(
     as_json: bool,
 ) -> None:
     from sfumato.audit.profile import risk_profile
-    from sfumato.cli.summary import show_guesses, show_persons, show_profile
+    from sfumato.cli.summary import show_guesses, show_persons, show_profile, show_readings
     from sfumato.table.io.read import read_table
 
     seen = read_table(path, options=replace(options, mixed_as_text=True))
@@ -283,6 +283,7 @@ def _profile(
         click.echo(json.dumps(profile, indent=2))
         return
     show_guesses(guesses)
+    show_readings(table.coded_part.schema)
     show_persons(table)
     show_profile(profile)
 
@@ -301,6 +302,7 @@ def _described_original(
     manifest_path: Path, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> AnyTable | None:
     """Read the original: as a project describes it, or as the options say, with the roles given."""
+    from sfumato.cli.summary import show_stated_formats
     from sfumato.publishing.from_project import read_project_of
     from sfumato.publishing.reaudit import read_manifest, read_original
 
@@ -309,7 +311,8 @@ def _described_original(
         return read_project_of(project, manifest)[1]
     if original is None:
         return None
-    return with_given_roles(read_original(original, options), roles)
+    show_stated_formats(options, manifest_path)
+    return with_given_roles(read_original(original, options, manifest_path), roles)
 
 
 def _verified(

@@ -111,13 +111,14 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
     if data:
         check_data_there(data)
-    from sfumato.cli.summary import show_guesses, show_persons
+    from sfumato.cli.summary import show_guesses, show_persons, show_readings
     from sfumato.evaluation.requested_guarantees import AskedGuarantee
 
     asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]
     _check_outputs(settings)
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     show_guesses(order.guesses)
+    show_readings(order.table.coded_part.schema)
     show_persons(order.table)
     grid = _grid(order, asked, settings)
     if dry_run:

@@ -83,10 +83,11 @@ def show(file: str, delimiter: str, encoding: str | None) -> None:
 def build(data: str, column: str, method: str, output: str, force: bool, **settings: Any) -> None:
     """Build a hierarchy for a column of DATA; its highest level is always *.
 
-    auto: numbers by quantiles, dates by month and year, ordered values by neighbours, countries and ICD-10 codes as
-    their standards group them, other texts by the target's classes or by frequency. --ready: ages in bands of 5, 10 and
-    20 years; countries by UN sub-region and region; postcodes by prefix; ICD-10 by category, block and chapter; ICD-9
-    by category and chapter; ISCED, ISCO and NACE by their digits. Check the result and edit it: it is plain text.
+    auto: numbers by quantiles, dates by month, quarter and year, ordered values by neighbours, countries and ICD-10
+    codes as their standards group them, other texts by the target's classes or by frequency. --ready: ages in bands of
+    5, 10 and 20 years; countries by UN sub-region and region; postcodes by prefix; ICD-10 by category, block and
+    chapter; ICD-9 by category and chapter; ISCED, ISCO and NACE by their digits. Check the result and edit it: it is
+    plain text.
 
     \b
     Examples:

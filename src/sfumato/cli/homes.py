@@ -355,6 +355,7 @@ def release_away(
     from sfumato.cli.summary import (
         show_guesses,
         show_notes,
+        show_readings,
         show_release,
         show_verdict,
         show_warnings,
@@ -381,6 +382,7 @@ def release_away(
     with home.opened("reading") as (rows, progress):
         original, guesses = _opened(rows, order, home.memory)
         show_guesses(guesses)
+        show_readings(original.schema)
         _say_of_persons(original, home.memory)
         proposal = propose(original, order.mechanism, home.memory, progress=progress)
         if order.project is not None:
@@ -460,8 +462,10 @@ def _guessed(
 ) -> tuple[OutlinedTable, list[ColumnGuess]]:
     """Open a table and give its columns the roles that are given, and the others guessed ones."""
     from sfumato.errors import SchemaError
+    from sfumato.table.io.read import check_formats
 
     opened = rows.open(path, None, replace(options, mixed_as_text=True))
+    check_formats(options, opened.schema.names(), path)
     for name in opened.schema.names():
         if opened.is_open(name) and name not in roles:
             problem = "has too many distinct values to guess its role"
@@ -491,7 +495,7 @@ def verify_away(
     key: str | None = None,
 ) -> AuditReport:
     """Audit a release where its rows are, against its original if that is given."""
-    from sfumato.cli.summary import show_notes, show_repeating
+    from sfumato.cli.summary import show_notes, show_repeating, show_stated_formats
     from sfumato.project.file import load_project
     from sfumato.publishing.reaudit import key_of_release, original_options
     from sfumato.rows.persons import identifiers_away, person_notes_away
@@ -502,7 +506,8 @@ def verify_away(
     with home.opened("auditing") as (rows, _):
         beside = None if described is None else opened_project(rows, described)
         if original is not None:
-            opened = rows.open(original, None, original_options(options))
+            show_stated_formats(options, manifest_path)
+            opened = rows.open(original, None, original_options(options, manifest_path))
             beside = _described_as(opened, with_given_roles(opened.outline, roles))
         if beside is not None:
             show_repeating(identifiers_away(beside, home.memory.n_bytes))
@@ -512,7 +517,7 @@ def verify_away(
 
 def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:
     """Print the risk profile of a table that is not in memory."""
-    from sfumato.cli.summary import show_guesses, show_notes, show_profile, show_repeating
+    from sfumato.cli.summary import show_guesses, show_notes, show_profile, show_readings, show_repeating
     from sfumato.rows.persons import identifiers_away, person_notes_away, persons_repeat
 
     home.check_table(path, options, roles)
@@ -526,6 +531,7 @@ def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: 
         click.echo(json.dumps(profile, indent=2))
         return
     show_guesses(guesses)
+    show_readings(table.schema)
     show_repeating(identifiers)
     show_notes(notes)
     if are_rows:

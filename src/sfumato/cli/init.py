@@ -34,11 +34,20 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Read changed data again; keep the project file's reviewed roles, kinds and comments.",
 )
+@click.option(
+    "--show-rows/--no-rows",
+    "show_rows",
+    default=None,
+    help="Show the first rows as they were read. Default: only on a terminal, so that no cell gets into a log.",
+)
 @role_options
 @reading_options
 @person_rows_option
-def command(data: str | None, output: str, force: bool, update: bool, **settings: Any) -> None:
+def command(data: str | None, output: str, force: bool, update: bool, show_rows: bool | None, **settings: Any) -> None:
     """Describe DATA in a project file: a role and a kind for every column, with the reason for each guess.
+
+    On a terminal the first rows are shown as they were read. Dates and numbers are read in the formats of many
+    countries; what is a guess is said, and is an entry of the project file.
 
     With --update: update an existing project file after its data changed. What it says about columns stays, new columns
     are added with guesses, and columns that are gone become comments.
@@ -47,6 +56,7 @@ def command(data: str | None, output: str, force: bool, update: bool, **settings
     Examples:
       sfumato init admissions.csv
       sfumato init adult.csv --target salary --sensitive occupation --missing "?"
+      sfumato init visits.csv --date-format admitted=MM/DD/YYYY --number-format "price=1.234,56 €"
       sfumato init --update
     """
     if update:
@@ -56,7 +66,10 @@ def command(data: str | None, output: str, force: bool, update: bool, **settings
         problem = "Missing argument 'DATA'."
         raise click.UsageError(problem)
     check_data_there(data)
+    from sfumato.cli.summary import show_readings
+    from sfumato.cli.understood import is_shown, show_first_rows, show_not_understood
     from sfumato.project.describe import describe_data, describe_to_project
+    from sfumato.schema import Schema
 
     options, roles = read_options(settings), given_roles(settings)
     if output == "-":
@@ -65,7 +78,11 @@ def command(data: str | None, output: str, force: bool, update: bool, **settings
     else:
         described = describe_to_project(data, output, options=options, roles=roles, force=force)
     counted = Counter(guess.column.role for guess in described.guesses)
+    if is_shown(show_rows):
+        show_first_rows(described)
     _say_rows(described.table.n_rows, counted)
+    show_readings(Schema.of(guess.column for guess in described.guesses))
+    show_not_understood(described, data, options)
     _say_repeating(described)
     if output != "-":
         click.echo(f"wrote {Path(output)}: check the roles, then run 'sfumato release'", err=True)

@@ -103,7 +103,7 @@ def add(table: str, manifest_path: str, original: str, person: str, project: str
 
     ledger = _there(project)
     manifest, entries = read_manifest(Path(manifest_path))
-    source = read_original(original, read_options(settings))
+    source = read_original(original, read_options(settings), manifest)
     audit_published(table, manifest_path, original=source).raise_if_failed()
     claims = read_claims(entries)
     if not Promised.of(claims).has_classes:

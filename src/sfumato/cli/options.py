@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +35,20 @@ _READING = (
     ),
     click.option(
         "--missing", multiple=True, help="Text that means 'missing'; repeat for several. Default: empty, ?, NA, …"
+    ),
+    click.option(
+        "--date-format",
+        "date_formats",
+        multiple=True,
+        metavar="COLUMN=FORMAT",
+        help="Format of a column's dates: DD/MM/YYYY, MM/DD/YYYY, 'DD.MM.YY from 1925', excel, …; text: no dates.",
+    ),
+    click.option(
+        "--number-format",
+        "number_formats",
+        multiple=True,
+        metavar="COLUMN=FORMAT",
+        help="How 1234.56 is written in a column: 1.234,56 or 1234,56 or '1,234.56 kg'; text: no numbers.",
     ),
     click.option(
         "--drop-incomplete", is_flag=True, help="Drop rows with missing values. Default: missing is a value of its own."
@@ -133,7 +147,29 @@ def read_options(settings: dict[str, Any]) -> ReadOptions:
         missing=tuple(settings.pop("missing")) or DEFAULT_MISSING_TOKENS,
         complete_rows_only=settings.pop("drop_incomplete"),
         one_row_per_person=settings.pop("one_row_per_person", None),
+        formats=_formats(settings.pop("date_formats"), settings.pop("number_formats")),
     )
+
+
+def _formats(dates: Iterable[str], numbers: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Read the formats of columns."""
+    if not dates and not numbers:
+        return ()
+    from sfumato.errors import InvalidParameterError
+    from sfumato.schema import Kind
+    from sfumato.table.reading.columns import format_named
+
+    found: dict[str, str] = {}
+    given = ((("--date-format", Kind.DATE), dates), (("--number-format", Kind.NUMERIC), numbers))
+    for (option, kind), texts in given:
+        for text in texts:
+            name, equals, written = (part.strip() for part in text.rpartition("="))
+            if not equals or not name or name in found:
+                problem = f"got two for '{name}'" if name in found else "got a text without a column"
+                raise InvalidParameterError(option, problem, allowed="COLUMN=FORMAT, once for a column")
+            format_named(written, kind)
+            found[name] = written
+    return tuple(found.items())
 
 
 def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
@@ -179,10 +215,12 @@ def _listed(text: str) -> list[str]:
 
 def read_with_roles(data: str, options: ReadOptions, roles: dict[str, Role]) -> tuple[AnyTable, list[ColumnGuess]]:
     """Read a table, give its columns the named and else guessed roles, and keep one row of each person if asked to."""
-    from sfumato.table.io.read import read_table
+    from sfumato.table.io.read import check_formats, read_table
     from sfumato.table.persons import one_row_per_person
 
-    table, guesses = apply_roles(read_table(data, options=replace(options, mixed_as_text=True)), roles)
+    seen = read_table(data, options=replace(options, mixed_as_text=True))
+    check_formats(options, seen.coded_part.schema.names(), data)
+    table, guesses = apply_roles(seen, roles)
     rule = options.one_row_per_person
     return (table if rule is None else one_row_per_person(table, rule)), guesses
 

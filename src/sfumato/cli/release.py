@@ -198,6 +198,7 @@ def command(
         show_lines,
         show_notes,
         show_persons,
+        show_readings,
         show_release,
         show_verdict,
         show_warnings,
@@ -218,6 +219,7 @@ def command(
         release, original = order.make(target is not None, progress)
     show_guesses(order.guesses)
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
+        show_readings(original.coded_part.schema)
         show_persons(original)
         say_left_out(original)
     if data:

@@ -138,7 +138,7 @@ def _original(
         return _of_project(project, manifest)
     if original is None:
         return _Original(None, None, Asked(), declared=False)
-    table = read_original(original, options)
+    table = read_original(original, options, manifest)
     described, guesses = apply_roles(table, _shared(_released_roles(manifest), table) | roles)
     described, notes = as_prepared(described, manifest)
     show_notes(notes)
@@ -175,6 +175,8 @@ def _shared(roles: Mapping[str, Role], table: AnyTable) -> dict[str, Role]:
 
 def _as_options(options: ReadOptions) -> tuple[str, ...]:
     """Write reading options as they were given; what means missing is in the manifest."""
+    from sfumato.table.reading.dates import date_format
+
     given = {
         "--format": options.format,
         "--delimiter": options.delimiter,
@@ -183,4 +185,6 @@ def _as_options(options: ReadOptions) -> tuple[str, ...]:
         "--skip-rows": str(options.skip_rows) if options.skip_rows else None,
     }
     flags = [part for flag, value in given.items() if value is not None for part in (flag, value)]
+    for name, text in options.formats:
+        flags += ["--date-format" if date_format(text) else "--number-format", f"{name}={text}"]
     return (*flags, *(() if options.header else ("--no-header",)))

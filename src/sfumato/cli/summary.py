@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
     from sfumato.manifest import AnyTable
     from sfumato.mechanisms.base import Release
+    from sfumato.schema import Column, Schema
+    from sfumato.table.io.read import ReadOptions
     from sfumato.table.repeating import IdentifierCounts
     from sfumato.table.roles import ColumnGuess
 
@@ -71,6 +73,31 @@ def show_notes(notes: Iterable[str]) -> None:
     """Print what should be known, a line each."""
     for note in notes:
         click.echo(on_one_line(f"note: {note}"), err=True)
+
+
+def show_readings(schema: Schema) -> None:
+    """Say of columns which part of their reading is a guess that no value decides, and how to settle it."""
+    from sfumato.table.reading.columns import doubts_of
+
+    for name, words in doubts_of(schema):
+        click.echo(on_one_line(f"note: {words}; please confirm, or say it: {_option_for(schema[name])}"), err=True)
+
+
+def _option_for(column: Column) -> str:
+    from sfumato.table.reading.columns import format_key
+
+    option = f"--{format_key(column).replace('_', '-')}"
+    return f"{option} '{column.name}=FORMAT', or {format_key(column)} in the project file"
+
+
+def show_stated_formats(options: ReadOptions, manifest_path: Path) -> None:
+    """Say which columns of an original are read as the manifest says, and not as anybody would guess."""
+    from sfumato.publishing.reaudit import stated_formats
+
+    own = dict(options.formats)
+    for name, text in stated_formats(manifest_path).items():
+        if name not in own:
+            click.echo(on_one_line(f"note: column '{name}' is read as {text}, as the manifest says"), err=True)
 
 
 def show_lines(headed: Mapping[str, str]) -> None:

@@ -17,8 +17,9 @@ from sfumato.project.file import Project, load_project, toml_text
 from sfumato.schema import PROJECT_NAME, Column, Kind, Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
-from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, read_table
+from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_formats, read_table
 from sfumato.table.io.write import write_table
+from sfumato.table.reading.columns import format_key
 from sfumato.table.roles import ColumnGuess, describe_columns
 
 DEMO_MARKER = "# Written by sfumato demo"
@@ -64,6 +65,7 @@ def describe_data(
         problem = "a project names its data by path, and standard input has none"
         raise InputError(problem, path="-", hint="save the data to a file first")
     table = read_table(data, options=replace(options, mixed_as_text=True))
+    check_formats(options, table.coded_part.schema.names(), str(data))
     guesses = tuple(describe_columns(table, overrides=roles))
     if table.source is None:
         raise AssertionError
@@ -157,7 +159,8 @@ def update_project(
     changes = ProjectChanges(
         roles={g.column.name: g.column.role for g in new} | given,
         kinds={g.column.name: g.column.kind for g in new},
-        reasons={g.column.name: g.reason for g in new},
+        formats={g.column.name: _format_of(g.column) for g in new},
+        reasons={g.column.name: f"{g.reason}{_doubt(g.column)}" for g in new},
         gone=dict.fromkeys(gone, "no longer in the data"),
         data_sha256=None if table.source is None else table.source.sha256,
         data_path=None if data is None else _relative(data_path, project.path.parent),
@@ -237,10 +240,25 @@ def project_text(
         lines.append("# No target column was found, and most mechanisms need one: give a column the role target.")
     for guess in guesses:
         column = guess.column
-        reason = " ".join(guess.reason.split())
-        entry = f"{{ role = {toml_text(column.role)}, kind = {toml_text(column.kind)} }}"
+        reason = " ".join(f"{guess.reason}{_doubt(column)}".split())
+        entry = f"{{ role = {toml_text(column.role)}, kind = {toml_text(column.kind)}{_format_entry(column)} }}"
         lines.append(f"{toml_text(column.name)} = {entry}  # {reason}")
     return "\n".join(lines) + "\n" + _RELEASE_SECTION
+
+
+def _doubt(column: Column) -> str:
+    """Say what is a guess in the way that the texts of a column are read."""
+    doubt = column.reading.doubt if column.reading is not None else ""
+    return f"; {format_key(column)} is a guess ({doubt}): please confirm" if doubt else ""
+
+
+def _format_entry(column: Column) -> str:
+    """Say how the texts of a column are read, so that nobody has to guess it again."""
+    return "".join(f", {key} = {toml_text(text)}" for key, text in _format_of(column).items())
+
+
+def _format_of(column: Column) -> dict[str, str]:
+    return {} if column.reading is None else {format_key(column): column.reading.format}
 
 
 _RELEASE_SECTION = """

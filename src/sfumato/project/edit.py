@@ -242,6 +242,8 @@ class ProjectChanges:
     former_target : Role or None
         Role that the present target takes when ``roles`` makes another column the target. Without it a second target
         is refused.
+    formats : mapping of str to mapping
+        By column the key and the format in which its texts are read; only of columns whose kind is given.
     """
 
     roles: Mapping[str, Role] = field(default_factory=dict)
@@ -257,6 +259,7 @@ class ProjectChanges:
     reasons: Mapping[str, str] = field(default_factory=dict)
     gone: Mapping[str, str] = field(default_factory=dict)
     former_target: Role | None = None
+    formats: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def edit_project(path: str | Path, changes: ProjectChanges) -> Project:
@@ -321,6 +324,7 @@ def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> 
         entry = dict(listed.get(name, {"role": default_role} if default_role else {}))
         given = {"role": roles.get(name), "kind": changes.kinds.get(name), "hierarchy": changes.hierarchies.get(name)}
         entry |= {key: str(value) for key, value in given.items() if value is not None}
+        entry |= changes.formats.get(name, {})
         if name in changes.hierarchies and changes.hierarchies[name] is None:
             entry.pop("hierarchy", None)
         if changes.confirmed.get(name):

@@ -10,23 +10,24 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, get_args
 
-from sfumato.errors import DataChangedError, InputError, SchemaError
+from sfumato.errors import DataChangedError, InputError, InvalidParameterError, SchemaError
 from sfumato.manifest import AnyTable
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable, open_large
-from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
+from sfumato.schema import AS_TEXT, DEFAULT_MISSING_TOKENS, Column, Kind, Reading, Role, Schema
 from sfumato.table.coding import Source
 from sfumato.table.io.read import ReadOptions, check_covers, read_table
 from sfumato.table.persons import PersonRule
 from sfumato.table.preparing.declared import Preparation
 from sfumato.table.preparing.keyed import PreparationKeys
 from sfumato.table.preparing.prepared import prepared
+from sfumato.table.reading.columns import format_named
 
 DEFAULT_MECHANISM = "auto"
 """What a project that names no mechanism is released with."""
@@ -65,6 +66,8 @@ _COLUMN_KEYS = {
     "missing": list,
     "confirmed": bool,
     "prepare": dict,
+    "date_format": str,
+    "number_format": str,
 }
 _RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool, "escape_formulas": bool}
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
@@ -194,7 +197,7 @@ class Project:
         """Add the columns that are not listed, with the default role and the kind found in the data."""
         described = seen.coded_part.schema
         role = self.default_role or Role.QUASI_IDENTIFIER
-        unlisted = [Column(c.name, role, c.kind) for c in described if c.name not in listed]
+        unlisted = [replace(c, role=role) for c in described if c.name not in listed]
         return Schema.of([*listed, *unlisted], listed.missing)
 
 
@@ -231,13 +234,14 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
     if "path" not in data:
         problem = "[data] names no path"
         raise InputError(problem, path=path, hint="describe a data file again", remedy=("init",))
+    columns = tuple(_column(path, name, entry) for name, entry in content.get("columns", {}).items())
     return Project(
         path=path,
         sha256=hashlib.sha256(raw).hexdigest(),
         data_path=path.parent / data["path"],
         data_sha256=data.get("sha256"),
-        options=_read_options(path, data),
-        columns=tuple(_column(path, name, entry) for name, entry in content.get("columns", {}).items()),
+        options=replace(_read_options(path, data), formats=_formats(columns)),
+        columns=columns,
         preparations=tuple(_preparations(path, content.get("columns", {}))),
         default_role=_choice(path, "default_role", data.get("default_role"), Role),
         binarize=content.get("binarize"),
@@ -342,6 +346,7 @@ def _column(path: Path, name: str, entry: Any) -> Column:
         hierarchy=str(path.parent / entry["hierarchy"]) if "hierarchy" in entry else None,
         missing=tuple(entry["missing"]) if "missing" in entry else None,
         confirmed=entry.get("confirmed", False),
+        reading=_reading(path, name, entry),
     )
 
 
@@ -352,6 +357,29 @@ def _preparations(path: Path, columns: Mapping[str, Any]) -> Iterator[Preparatio
                 yield Preparation.of(name, entry["prepare"])
             except SchemaError as exc:
                 raise InputError(exc.message.removesuffix("."), path=path, hint=exc.hint) from None
+
+
+def _reading(path: Path, name: str, entry: Mapping[str, Any]) -> Reading | None:
+    """Take the declared format of a column's texts."""
+    keys = {"date_format": Kind.DATE, "number_format": Kind.NUMERIC}
+    given = [key for key in keys if key in entry]
+    if len(given) > 1:
+        problem = "has a date_format and a number_format"
+        raise InputError(problem, path=path, column=name, hint="keep the one that fits its kind")
+    for key in given:
+        try:
+            found = format_named(entry[key], keys[key])
+        except InvalidParameterError as exc:
+            raise InputError(exc.message.removesuffix("."), path=path, column=name) from None
+        return Reading(AS_TEXT if found is None else found.name)
+    return None
+
+
+def _formats(columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
+    """By column how its texts are read: as declared, and as text where it is declared to be neither number nor date."""
+    strict = (Kind.NUMERIC, Kind.DATE)
+    declared = ((c.name, c.reading.format if c.reading else None if c.kind in strict else AS_TEXT) for c in columns)
+    return tuple((name, text) for name, text in declared if text is not None)
 
 
 def _parameters(path: Path, written: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -352,7 +352,7 @@ def _as_described(original: Any, release: Release) -> AnyTable:
     is_private = release.manifest.is_differentially_private  # its roles were given, and nothing was guessed
     if not release.description and not is_private:
         raise _no_table("original", original)
-    table = read_table(original, options=ReadOptions(mixed_as_text=True))
+    table = read_table(original, options=ReadOptions(mixed_as_text=True, guess_formats=not is_private))
     if is_private:
         return table
     return redescribed(table, [guess.column for guess in release.description])

@@ -16,7 +16,7 @@ from sfumato.audit.original.cell_rules import cell_rules, codes_of
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.verify import AuditReport, audit_release
-from sfumato.errors import InputError, ManifestRefusedError, SchemaError
+from sfumato.errors import InputError, ManifestError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey, key_of_manifest
@@ -30,6 +30,7 @@ from sfumato.table.io.parquet import refuse_more_than_parts
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.preparing.declared import Preparation, preparations_of_entries
 from sfumato.table.preparing.prepared import prepared
+from sfumato.table.reading.columns import is_format
 
 
 class _Described(Protocol):
@@ -198,10 +199,15 @@ def released_by(manifest: Manifest, opened: Callable[[Schema | None, ReadOptions
 
 
 def open_original(
-    path: str | Path, options: ReadOptions, memory: int, *, progress: Progress | None = None
+    path: str | Path,
+    options: ReadOptions,
+    memory: int,
+    *,
+    manifest: Manifest | Path | None = None,
+    progress: Progress | None = None,
 ) -> LargeTable:
     """Open the table that a release came from; what means missing there the reader says, never the manifest."""
-    return open_large(path, memory=memory, options=original_options(options), progress=progress)
+    return open_large(path, memory=memory, options=original_options(options, manifest), progress=progress)
 
 
 def _released_options(manifest: Manifest) -> ReadOptions:
@@ -215,7 +221,9 @@ def _released_options(manifest: Manifest) -> ReadOptions:
     content_format = str(output_format).removesuffix(".gz")
     delimiter = {"csv": ",", "tsv": "\t"}.get(content_format)
     spelled = _spelled(manifest, manifest.missing_tokens)
-    return ReadOptions(format=content_format, encoding="utf-8", delimiter=delimiter, missing=spelled)
+    return ReadOptions(
+        format=content_format, encoding="utf-8", delimiter=delimiter, missing=spelled, guess_formats=False
+    )
 
 
 def _spelled(manifest: Manifest, tokens: tuple[str, ...]) -> tuple[str, ...]:
@@ -270,9 +278,9 @@ def _named(table: AnyTable, columns: Sequence[Column], tokens: tuple[str, ...]) 
     return table
 
 
-def read_original(path: Any, options: ReadOptions) -> AnyTable:
+def read_original(path: Any, options: ReadOptions, manifest: Manifest | Path | None = None) -> AnyTable:
     """Read the table that a release came from; what means missing there the reader says, never the manifest."""
-    return read_table(path, options=original_options(options))
+    return read_table(path, options=original_options(options, manifest))
 
 
 def as_prepared(table: AnyTable, manifest: Manifest) -> tuple[AnyTable, list[str]]:
@@ -294,6 +302,26 @@ def as_prepared(table: AnyTable, manifest: Manifest) -> tuple[AnyTable, list[str
     return prepared(table, done), notes
 
 
-def original_options(options: ReadOptions) -> ReadOptions:
-    """Give the options by which an original is read to be compared: all its rows, mixed cells as text."""
-    return replace(options, complete_rows_only=False, one_row_per_person=None, mixed_as_text=True)
+def original_options(options: ReadOptions, manifest: Manifest | Path | None = None) -> ReadOptions:
+    """Give the options by which an original is read to be compared: all its rows, mixed cells as text.
+
+    Texts of a column for which the options name no format are read as the manifest says that they were, if it does:
+    only a format that the door would not find by itself is said there.
+    """
+    said = stated_formats(manifest) if manifest is not None else {}
+    formats = tuple((said | dict(options.formats)).items())
+    return replace(options, complete_rows_only=False, one_row_per_person=None, mixed_as_text=True, formats=formats)
+
+
+def stated_formats(manifest: Manifest | Path) -> dict[str, str]:
+    """By column the format in which a manifest says that its texts were read; nothing where it is no manifest."""
+    try:
+        stated = manifest if isinstance(manifest, Manifest) else read_manifest(manifest)[0]
+    except ManifestError:
+        return {}  # the audit says so
+    entries = stated.input.get("read_as") if isinstance(stated.input, Mapping) else None
+    return {
+        name: text
+        for name, text in (entries.items() if isinstance(entries, Mapping) else ())
+        if isinstance(text, str) and is_format(text)
+    }

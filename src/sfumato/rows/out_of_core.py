@@ -22,14 +22,16 @@ from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterErro
 from sfumato.progress import Progress
 from sfumato.rows.database import batches_in_database
 from sfumato.rows.persons import one_row_each
-from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.schema import Column, Kind, Schema
 from sfumato.table.cells import (
-    CellRules,
     ColumnCoder,
     are_midnights,
     check_names,
     clean_values,
+    is_read,
     plain_array,
+    read_values,
+    refuse_unread,
     without_tokens,
 )
 from sfumato.table.coding import CodedColumn, Codes, PersonRows, Source, Table, parse_numbers
@@ -37,10 +39,18 @@ from sfumato.table.io.bytes import STANDARD_INPUT, StoredBytes, open_stored, wit
 from sfumato.table.io.csv import DelimitedBlocks, layout_of
 from sfumato.table.io.frames import ContentDigest, FrameBlocks, native_frame, source_name
 from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet, is_folder
-from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers, checked_text, format_to_read
+from sfumato.table.io.read import (
+    DEFAULT_OPTIONS,
+    ReadOptions,
+    as_read,
+    check_covers,
+    checked_text,
+    format_to_read,
+)
 from sfumato.table.io.write import BlockWriter
 from sfumato.table.kinds import guess_kind
 from sfumato.table.orders.recognise import with_recognised_order
+from sfumato.table.reading.columns import Candidates, Format, Wanted, format_named
 from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, Rows, WeightedColumn, kept_column
 
 # Distinct values of a column that comes block by block, with how often each occurs, as long as they are not too many.
@@ -74,10 +84,14 @@ class DistinctValues:
         Number of values from which they are no longer listed.
     most_bytes : int
         The same for their size.
+    wanted : Wanted
+        How texts are to be read.
     """
 
-    def __init__(self, tokens: Sequence[str], most: int, most_bytes: int) -> None:
-        self._tokens, self._most, self._most_bytes = tokens, most, most_bytes
+    def __init__(self, tokens: Sequence[str], most: int, most_bytes: int, wanted: Wanted) -> None:
+        self._tokens, self._most, self._most_bytes, self._wanted = tokens, most, most_bytes, wanted
+        self._declared = None if wanted.format is None else format_named(wanted.format)
+        self._candidates, self._n_unread = Candidates(), 0
         self._values: list[pa.Array] = []
         self._counts: list[Counts] = []
         self._n_known = self._n_pending = 0
@@ -118,6 +132,12 @@ class DistinctValues:
             if cleaned.null_count < len(cleaned):
                 kind = guess_kind(cleaned)
                 self._kinds.add(kind)
+                if self._wanted.guess and pa.types.is_string(cleaned.type):
+                    self._candidates.take(cleaned, kind)
+                if self._declared is not None and not is_read(cleaned.type, self._declared):
+                    read = read_values(cleaned, self._declared)
+                    unread = pc.and_(read.is_null(), cleaned.is_valid()).to_numpy(zero_copy_only=False)
+                    self._n_unread += int(counts[unread].sum())
                 self._are_numbers &= kind is Kind.NUMERIC or _are_numbers(cleaned)
             if values.null_count < len(values):
                 self._are_midnights.add(are_midnights(values))
@@ -135,11 +155,24 @@ class DistinctValues:
                 kind = Kind.NUMERIC  # declared so, and not guessed: an infinite number, or one with leading zeros
             stored = self._values[0]
             read = pc.cast(stored, pa.date32()) if self._are_midnights == {True} else stored
-            return stored, OpenColumn(np.zeros(0, dtype=np.int32), read, self._n_rows, self._n_missing, kind), kind
+            used = self._taken(name, coder, kind)
+            if used is not None and not is_read(read.type, used):
+                read, kind = pa.array([], pa.string()), used.kind
+            own = None if used is None else used.name
+            return stored, OpenColumn(np.zeros(0, dtype=np.int32), read, self._n_rows, self._n_missing, kind, own), kind
         self._merge()
         (stored,), (counts,) = self._values, self._counts
         coded, kind = coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored)
         return stored, WeightedColumn(coded.codes, coded.values, counts), kind
+
+    def _taken(self, name: str, coder: ColumnCoder, plain: Kind) -> Format | None:
+        """Decide on the format of the texts, as for a column whose values are listed."""
+        used, reading = self._wanted.taken(*self._candidates.decided(plain))
+        if reading is not None:
+            coder.readings[name] = reading
+        if used is not None and self._n_unread:
+            raise refuse_unread(used, f"{self._n_unread:,} rows", place=coder.place, column=name)
+        return used
 
 
 def _are_numbers(values: pa.Array) -> bool:
@@ -158,6 +191,9 @@ def open_cells(codes: Codes, values: pa.Array, column: OpenColumn, tokens: Seque
         cleaned = without_tokens(values, tokens)
     else:
         cleaned = clean_values(values, tokens)
+    used = None if column.format is None else format_named(column.format)
+    if used is not None and not is_read(cleaned.type, used):
+        cleaned = read_values(cleaned, used)
     if pa.types.is_floating(cleaned.type):
         cleaned = pc.add(cleaned, pa.scalar(0.0, cleaned.type))  # -0.0 becomes 0.0, as in a coded column
     return cleaned.take(pa.array(codes))
@@ -386,16 +422,18 @@ def _open_file(
     if name == "parquet" and is_folder(path):
         folder = StoredParquet.of(path)
         parts = FolderBlocks.of(folder)
-        found = _distinct(parts, _coder(str(path), schema, options), memory, progress)
+        coder = _coder(str(path), schema, options)
+        found = _distinct(parts, coder, memory, progress)
         folder.ensure_unchanged()
         source = Source(str(path), folder.sha256, name)
-        return _described(found, source, parts, folder.ensure_unchanged, schema, options)
+        return _described(found, source, parts, folder.ensure_unchanged, coder, options)
     with open_stored(path, most_held=0, in_blocks=True) as stored:
         blocks = _raw_blocks(stored, Path(path), name, options)
-        found = _distinct(blocks, _coder(stored.name, schema, options), memory, progress)
+        coder = _coder(stored.name, schema, options)
+        found = _distinct(blocks, coder, memory, progress)
         stored.ensure_unchanged()
     source = Source(stored.name, stored.sha256, name)
-    return _described(found, source, blocks, stored.ensure_unchanged, schema, options)
+    return _described(found, source, blocks, stored.ensure_unchanged, coder, options)
 
 
 def _open_frame(
@@ -411,7 +449,7 @@ def _open_frame(
         if _content_hash(opened) != sha256:
             raise _changed(opened.source.name, _HINT_FOR_FRAMES)
 
-    opened = _described(found, Source(blocks.place, ""), blocks, refuse_if_changed, schema, options)
+    opened = _described(found, Source(blocks.place, ""), blocks, refuse_if_changed, coder, options)
     sha256 = _content_hash(opened, progress)
     source = replace(opened.source, sha256=sha256)
     return replace(opened, source=source, outline=replace(opened.outline, source=source))
@@ -438,7 +476,7 @@ def _content_hash(large: LargeTable, progress: Progress | None = None) -> str:
 
 
 def _coder(place: str, schema: Schema | None, options: ReadOptions) -> ColumnCoder:
-    return ColumnCoder(CellRules(schema, options.missing, options.mixed_as_text), place)
+    return ColumnCoder(options.rules(schema), place, codes_are_rows=False)
 
 
 def _say_read(progress: Progress | None, n_read: int) -> None:
@@ -450,7 +488,8 @@ def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, progress: Prog
     most, most_bytes = memory // _BYTES_A_VALUE, memory // _SHARE_OF_VALUES
     place = str(coder.place)
     names = check_names(blocks.names, place=place)
-    found = {name: DistinctValues(coder.rules.tokens(name), most, most_bytes) for name in names}
+    rules = coder.rules
+    found = {name: DistinctValues(rules.tokens(name), most, most_bytes, rules.wanted(name)) for name in names}
     n_read = 0
     for raw in blocks(range(len(names))):
         for name, cells in zip(names, raw, strict=True):
@@ -465,15 +504,15 @@ def _described(
     source: Source,
     blocks: RawBlocks,
     refuse_if_changed: Callable[[], None],
-    schema: Schema | None,
+    coder: ColumnCoder,
     options: ReadOptions,
 ) -> LargeTable:
     """Put the columns that were found together, and describe them as the schema does."""
-    names = tuple(found)
+    names, schema, readings = tuple(found), coder.rules.schema, coder.readings
     outline = Table(
         Schema.of(
             (
-                with_recognised_order(Column(n, Role.QUASI_IDENTIFIER, kind), column.values)
+                with_recognised_order(Column(n, kind=kind, reading=readings.get(n)), column.values)
                 for n, (_, column, kind) in found.items()
             ),
             options.missing if schema is None else schema.missing,
@@ -486,7 +525,7 @@ def _described(
     if schema is None:
         return large
     check_covers(schema, names, names, where=source.name)
-    return large.with_schema(schema.keep(names))
+    return large.with_schema(as_read(schema.keep(names), readings))
 
 
 def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:

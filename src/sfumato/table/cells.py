@@ -6,7 +6,7 @@ Everything here works on a column's distinct values, so it costs next to nothing
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -16,20 +16,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.schema import DEFAULT_MISSING_TOKENS, Kind, Schema
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Kind, Reading, Schema
 from sfumato.table.coding import CodedColumn, Codes, RowMask, plain_type
 from sfumato.table.kinds import guess_kind
+from sfumato.table.reading.columns import Format, Wanted, guessed_format
 
 _REMEMBERED_VALUES = 64
 
 
 @dataclass(frozen=True)
 class CellRules:
-    """What a reader has to know of a schema: the missing tokens of a column and whether all its cells are text."""
+    """What a reader has to know of a column: its missing tokens, its format, and whether all its cells are text.
+
+    Parameters
+    ----------
+    formats : mapping of str to str
+        By column the format of its texts, where it is declared apart from the schema.
+    guess_formats : bool
+        Whether formats are looked for where none is declared.
+    """
 
     schema: Schema | None = None
     missing: tuple[str, ...] = DEFAULT_MISSING_TOKENS
     mixed_as_text: bool = False
+    formats: Mapping[str, str] = field(default_factory=dict)
+    guess_formats: bool = True
 
     def tokens(self, name: str) -> tuple[str, ...]:
         """Texts that mean "missing" in a column."""
@@ -45,6 +56,17 @@ class CellRules:
         """
         return self.mixed_as_text or (self.schema is not None and name in self.schema)
 
+    def wanted(self, name: str) -> Wanted:
+        """How the texts of a column are to be read."""
+        described = self.schema[name] if self.schema is not None and name in self.schema else None
+        declared = self.formats.get(name)
+        if declared is None and described is not None and described.reading is not None:
+            declared = described.reading.format
+        return Wanted(declared, self.guess_formats, None if described is None else described.kind)
+
+
+_Coded = tuple[Codes, pa.Array, Kind, Reading | None]
+
 
 @dataclass(repr=False)
 class ColumnCoder:
@@ -55,7 +77,12 @@ class ColumnCoder:
 
     rules: CellRules
     place: str | None = None
-    _remembered: dict[object, tuple[Codes, pa.Array, Kind]] = field(default_factory=dict)
+    readings: dict[str, Reading] = field(default_factory=dict)
+    """By column how its texts were read, where they were no plain numbers, no ISO dates and no text."""
+    line_of: Callable[[int], int | None] | None = None
+    """Gives the line of a data row (from 0), for messages; ``None``: there are no lines."""
+    codes_are_rows: bool = True
+    _remembered: dict[object, _Coded] = field(default_factory=dict)
 
     def code(self, name: str, cells: pa.Array | pa.ChunkedArray, kind: Kind | None = None) -> tuple[CodedColumn, Kind]:
         """Code a column of any type; its kind is guessed unless given."""
@@ -69,29 +96,96 @@ class ColumnCoder:
     ) -> tuple[CodedColumn, Kind]:
         """Code a column of codes into plain distinct values, of which some may not occur."""
         occurs = np.bincount(codes, minlength=len(values)) > 0
-        tokens = self.rules.tokens(name)
-        if len(values) > _REMEMBERED_VALUES or not (
-            pa.types.is_string(values.type) or pa.types.is_integer(values.type)
-        ):
-            recode, distinct, found = _code_values(values, occurs, tokens, kind)
-        else:
-            key = (values.type, tuple(values.to_pylist()), occurs.tobytes(), tokens, kind)
-            if key not in self._remembered:
-                self._remembered[key] = _code_values(values, occurs, tokens, kind)
-            recode, distinct, found = self._remembered[key]
+        tokens, wanted = self.rules.tokens(name), self.rules.wanted(name)
+        try:
+            if len(values) > _REMEMBERED_VALUES or not (
+                pa.types.is_string(values.type) or pa.types.is_integer(values.type)
+            ):
+                recode, distinct, found, reading = _code_values(values, occurs, tokens, kind, wanted)
+            else:
+                key = (values.type, tuple(values.to_pylist()), occurs.tobytes(), tokens, kind, wanted)
+                if key not in self._remembered:
+                    self._remembered[key] = _code_values(values, occurs, tokens, kind, wanted)
+                recode, distinct, found, reading = self._remembered[key]
+        except _UnreadError as error:
+            raise self._unread(name, error, codes) from None
+        if reading is not None:
+            self.readings[name] = reading
         return CodedColumn(recode[codes], distinct), found
+
+    def _unread(self, name: str, error: _UnreadError, codes: Codes) -> InputError:
+        is_wrong, line, first = error.is_wrong[codes], None, ""
+        if self.codes_are_rows:
+            row = int(np.argmax(is_wrong))
+            line = None if self.line_of is None else self.line_of(row)
+            first = f" (first: data row {row + 1:,})" if line is None else " (first: this line)"
+        what = f"{int(is_wrong.sum()):,} {'rows' if self.codes_are_rows else 'distinct values'}"
+        return refuse_unread(error.used, what, first, place=self.place, column=name, line=line)
+
+
+def refuse_unread(
+    used: Format, what: str, first: str = "", *, place: str | None, column: str, line: int | None = None
+) -> InputError:
+    """Build the message for texts that are not written in the format that is declared."""
+    problem = f"is declared to be written as {used.name}, but {what} are not{first}"
+    hint = 'correct the format, or add the texts that mean "missing" to the missing tokens'
+    return InputError(problem, path=place, line=line, column=column, hint=hint)
+
+
+class _UnreadError(Exception):
+    """Internal: some values are not written in the format that is declared."""
+
+    def __init__(self, used: Format, is_wrong: RowMask) -> None:
+        self.used, self.is_wrong = used, is_wrong
+        super().__init__()
 
 
 def _code_values(
-    values: pa.Array, occurs: RowMask, tokens: tuple[str, ...], kind: Kind | None
-) -> tuple[Codes, pa.Array, Kind]:
-    """Find the new code of every old one, the distinct values in order, and their kind."""
-    cleaned = clean_values(values.filter(pa.array(occurs)), tokens)
-    found = guess_kind(cleaned) if kind is None else kind
+    values: pa.Array, occurs: RowMask, tokens: tuple[str, ...], kind: Kind | None, wanted: Wanted
+) -> _Coded:
+    """Find the new code of every old one, the distinct values in order, their kind, and how they were read."""
+    cleaned, reading = clean_values(values.filter(pa.array(occurs)), tokens), None
+    found = kind
+    if found is None:
+        try:
+            cleaned, found, reading = _read(cleaned, wanted)
+        except _UnreadError as error:
+            is_wrong = np.zeros(len(values), dtype=np.bool_)
+            is_wrong[occurs] = error.is_wrong
+            raise _UnreadError(error.used, is_wrong) from None
     coded = CodedColumn(np.arange(len(cleaned), dtype=np.int32), cleaned).recode(cleaned, found)
     recode = np.zeros(len(values), dtype=np.int32)
     recode[occurs] = coded.codes
-    return recode, coded.values, found
+    return recode, coded.values, found, reading
+
+
+def _read(cleaned: pa.Array, wanted: Wanted) -> tuple[pa.Array, Kind, Reading | None]:
+    """Read distinct values in the format of their column; plain numbers, ISO dates and other texts stay as they are."""
+    plain = guess_kind(cleaned)
+    used, reading = wanted.taken(*guessed_format(cleaned, plain) if wanted.guess else (None, ""))
+    if used is None or is_read(cleaned.type, used):
+        return cleaned, plain, reading
+    read = read_values(cleaned, used)
+    is_wrong = read.is_null().to_numpy(zero_copy_only=False) & cleaned.is_valid().to_numpy(zero_copy_only=False)
+    if is_wrong.any():
+        raise _UnreadError(used, is_wrong)
+    return read, used.kind, reading
+
+
+def is_read(data_type: pa.DataType, used: Format) -> bool:
+    """Whether values of a type need no format: dates that are dates already, numbers that are numbers."""
+    kinds = pa.types
+    if used.kind is Kind.NUMERIC:
+        return not kinds.is_string(data_type)
+    return not (kinds.is_string(data_type) or kinds.is_integer(data_type) or kinds.is_floating(data_type))
+
+
+def read_values(cleaned: pa.Array, used: Format) -> pa.Array:
+    """Read cleaned values in a format: plain texts, null where a value is missing or does not fit."""
+    text = as_text(cleaned)
+    if pa.types.is_floating(cleaned.type):
+        text = pc.replace_substring_regex(text, r"\.0$", "")
+    return used.read(text)
 
 
 def clean_values(values: pa.Array, tokens: Sequence[str]) -> pa.Array:

@@ -63,11 +63,15 @@ class WeightedColumn(CodedColumn):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class OpenColumn(CodedColumn):
-    """A column of a large file with too many distinct values to be listed: only its type and kind are known."""
+    """A column of a large file with too many distinct values to be listed: only its type and kind are known.
+
+    ``format`` is the one in which its texts are read; ``None``: as they are.
+    """
 
     n_open_rows: int
     n_open_missing: int
     kind: Kind
+    format: str | None = None
 
     @property
     def n_rows(self) -> int:

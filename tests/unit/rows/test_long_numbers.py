@@ -80,7 +80,7 @@ def test_texts_that_are_declared_numeric_are_numbers_as_in_memory(odd, tmp_path)
     assert guessed.schema == read_table(path).schema
 
 
-@pytest.mark.parametrize("odd", ["x", "1,5", "2024-01-02"])
+@pytest.mark.parametrize("odd", ["x", "1,5,6", "2024-01-02"])
 def test_texts_that_are_no_numbers_are_refused_as_in_memory(odd, tmp_path):
     path = tmp_path / "a.parquet"
     pyarrow.parquet.write_table(pa.table({"a": [*map(str, range(40)), odd]}), path)

@@ -43,6 +43,8 @@ _INTERVAL = re.compile(r"([\[\]])([^\[\],]+), ([^\[\],]+)([\[\]])")
 _OPEN = re.compile(r"([<≤>≥]) ([^\[\],]+)")
 _MASK = re.compile(r"([^*]*)(\*+)")
 _DATE_PREFIX = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+_QUARTER = re.compile(r"(\d{4})-Q([1-4])")
+_DECADE = re.compile(r"(\d{3})0s")
 
 
 def contained_in_labels(
@@ -137,6 +139,9 @@ class _Values:
             return np.array([t is not None and len(t) == length and t.startswith(begins) for t in self._texts])
         if self._kind is Kind.DATE and _DATE_PREFIX.fullmatch(label):
             return np.array([t is not None and t.startswith(label) for t in self._texts])
+        begins_of_dates = _begins_of_dates(label) if self._kind is Kind.DATE else ()
+        if begins_of_dates:
+            return np.array([t is not None and t.startswith(begins_of_dates) for t in self._texts])
         return self._one_of([label])
 
     def is_group(self, label: str | None) -> bool:
@@ -210,6 +215,15 @@ class _Values:
             texts = pc.cast(values, pa.string()).to_pylist()
             return [None if text is None else level.get(text.strip()) for text in texts]
         return None
+
+
+def _begins_of_dates(label: str) -> tuple[str, ...]:
+    """How dates begin that lie in a quarter or a decade; nothing for another label."""
+    quarter, decade = _QUARTER.fullmatch(label), _DECADE.fullmatch(label)
+    if quarter is not None:
+        last = 3 * int(quarter[2])
+        return tuple(f"{quarter[1]}-{month:02}-" for month in (last - 2, last - 1, last))
+    return (decade[1],) if decade is not None else ()
 
 
 def _written(end: str) -> tuple[str, ...]:

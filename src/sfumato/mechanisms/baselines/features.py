@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable
-from sfumato.schema import Column, Kind, Role
+from sfumato.schema import AS_TEXT, Column, Kind, Role
 from sfumato.table.binarize import (
     TRUE_TEXTS,
     AsIs,
@@ -91,13 +91,18 @@ def public_options(data: Any, options: ReadOptions) -> ReadOptions:
     by_name = format_of(data).removesuffix(".gz") if isinstance(data, str | PathLike) else None
     if (options.format or by_name) == _SPARSE:
         raise _sparse()
-    return replace(options, mixed_as_text=True)
+    if any(text != AS_TEXT for _, text in options.formats):
+        problem, allowed = "got one", "left out for differential privacy, which takes all cells as text"
+        hint = "write plain numbers and ISO dates into the table that you give"
+        raise InvalidParameterError("the format of a column", problem, allowed=allowed, hint=hint)
+    return replace(options, mixed_as_text=True, guess_formats=False)
 
 
 def public_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
     """Describe columns so that no cell contradicts it: all but the target, whose values are public, are text."""
     return tuple(
-        c if c.role is Role.TARGET else replace(c, kind=Kind.CATEGORICAL, domain=None, hierarchy=None) for c in columns
+        c if c.role is Role.TARGET else replace(c, kind=Kind.CATEGORICAL, domain=None, hierarchy=None, reading=None)
+        for c in columns
     )
 
 

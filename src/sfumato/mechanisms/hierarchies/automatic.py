@@ -55,8 +55,8 @@ def automatic_hierarchy(
 ) -> Hierarchy:
     """Build levels that suit a column's kind; each has about half as many labels as the one below, the last is ``*``.
 
-    Numbers: intervals at quantiles, joined pairwise. Dates: months and years. Values with a declared order: neighbours
-    joined pairwise. All others, and numbers and dates that are not all finite or ISO 8601: see
+    Numbers: intervals at quantiles, joined pairwise. Dates: months, quarters, years, decades. Values with a declared
+    order: neighbours joined pairwise. All others, and numbers and dates that are not all finite or ISO 8601: see
     :func:`groups_of_similar_values` if there is a target, else :func:`groups_of_rare_values`.
 
     Parameters

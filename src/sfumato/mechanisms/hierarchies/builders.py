@@ -54,7 +54,7 @@ def _masked(value: str, n_masked: int) -> str:
 
 
 def calendar_levels(values: Sequence[str]) -> Hierarchy:
-    """Dates by day (where some have a time), month and year: ``2024-02-29``, ``2024-02``, ``2024``, ``*``.
+    """Dates by day (where some have a time), month, quarter, year and decade: ``2024-02``, ``2024-Q1``, ``2024``, ….
 
     Raises
     ------
@@ -63,8 +63,10 @@ def calendar_levels(values: Sequence[str]) -> Hierarchy:
 
     Examples
     --------
-    >>> calendar_levels(["2024-02-28", "2024-02-29", "2024-03-01", "2023-12-24"]).labels[1:]
-    (('2024-02', '2024-03', '2023-12'), ('2024', '2023'), ('*',))
+    >>> calendar_levels(["2024-02-28", "2024-02-29", "2024-03-01", "2023-12-24", "1999-12-31"]).labels[1:4]
+    (('2024-02', '2024-03', '2023-12', '1999-12'), ('2024-Q1', '2023-Q4', '1999-Q4'), ('2024', '2023', '1999'))
+    >>> calendar_levels(["2024-02-28", "2023-12-24", "1999-12-31"]).labels[1:]
+    (('2020s', '1990s'), ('*',))
     """
     _check_some(values)
     wrong = sum(not is_date(value) for value in values)
@@ -72,8 +74,30 @@ def calendar_levels(values: Sequence[str]) -> Hierarchy:
         problem = f"{wrong:,} of {len(values):,} values are not dates"
         raise SchemaError(problem, hint="dates are written 2024-02-29; take another method for other texts")
     has_times = any(len(value) > _DAY for value in values)
-    lengths = (_DAY, _MONTH, _YEAR) if has_times else (_MONTH, _YEAR)
-    return _below_root(values, [[value[:length] for value in values] for length in lengths])
+    days = [[value[:_DAY] for value in values]] if has_times else []
+    months = [value[:_MONTH] for value in values]
+    quarters = [_quarter(value) for value in values]
+    years, decades = (
+        [f"{value[:length]}{end}" for value in values] for length, end in ((_YEAR, ""), (_YEAR - 1, "0s"))
+    )
+    return _below_root(values, [*days, months, quarters, years, decades])
+
+
+def _quarter(value: str) -> str:
+    return f"{value[:_YEAR]}-Q{(int(value[_YEAR + 1 : _MONTH]) + 2) // 3}"
+
+
+def is_in_calendar(value: str, label: str) -> bool:
+    """Whether a date lies in a day, a month, a quarter, a year or a decade, as :func:`calendar_levels` writes them.
+
+    Examples
+    --------
+    >>> is_in_calendar("2024-02-29", "2024-Q1"), is_in_calendar("2024-02-29", "2020s"), is_in_calendar("2024", "2023")
+    (True, True, False)
+    """
+    if "-Q" in label:
+        return is_date(value) and _quarter(value) == label
+    return value.startswith(label.removesuffix("0s") if label.endswith("0s") else label)
 
 
 def is_date(value: str) -> bool:

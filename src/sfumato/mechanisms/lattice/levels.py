@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.counting.cells import CellTable
 from sfumato.mechanisms.axes import cell_of_values, positions_of
+from sfumato.mechanisms.hierarchies.builders import is_in_calendar
 from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Covered, Hierarchy, covered
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind
 from sfumato.table.cells import as_text
@@ -37,7 +38,7 @@ MISSING = ""
 _INTERVAL = re.compile(r"([\[\]])([^\[\],]+), ([^\[\],]+)([\[\]])")
 _OPEN = re.compile(r"([<≤≥>]) ([^\[\],]+)")
 _MASK = re.compile(r"[^*]*\*+")
-_DATE_PREFIX = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+_CALENDAR = re.compile(r"\d{4}(-\d{2}(-\d{2})?|-Q[1-4])?|\d{3}0s")
 
 Test = Callable[[Sequence[str]], Sequence[bool]]
 
@@ -163,8 +164,8 @@ class _Reading:
         if _MASK.fullmatch(label) and (self.is_spelled_so or kind is not Kind.NUMERIC):
             begins = label.rstrip("*")
             return lambda values: [len(value) == len(label) and value.startswith(begins) for value in values]
-        if kind is Kind.DATE and _DATE_PREFIX.fullmatch(label):
-            return lambda values: [value.startswith(label) for value in values]
+        if kind is Kind.DATE and _CALENDAR.fullmatch(label):
+            return lambda values: [is_in_calendar(value, label) for value in values]
         return None
 
     def _between(self, interval: Interval) -> Test | None:
@@ -476,7 +477,7 @@ class _Scale:
 
     def _holds(self, label: str, text: str, position: float) -> bool:
         """Whether a label is an interval, closed or open at its end, or the beginning of a date, that holds a value."""
-        if self._described.kind is Kind.DATE and text.startswith(label):
+        if self._described.kind is Kind.DATE and is_in_calendar(text, label):
             return True
         interval = read_interval(label)
         if interval is None:

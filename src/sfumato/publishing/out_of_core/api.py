@@ -155,7 +155,7 @@ def audit_large(
     stated = Path(manifest_path) if manifest_path is not None else manifest_path_for(Path(path))
     opened = None
     if original is not None and schema is None and not isinstance(original, LargeTable):
-        opened = open_original(original, options, allowed.n_bytes, progress=progress)
+        opened = open_original(original, options, allowed.n_bytes, manifest=stated, progress=progress)
     elif original is not None:
         opened = _opened(original, schema, allowed, options, progress)
     return audit_large_file(

@@ -24,7 +24,7 @@ from sfumato.counting.rows import count_rows
 from sfumato.counting.sorting import Block, RowSorter
 from sfumato.errors import InputError, SchemaError
 from sfumato.guarantees import PersonAnonymity
-from sfumato.manifest import describe_column, with_audited
+from sfumato.manifest import declared_formats, describe_column, with_audited
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress, in_rows
 from sfumato.rows.memory_limit import Memory, give_back
@@ -135,7 +135,7 @@ def with_all_columns(release: Release, schema: Schema) -> Release:
     columns = [described.get(name) or describe_column(schema[name].restricted_to(())) for name in kept]
     own = {c.name: list(c.missing) for c in schema if c.missing is not None}
     return release.with_manifest(
-        input={**(manifest.input or {}), "columns": len(schema)},
+        input={**(manifest.input or {}), "columns": len(schema)} | declared_formats(schema),
         output={**manifest.output, "columns": columns},
         missing={**manifest.missing, **({"columns": own} if own else {})},
         dropped_columns=tuple(name for name in schema.names() if name not in kept),

@@ -34,13 +34,14 @@ from sfumato.rows.spark.frames import (
     parquet_frame,
     says_of_cells,
 )
-from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.schema import AS_TEXT, Column, Kind, Reading, Schema
 from sfumato.table.cells import CellRules, ColumnCoder, check_names, plain_array
 from sfumato.table.coding import CodedColumn, PersonRows, Source, Table, plain_type
 from sfumato.table.io.bytes import open_stored
 from sfumato.table.io.parquet import StoredParquet, is_folder, refuse_more_than_parts
-from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers
+from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, as_read, check_covers
 from sfumato.table.orders.recognise import with_recognised_order
+from sfumato.table.reading.columns import format_named, guessed_format
 from sfumato.table.weighted import OpenColumn, Rows, RowsOnCluster, WeightedColumn, kept_column
 
 _BYTES_A_PLACE = 64
@@ -48,6 +49,7 @@ _BYTES_A_VALUE = 4000
 _SHARE_OF_VALUES = 16
 _COLUMNS_A_JOB = 16
 _FAR = 2
+_SAMPLED_TEXTS = 1_000
 _FRAME = "<pyspark>"
 
 
@@ -295,8 +297,7 @@ def open_cluster(
         frame = source if hashed is None else parquet_frame(session, hashed)
         names = check_names(frame.columns, place=place)
         n_stored = None if hashed is None else hashed.n_rows()
-        rules = CellRules(schema, options.missing, options.mixed_as_text)
-        reader = _ColumnReader(numbered_columns(frame), rules, place, memory, n_stored)
+        reader = _ColumnReader(numbered_columns(frame), options.rules(schema), place, memory, n_stored)
         found = reader.read(names)
     own = None if hashed is None else Source(place, hashed.sha256, "parquet")
     n_rows = _n_rows([column for _, column, _ in found.values()], place)
@@ -306,7 +307,7 @@ def open_cluster(
     outline = Table(
         Schema.of(
             (
-                with_recognised_order(Column(n, Role.QUASI_IDENTIFIER, kind), column.values)
+                with_recognised_order(Column(n, kind=kind, reading=reader.readings.get(n)), column.values)
                 for n, (_, column, kind) in found.items()
             ),
             options.missing if schema is None else schema.missing,
@@ -321,7 +322,7 @@ def open_cluster(
     if schema is None:
         return table
     check_covers(schema, tuple(names), tuple(names), where=place)
-    described = table.with_schema(schema.keep(names))
+    described = table.with_schema(as_read(schema.keep(names), reader.readings))
     if options.one_row_per_person is None:
         return described
     return one_row_each(described, options.one_row_per_person, memory)
@@ -332,7 +333,8 @@ class _ColumnReader:
 
     def __init__(self, frame: Frame, rules: CellRules, place: str, memory: int, n_rows: int | None) -> None:
         self.frame, self._rules, self._place, self._n_rows = frame, rules, place, n_rows
-        self._coder = ColumnCoder(rules, place)
+        self._coder = ColumnCoder(rules, place, codes_are_rows=False)
+        self.readings = self._coder.readings
         self._most, self._most_bytes = memory // _BYTES_A_VALUE, memory // _SHARE_OF_VALUES
 
     def read(self, names: Sequence[str]) -> dict[str, tuple[pa.Array, WeightedColumn | OpenColumn, Kind]]:
@@ -406,7 +408,23 @@ class _ColumnReader:
         self._refuse_broken(name, are_broken=bool(found.get("broken")))
         read_as = pc.cast(nothing, pa.date32()) if found.get("midnights") else nothing
         kind = kind_of_open(read_as, found)
+        self._refuse_format(name, read, kind)
         return nothing, OpenColumn(np.zeros(0, dtype=np.int32), read_as, found["rows"], found["missing"], kind), kind
+
+    def _refuse_format(self, name: str, read: Any, kind: Kind) -> None:
+        """Refuse texts that are to be read in a format, declared or found in some: that takes their distinct values."""
+        wanted = self._rules.wanted(name)
+        if wanted.format == AS_TEXT:
+            self.readings[name] = Reading(AS_TEXT, is_own=True)
+            return
+        used = None if wanted.format is None else format_named(wanted.format)
+        if used is None and wanted.guess and kind is Kind.CATEGORICAL:
+            some = self.frame.select(read.alias("read")).limit(_SAMPLED_TEXTS).toArrow().column("read").unique()
+            used, _ = wanted.taken(*guessed_format(some, kind))
+        if used is not None:
+            problem = f"has too many distinct values to be read as {used.name} on a cluster"
+            hint = f"convert it first, or declare the format {AS_TEXT} for it, which leaves it as it is"
+            raise InputError(problem, path=self._place, column=name, hint=hint)
 
 
 def _is_valid(values: pa.Array) -> bool:

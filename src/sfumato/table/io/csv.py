@@ -239,16 +239,17 @@ def parse_delimited(text: Text, coder: ColumnCoder, *, delimiter: str | None, he
         Whether the first record holds the names; else they are ``c1``, ``c2``, ….
     """
     layout = layout_of(text, delimiter=delimiter, header=header)
-    cells = _parse_cells(text, layout)
-    columns, kinds = {}, {}
-    for position, name in enumerate(layout.names):
-        codes, values = _codes_and_values(cells.column(position))
-        columns[name], kinds[name] = coder.code_distinct(name, codes[:-1], values)
     n_before = 1 if header else 0
 
     def line_of(row: int) -> int | None:
         return line_of_record(text, layout.delimiter, row + n_before)
 
+    cells = _parse_cells(text, layout)
+    columns, kinds = {}, {}
+    coder.line_of = line_of
+    for position, name in enumerate(layout.names):
+        codes, values = _codes_and_values(cells.column(position))
+        columns[name], kinds[name] = coder.code_distinct(name, codes[:-1], values)
     return Parsed(columns, kinds, cells.num_rows - 1, line_of)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
-from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Role, Schema
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Reading, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import CellRules, ColumnCoder
 from sfumato.table.coding import Source, Table
 from sfumato.table.io.arff import parse_arff
 from sfumato.table.io.bytes import StoredBytes, open_stored
-from sfumato.table.io.csv import parse_delimited
+from sfumato.table.io.csv import layout_of, line_of_record, parse_delimited
 from sfumato.table.io.excel import parse_spreadsheet
 from sfumato.table.io.foreign import refuse_address, refuse_foreign_suffix
 from sfumato.table.io.formats import READABLE, WITH_ROWS_ABOVE, Parsed, check_format, format_of
@@ -55,6 +56,10 @@ class ReadOptions:
         Leave out the rows in which a value is missing, and count them.
     one_row_per_person : {"first", "last", "random"} or None
         Keep one row of each person, whom the schema's column with the role person tells apart, and count the others.
+    formats : tuple of (str, str)
+        By column the format of its texts, such as ``("birth", "DD/MM/YYYY")``, see :mod:`sfumato.table.reading`.
+    guess_formats : bool
+        Look for the format of texts where none is declared: dates and numbers as the world writes them.
     mixed_as_text : bool
         Take a column of a typed source (a workbook, Python objects) that mixes numbers, dates and text as text;
         otherwise it is refused unless the schema says that it is categorical.
@@ -70,6 +75,12 @@ class ReadOptions:
     complete_rows_only: bool = False
     one_row_per_person: PersonRule | None = None
     mixed_as_text: bool = False
+    formats: tuple[tuple[str, str], ...] = ()
+    guess_formats: bool = True
+
+    def rules(self, schema: Schema | None) -> CellRules:
+        """Say what the door has to know of cells."""
+        return CellRules(schema, self.missing, self.mixed_as_text, dict(self.formats), self.guess_formats)
 
 
 DEFAULT_OPTIONS = ReadOptions()
@@ -113,11 +124,11 @@ def read_table(
 
 def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
     name = format_to_read(path, options)
-    coder = ColumnCoder(CellRules(schema, options.missing, options.mixed_as_text))
+    coder = ColumnCoder(options.rules(schema))
     if name == "parquet" and is_folder(path):
         folder = StoredParquet.of(path)
         coder.place = str(path)
-        return _table(parse_folder(folder, coder), Source(str(path), folder.sha256, name), schema, options)
+        return _table(parse_folder(folder, coder), Source(str(path), folder.sha256, name), schema, options, coder)
     with open_stored(path) as stored:
         coder.place = stored.name
         if name == "libsvm":
@@ -127,7 +138,7 @@ def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: Rea
             return _described(binary, schema) if schema is not None else binary
         parsed = _parse(stored, coder, name, options)
         stored.ensure_unchanged()
-        return _table(parsed, Source(stored.name, stored.sha256, name), schema, options)
+        return _table(parsed, Source(stored.name, stored.sha256, name), schema, options, coder)
 
 
 def format_to_read(path: str | os.PathLike[str], options: ReadOptions) -> str:
@@ -172,8 +183,20 @@ def _parse(stored: StoredBytes, coder: ColumnCoder, name: str, options: ReadOpti
     return parse_delimited(text, coder, delimiter=delimiter, header=options.header)
 
 
+def line_of_data_row(path: str | os.PathLike[str], options: ReadOptions, row: int) -> int | None:
+    """Find the line of a delimited text on which a data row (from 0) begins; ``None`` in formats without lines."""
+    name = format_to_read(path, options)
+    if name not in ("csv", "tsv"):
+        return None
+    with open_stored(path) as stored:
+        text = checked_text(stored, options)
+        delimiter = "\t" if name == "tsv" and options.delimiter is None else options.delimiter
+        layout = layout_of(text, delimiter=delimiter, header=options.header)
+        return line_of_record(text, layout.delimiter, row + (1 if options.header else 0))
+
+
 def _read_memory(source: Any, schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
-    rules = CellRules(schema, options.missing, options.mixed_as_text)
+    rules = options.rules(schema)
     source = native_frame(source)
     name = source_name(source)
     table: Table | BinaryTable
@@ -181,12 +204,14 @@ def _read_memory(source: Any, schema: Schema | None, options: ReadOptions) -> Ta
         binary = binary_from_sparse(source, rules)
         table = _described(binary, schema) if schema is not None else binary
     else:
-        table = _table(parse_frame(source, ColumnCoder(rules, name)), Source(name, ""), schema, options)
+        coder = ColumnCoder(rules, name)
+        table = _table(parse_frame(source, coder), Source(name, ""), schema, options, coder)
     return with_content_hash(table, name)
 
 
-def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadOptions) -> Table:
-    found = [Column(name, Role.QUASI_IDENTIFIER, kind) for name, kind in parsed.kinds.items()]
+def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadOptions, coder: ColumnCoder) -> Table:
+    readings = coder.readings
+    found = [Column(name, kind=kind, reading=readings.get(name)) for name, kind in parsed.kinds.items()]
     if schema is None:
         found = [with_recognised_order(column, parsed.columns[column.name].values) for column in found]
     guessed = Schema.of(
@@ -197,7 +222,21 @@ def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadO
     if schema is None:
         return table
     check_covers(schema, guessed.names(), guessed.names(), where=source.name)
-    return table.with_schema(schema.keep(guessed.names()), line_of=parsed.line_of)
+    return table.with_schema(as_read(schema.keep(guessed.names()), readings), line_of=parsed.line_of)
+
+
+def as_read(schema: Schema, readings: Mapping[str, Reading]) -> Schema:
+    """Say in a schema how the texts of its columns were read."""
+    if not readings:
+        return schema
+    return Schema.of((replace(c, reading=readings.get(c.name, c.reading)) for c in schema), schema.missing)
+
+
+def check_formats(options: ReadOptions, names: Sequence[str], where: str) -> None:
+    """Refuse a format that is declared for a column that does not exist."""
+    for name, _ in options.formats:
+        if name not in names:
+            raise ColumnNotFoundError(name, names, where=where)
 
 
 def _described(table: Table | BinaryTable, schema: Schema) -> Table | BinaryTable:

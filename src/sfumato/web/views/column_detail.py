@@ -54,7 +54,11 @@ class Method:
 _MERGE = MethodField("merge", "Neighbours joined on each further level", "such as 2,2,5; empty: two, again and again")
 
 METHODS = (
-    Method("auto", "Automatic", "Suits the kind: numbers at quantiles, dates by month and year, texts by the target."),
+    Method(
+        "auto",
+        "Automatic",
+        "Suits the kind: numbers at quantiles, dates by month, quarter and year, texts by the target.",
+    ),
     Method(
         "width",
         "Intervals of one width",
@@ -83,7 +87,7 @@ METHODS = (
         "For codes in which the first characters say most, such as postcodes.",
         (MethodField("step", "Characters masked more on each level", default="1"),),
     ),
-    Method("dates", "Month and year", "For dates written as 2024-02-29."),
+    Method("dates", "Month, quarter, year, decade", "For dates written as 2024-02-29."),
     Method(
         "groups",
         "Groups of neighbours in an order",

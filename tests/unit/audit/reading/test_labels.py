@@ -54,6 +54,23 @@ def test_masks_leave_out_as_many_characters_as_they_have_stars(label, expected):
     assert held(label, ["02139", "02134", "02999", "12345", "0213"]) == expected
 
 
+@given(st.dates(), st.lists(st.dates(), max_size=5))
+def test_dates_by_quarter_and_decade(day, others):
+    """A quarter holds the dates of its three months, a decade those of ten years, with a time as well."""
+    days = list(dict.fromkeys([day.isoformat(), *(other.isoformat() for other in others)]))
+    quarter = (day.month - 1) // 3
+
+    def in_quarter(text):
+        return int(text[:4]) == day.year and (int(text[5:7]) - 1) // 3 == quarter
+
+    found = held(f"{day.year:04}-Q{quarter + 1}", days, Kind.DATE)
+    assert found == [text for text in days if in_quarter(text)]
+    found = held(f"{day.year // 10:03}0s", [f"{text} 10:00:00" for text in days], Kind.DATE)
+    assert found == [f"{text} 10:00:00" for text in days if int(text[:4]) // 10 == day.year // 10]
+    assert held(f"{day.year:04}-Q5", days, Kind.DATE) == []
+    assert held(f"{day.year:04}-Q{quarter + 1}", days) == []
+
+
 def test_dates_by_month_and_year():
     days = ["2024-03-01", "2024-04-01", "2023-03-01"]
 

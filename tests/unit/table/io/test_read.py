@@ -83,7 +83,7 @@ class TestDelimited:
         assert list(read_text(tmp_path, content).columns) == ["a", "b", "c"]
 
     def test_decimal_commas_do_not_hide_the_semicolon(self, tmp_path: Path) -> None:
-        assert cells(read_text(tmp_path, "a;b\n1,5;2,5\n3,5;4,5\n"))["b"] == ["2,5", "4,5"]
+        assert cells(read_text(tmp_path, "a;b\n1,5;2,5\n3,5;4,5\n"))["b"] == ["2.5", "4.5"]
 
     def test_given_delimiter_is_taken(self, tmp_path: Path) -> None:
         assert list(read_text(tmp_path, "a,b:c\n1,2:3\n", delimiter=":").columns) == ["a,b", "c"]
