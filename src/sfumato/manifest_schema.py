@@ -65,6 +65,7 @@ _RECODING = {
         _recoding("one-of", {}, {"values": _TEXTS}),
         _recoding("interval", {}, {"above": NUMBER, "upto": NUMBER}),
         _recoding("generalized", {"kind": _KIND}, {"domain": _TEXTS}),
+        _recoding("typical", {"kind": _KIND}, {"domain": _TEXTS}),
         _recoding("hierarchy", {"kind": _KIND, "labels": named(_TEXTS)}, {"levels": list_of(COUNT), "domain": _TEXTS}),
     ]
 }

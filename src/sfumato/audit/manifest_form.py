@@ -67,6 +67,7 @@ _RECODINGS = Kinds(
         "one-of": {"values?": ["text"]},
         "interval": {"above?": "number", "upto?": "number"},
         "generalized": {"kind": "kind", "domain?": ["text"]},
+        "typical": {"kind": "kind", "domain?": ["text"]},
         "hierarchy": {"kind": "kind", "labels": Names(["text"]), "levels?": ["count"], "domain?": ["text"]},
     },
     {},

@@ -55,7 +55,7 @@ _DATA_KEYS = {
     "default_role": str,
 }
 _COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list, "confirmed": bool}
-_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool}
+_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool, "cells": str}
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
 
 
@@ -75,6 +75,8 @@ class Project:
         Of the mechanism; hierarchy files among them are resolved as ``data_path`` is.
     keep_order : bool
         Whether released rows stay in the order of the data, which tells what the rows do not.
+    cells : str or None
+        Form of the released cells, ``"ranges"`` or ``"values"``; ``None``: what the mechanism makes.
     compare : mapping
         ``weights`` (of utility, privacy and size), ``classifiers`` and ``grid`` (by mechanism its parameters, each a
         value or a list of values) of a comparison, as far as they are given.
@@ -93,6 +95,7 @@ class Project:
     output: Path | None = None
     keep_order: bool = False
     compare: Mapping[str, Any] = field(default_factory=dict)
+    cells: str | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -216,6 +219,7 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
         output=path.parent / release["output"] if "output" in release else None,
         keep_order=release.get("keep_order", False),
         compare=_comparison(path, content.get("compare", {})),
+        cells=release.get("cells"),
     )
 
 

@@ -32,6 +32,7 @@ def release(
     confirmed: Sequence[str] = (),
     keep_order: bool = False,
     population: Any = None,
+    cells: str | None = None,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Release:
@@ -63,6 +64,10 @@ def release(
     population : frame, path or Table, optional
         Table of the population that the people of ``data`` are from, one row a person: what ``k_map`` and ``delta_max``
         of the mechanism are promised about.
+    cells : {"ranges", "values"}, optional
+        ``"values"``: every quasi-identifying cell is one value that is typical of its class (median, most frequent
+        value), in the column's own type, so that any library can train on the release. By default ranges, sets and
+        labels, unless the mechanism makes values by itself.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
     parameters
@@ -95,6 +100,7 @@ def release(
     [('sex', 'quasi-identifier'), ('smokes', 'quasi-identifier')]
     """
     built = _mechanism(mechanism, k, parameters)
+    built = built if cells is None else built.with_cells(cells)
     if population is not None:
         from sfumato.mechanisms.population import Population  # takes learners with it
 

@@ -45,6 +45,12 @@ def mechanism_of_project(project: Project) -> tuple[str, dict[str, Any]]:
     return name, project.settings if takes_plan else dict(project.parameters)
 
 
+def built_for(project: Project) -> Mechanism:
+    """Build a project's mechanism, with cells of the form that the project asks for."""
+    built = build_mechanism(*mechanism_of_project(project))
+    return built if project.cells is None else built.with_cells(project.cells)
+
+
 def release_project(
     project: Project,
     *,
@@ -74,13 +80,16 @@ def release_project(
     tuple of Release and Table or BinaryTable
         The release and the original, which :func:`sfumato.publishing.publish.publish` audits it against.
     """
-    name, settings = mechanism_of_project(project)
-    mechanism = mechanism or build_mechanism(name, settings)
+    name, _ = mechanism_of_project(project)
+    mechanism = mechanism or built_for(project)
     make = propose_release if is_published else make_release
     original = read_publicly(project) if mechanism_info(name).is_differentially_private else project.read()
     kept = Ledger.of_project(project.path)
     kept.check_key()
     if ledger == "repair":
+        if mechanism.cells != "ranges":
+            problem, allowed = f"got {mechanism.cells} for a release that is to be repaired", "ranges"
+            raise InvalidParameterError("cells", problem, allowed=allowed, hint="check it with the ledger instead")
         mechanism = repaired(mechanism, original, kept)
     with release_key(project, mechanism, original.source, is_published=is_published) as key:
         made = make(original, mechanism, key=key, progress=progress)
@@ -136,6 +145,8 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
         "options": asdict(project.options),
         **({"keep_order": True} if project.keep_order else {}),
     }
+    if mechanism.cells != type(mechanism).cells:  # numbers of releases in their usual form stay as they were
+        described["cells"] = mechanism.cells
     earlier = getattr(mechanism, "earlier", None)
     described |= {"earlier": earlier.digest} if earlier is not None else {}
     levels = getattr(mechanism, "fixed_levels", None)
@@ -207,7 +218,7 @@ def publish_project(
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
     source = Source(str(project.data_path), project.data_sha256 or "")
     check_targets(target, manifest_path_for(target), source, force=force)
-    mechanism = build_mechanism(*mechanism_of_project(project))
+    mechanism = built_for(project)
     release, original = release_project(
         project, mechanism=mechanism, is_published=True, ledger=ledger, progress=progress
     )
