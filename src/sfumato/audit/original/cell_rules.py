@@ -13,7 +13,16 @@ from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.labels import contained_in_labels
 from sfumato.audit.reading.read_once import GeneralizedColumns
-from sfumato.audit.reading.values import AS_IS, GENERALIZED, HIERARCHY, KNOWN_RULES, TYPICAL, evaluate, matching_ids, zero_one
+from sfumato.audit.reading.values import (
+    AS_IS,
+    GENERALIZED,
+    HIERARCHY,
+    KNOWN_RULES,
+    TYPICAL,
+    evaluate,
+    matching_ids,
+    zero_one,
+)
 from sfumato.table.binary import Feature
 
 Ids = NDArray[np.int64] | NDArray[np.int8]

@@ -240,7 +240,9 @@ def check_declared_roles(original: Columns, claims: Claims, declared: frozenset[
 
 def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Iterator[Check | Unchecked]:
     """Whether ranges run over the original's own order; that of levels must be declared."""
-    ranges = [r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY, TYPICAL) and r.column in original]
+    ranges = [
+        r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY, TYPICAL) and r.column in original
+    ]
     ranges = [r for r in ranges if r.kind is Kind.ORDERED or (is_described and r.kind is not Kind.CATEGORICAL)]
     described = {r.name: original.describe(r.column) for r in ranges}
     wrong: list[str] = []

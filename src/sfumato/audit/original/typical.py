@@ -33,7 +33,7 @@ NAME = "typical values"
 def check_typical(
     released: Columns, original: Columns, claims: Claims, offered: NDArray[np.intp], own_rows: NDArray[np.intp] | None
 ) -> Iterator[Check | Unchecked]:
-    """Compare typical values with those of the rows of their classes, or with all rows where nobody knows whose is whose.
+    """Compare typical values with those of the rows of their classes, or with all rows where the classes are not known.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ def check_typical(
     said = f"cannot be those of any classes of these sizes, in: {listed(wrong)}" if wrong else "can be those of classes"
     yield Check(NAME, not wrong, f"middle and most frequent values {said} of the original's rows")
     if not wrong:
-        open_question = "whether each class has its own rows' middle values: the rows are sorted, and nothing says whose"
+        open_question = (
+            "whether each class has its own rows' middle values: the rows are sorted, and nothing says whose"
+        )
         yield Unchecked("cells", f"{open_question} they are")
 
 
@@ -96,7 +98,9 @@ class _Values:
         places = self._of_values[codes]
         found = np.empty(n_classes, dtype=np.int64)
         order = np.argsort(classes, kind="stable")
-        for number, own in enumerate(np.split(places[order], np.cumsum(np.bincount(classes, minlength=n_classes))[:-1])):
+        for number, own in enumerate(
+            np.split(places[order], np.cumsum(np.bincount(classes, minlength=n_classes))[:-1])
+        ):
             found[number] = _middle(own) if self._has_order else _most_frequent(own)
         return found
 
