@@ -71,6 +71,8 @@ _RECODING = {
 }
 
 
+_RECODING_OF_2 = {"oneOf": [form for form in _RECODING["oneOf"] if form["properties"]["rule"]["const"] != "typical"]}
+
 _RULE_OF_A_PLAN = {
     "oneOf": [
         word("values", "as-is", "drop"),
@@ -324,7 +326,7 @@ def _entries(version: int) -> Form:
                 ),
                 **({} if is_keyed else {"project_sha256": _HASH_OR_NULL}),
                 "dropped_columns": _TEXTS,
-                "recodings": list_of(_RECODING),
+                "recodings": list_of(_RECODING if is_keyed else _RECODING_OF_2),
                 "suppressed_rows": COUNT,
                 "guarantees": {},  # see _schema_with: of every guarantee that is known
                 "evidence": _EVIDENCE if is_keyed else _EVIDENCE_OF_2,
