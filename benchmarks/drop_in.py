@@ -126,7 +126,8 @@ def _on_ranges(table: Table, made: Release, test: np.ndarray, target: str) -> di
 
 def _on_file(path: Path, test: pd.DataFrame, target: str, numeric: Sequence[str], folder: Path) -> dict[str, float]:
     """Train on a file as anybody would who has pandas and no sfumato."""
-    train = pd.read_csv(path)
+    test.to_csv(shown := folder / "test.csv", index=False)
+    train, test = pd.read_csv(path), pd.read_csv(shown)
     classes = sorted(train[target].astype(str).unique())
     y, truth = (frame[target].astype(str).map(classes.index).to_numpy() for frame in (train, test))
     both = pd.concat([train, test]).drop(columns=target)
@@ -140,9 +141,8 @@ def _on_file(path: Path, test: pd.DataFrame, target: str, numeric: Sequence[str]
         learners["XGBoost"] = xgboost.XGBClassifier(n_estimators=100, max_depth=4, learning_rate=0.1, n_jobs=1)
     found = {name: _auc(truth, one.fit(matrix, y).predict_proba(beside)) for name, one in learners.items()}
     if shutil.which("Rscript"):
-        script, shown, scores = folder / "rpart.R", folder / "test.csv", folder / "scores.csv"
+        script, scores = folder / "rpart.R", folder / "scores.csv"
         script.write_text(RPART, encoding="utf-8")
-        test.to_csv(shown, index=False)
         command = ["Rscript", "--vanilla", str(script), str(path), str(shown), target, str(scores)]
         subprocess.run(command, check=True, capture_output=True)
         found["rpart (R)"] = _auc(truth, pd.read_csv(scores).to_numpy())
