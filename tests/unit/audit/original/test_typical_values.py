@@ -138,9 +138,7 @@ def test_cells_that_could_come_about_pass_and_those_that_cannot_fail(values, dat
     schema = Schema.of([Column("x", kind=kind)])
     original = Table.from_arrow(pa.table({"x": [str(value) for value in values]}), schema)
     released = Table.from_arrow(pa.table({"x": [str(cell) for cell in cells]}), schema)
-    check = next(
-        iter(check_typical(Columns(released), Columns(original), CLAIMS[kind], np.arange(len(values)), None))
-    )
+    check = next(iter(check_typical(Columns(released), Columns(original), CLAIMS[kind], np.arange(len(values)), None)))
 
     def is_typical(dealt):
         for cell in set(cells):
