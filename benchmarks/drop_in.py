@@ -4,15 +4,15 @@
     python -m benchmarks.drop_in --tables pima --k 5    # some, printed only
 
 Protocol: stratified three folds, one seed; Adult has 6,000 rows drawn with seed 0 and eight quasi-identifiers. A
-release is made of the training rows of a fold and written as CSV. Everything is tested on untouched test rows. *ranges*: the
-release has ranges and sets, and ``GeneralizedEncoder`` turns them into training rows (decision 0030). *values*: the
-same mechanism with ``cells="values"``; pandas reads the file, and nothing of sfumato is used from there on. *mdav*: the same
-with MDAV. *drawn*: no feature of sfumato, measured to decide whether it should be one (decision 0065): each cell is
-drawn from its class's own values of the column, the classes those of *values*. Learners: logistic regression and
-boosted trees of scikit-learn, XGBoost where it is installed, rpart of R where Rscript is. XGBoost and rpart get no
-ranges: their bar is boosted trees or logistic regression on ranges, whichever is better, and their own result on the
-original is given beside it. With more than two classes the area under the ROC curve is the mean of each class against
-the rest.
+release is made of the training rows of a fold and written as CSV. Everything is tested on untouched test rows.
+*ranges*: the release has ranges and sets, and ``GeneralizedEncoder`` turns them into training rows (decision 0030).
+*values*: the same mechanism with ``cells="values"``; pandas reads the file, and nothing of sfumato is used from there
+on. *mdav*: the same with MDAV. *drawn*: no feature of sfumato, measured to decide whether it should be one (decision
+0065): each cell is drawn from its class's own values of the column, the classes those of *values*. Learners: logistic
+regression and boosted trees of scikit-learn, XGBoost where it is installed, rpart of R where Rscript is. XGBoost and
+rpart get no ranges: their bar is boosted trees or logistic regression on ranges, whichever is better, and their own
+result on the original is given beside it. With more than two classes the area under the ROC curve is the mean of each
+class against the rest.
 """
 
 from __future__ import annotations
