@@ -172,8 +172,8 @@ class MDAV(Recoder):
     --------
     >>> from sfumato.datasets.admissions import admissions
     >>> release = MDAV(k=5).release(admissions(n_rows=100).keep(["age", "sex", "readmitted"]))
-    >>> [entry["rule"] for entry in release.manifest.recodings], release.table["age"].values.type
-    (['typical', 'typical'], DataType(string))
+    >>> [entry["rule"] for entry in release.manifest.recodings], str(release.table.schema["age"].kind)
+    (['typical', 'typical'], 'numeric')
     """
 
     mechanism_name: ClassVar[str] = "mdav"
