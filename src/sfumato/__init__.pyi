@@ -43,6 +43,7 @@ from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy as Hierarchy
 from sfumato.mechanisms.lattice.gain import GainRecoder as GainRecoder
 from sfumato.mechanisms.lattice.local import LocalRecoder as LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder as GlobalRecoder
+from sfumato.mechanisms.microaggregation.mdav import MDAV as MDAV
 from sfumato.mechanisms.mondrian.mechanism import Mondrian as Mondrian
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree as ErrorRiskTree
 from sfumato.project.file import load_project as load_project

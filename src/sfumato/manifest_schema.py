@@ -65,10 +65,13 @@ _RECODING = {
         _recoding("one-of", {}, {"values": _TEXTS}),
         _recoding("interval", {}, {"above": NUMBER, "upto": NUMBER}),
         _recoding("generalized", {"kind": _KIND}, {"domain": _TEXTS}),
+        _recoding("typical", {"kind": _KIND}, {"domain": _TEXTS}),
         _recoding("hierarchy", {"kind": _KIND, "labels": named(_TEXTS)}, {"levels": list_of(COUNT), "domain": _TEXTS}),
     ]
 }
 
+
+_RECODING_OF_2 = {"oneOf": [form for form in _RECODING["oneOf"] if form["properties"]["rule"]["const"] != "typical"]}
 
 _RULE_OF_A_PLAN = {
     "oneOf": [
@@ -346,7 +349,7 @@ def _entries(version: int) -> Form:
                 ),
                 **({} if is_keyed else {"project_sha256": _HASH_OR_NULL}),
                 "dropped_columns": _TEXTS,
-                "recodings": list_of(_RECODING),
+                "recodings": list_of(_RECODING if is_keyed else _RECODING_OF_2),
                 "suppressed_rows": COUNT,
                 "guarantees": {},  # see _schema_with: of every guarantee that is known
                 "evidence": _EVIDENCE if is_keyed else _EVIDENCE_OF_2,

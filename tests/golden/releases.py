@@ -89,6 +89,7 @@ SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
         "close": (*_WORK, "t=0.4", "loss=target_information"),
     },
     "maximal-containment": {"default": _BUDGET, "other": (*_BUDGET, "k=20", "search=best")},
+    "mdav": {"default": ()},
     "mondrian": {
         "default": (),
         "median": ("split=median",),

@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attack.candidates import Candidates, GridCandidates, MatchedColumn, candidates_in_buckets, candidates_of
+from sfumato.audit.checks import Check
 from sfumato.audit.claims import FLIPPED, SORTED, SYNTHETIC, ClaimedPerturbation, ClaimedRecoding, read_claims
 from sfumato.audit.original.assignment import TooManyPairsError, assigned_rows
 from sfumato.audit.original.cell_rules import FittingRule
 from sfumato.audit.original.offered_rows import offered_rows
+from sfumato.audit.original.typical import check_typical
 from sfumato.audit.reading.cells import Containing, contained, unchanged
 from sfumato.audit.reading.columns import Classes, Columns, group_rows
 from sfumato.audit.reading.labels import contained_in_labels
-from sfumato.audit.reading.values import AS_IS, GENERALIZED, HIERARCHY, evaluate, zero_one
+from sfumato.audit.reading.values import AS_IS, GENERALIZED, HIERARCHY, TYPICAL, evaluate, zero_one
 from sfumato.errors import SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.schema import Role
@@ -66,6 +68,7 @@ class Correspondence:
         self.persons, self.may_repeat = person_codes(original), may_repeat(original)
         claims = read_claims(manifest.to_dict()) if manifest is not None else None
         self.recodings: Mapping[str, ClaimedRecoding] = claims.recodings if claims else {}
+        self._claims = claims
         self._perturbation: ClaimedPerturbation | None = claims.perturbation if claims else None
         self._is_sorted = claims is not None and claims.output_order == SORTED
         self.rows: Ids = offered_rows(self.original, claims).rows if claims else np.arange(self.original.n_rows)
@@ -84,6 +87,16 @@ class Correspondence:
     def is_flipped(self) -> bool:
         """Whether cells were changed at random."""
         return self._kind == FLIPPED
+
+    @cached_property
+    def is_typical(self) -> bool:
+        """Whether cells are values that are typical of a class, and may be no value of the person."""
+        return any(recoding.rule == TYPICAL for recoding in self.recodings.values())
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether the cells of a person's own row may be other values than the person's."""
+        return self.is_flipped or self.is_typical
 
     def is_moved(self, name: str) -> bool:
         """Whether the values of a released column were moved within buckets."""
@@ -156,6 +169,11 @@ class Correspondence:
                 return None
             own[self.rows] = np.arange(self.released.n_rows)
             return own
+        if self.is_typical:
+            if not self._is_typical_in_place():
+                return None
+            own[self.rows] = np.arange(self.released.n_rows)
+            return own
         given = self._subsequence()
         if given is None and self._is_sorted:
             given = self._assigned()
@@ -193,6 +211,17 @@ class Correspondence:
         released = np.arange(self.released.n_rows)
         differing = sum(int((~column.holds(self.rows, released)).sum()) for column in self._compared_columns())
         return self._perturbation is not None and differing == self._perturbation.n_cells_changed
+
+    def _is_typical_in_place(self) -> bool:
+        """Whether the rows of both tables stand side by side: each class then has its own rows' typical values."""
+        if self._claims is None or len(self.rows) != self.released.n_rows:
+            return False
+        released = np.arange(self.released.n_rows)
+        others = [n for n in self.released.names if n not in self.recodings and self.source_of(n) is not None]
+        if not all(self.column(name).holds(self.rows, released).all() for name in others):
+            return False
+        found = check_typical(self.released, self.original, self._claims, self.rows, self.rows)
+        return all(isinstance(one, Check) and one.passed for one in found)
 
     def _assigned(self) -> Ids | None:
         """Places in ``rows`` of the released rows, each of its own; ``None`` if there is no way, or too many."""
@@ -244,7 +273,7 @@ class Correspondence:
     def _containing(self, name: str, source: str) -> Containing | None:
         before, after = self.original.coded(source).values, self.released.coded(name).values
         recoding = None if self.original.feature(name) else self.recodings.get(name)
-        if recoding is None and self.released.feature(name) is None:
+        if self.released.feature(name) is None and (recoding is None or recoding.rule == TYPICAL):
             return unchanged(after, before)
         recoding = recoding or ClaimedRecoding(name, source, AS_IS)
         if recoding.rule == GENERALIZED:

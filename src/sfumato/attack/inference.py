@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.attack.correspondence import ABSENT, Correspondence
-from sfumato.audit.reading.values import GENERALIZED, matching_ids
+from sfumato.audit.reading.values import GENERALIZED, TYPICAL, matching_ids
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45.tree import MISSING, TreeColumn, numeric_column
 from sfumato.learning.fold_scores import SubsetScores, folds
@@ -345,7 +345,8 @@ class _Attack:
         if recoding is not None and recoding.rule == GENERALIZED and recoding.kind is Kind.NUMERIC:
             middles = np.append(_middles(coded.values), np.nan)  # place -1 is the last: missing
             return numeric_column(middles[cells])
-        kind = Kind.CATEGORICAL if recoding is not None else self._tables.released.describe(name).kind
+        is_value = recoding is None or recoding.rule == TYPICAL
+        kind = self._tables.released.describe(name).kind if is_value else Kind.CATEGORICAL
         return _tree_column(coded, kind, cells)
 
     def _best(

@@ -89,7 +89,7 @@ def person_risks(
 
 def owners(tables: Correspondence, persons: NDArray[np.integer]) -> Ids | None:
     """Person of each released row; ``None`` where values were moved or changed, or nothing tells whose a row is."""
-    own = None if tables.is_in_pieces or tables.is_flipped else tables.own_row
+    own = None if tables.is_in_pieces or tables.may_differ else tables.own_row
     if own is None:
         return None
     found = np.zeros(tables.released.n_rows, dtype=np.int64)

@@ -120,7 +120,7 @@ def own_candidates(tables: Correspondence, names: tuple[str, ...]) -> tuple[Cand
     do not differ. A person whose own row is not among them has none, and such a row is nobody's for the journalist.
     """
     own = tables.own_row
-    if own is None or not tables.is_flipped:
+    if own is None or not tables.may_differ:
         return tables.candidates(names), own
     nearest = nearest_candidates([tables.column(name) for name in names], own)
     if nearest is not None:
@@ -140,7 +140,7 @@ def own_candidates(tables: Correspondence, names: tuple[str, ...]) -> tuple[Cand
 def candidates_per_person(tables: Correspondence, names: tuple[str, ...]) -> tuple[Ids, Ids | None]:
     """Count the candidates of people alone, as :func:`own_candidates` does; faster by columns of few values."""
     own, columns = tables.own_row, [tables.column(name) for name in names]
-    is_of_use = not (tables.is_flipped and own is not None) and not all(map(stands_for_one_value, columns))
+    is_of_use = not (tables.may_differ and own is not None) and not all(map(stands_for_one_value, columns))
     if tables.grid is not None and is_of_use:
         found = tables.grid.per_person(columns)
         if found is not None:
@@ -162,6 +162,8 @@ def _note(tables: Correspondence) -> str:
         return f"{said}: each person counts as one of the rows that fit"
     if tables.is_flipped:
         return "cells were changed at random: a person may be one of the rows that differ least"
+    if tables.is_typical and tables.own_row is not None:
+        return "cells are typical of a class: a person may be one of the rows that differ least"
     if tables.own_row is None:
         return "rows cannot be matched one by one: each person counts as one of the rows that fit"
     return ""

@@ -387,7 +387,7 @@ def _linkage(tables: Correspondence) -> Any:
     if not names:
         return {NOT_APPLICABLE: _NO_COLUMNS}
     worst: list[dict[str, Any]] = []
-    n_rows = tables.original.n_rows * (_TIMES_SLOWER if tables.is_flipped else 1)
+    n_rows = tables.original.n_rows * (_TIMES_SLOWER if tables.may_differ else 1)
     single = {name: _linked(tables, (name,)) for name in names}
     likely = sorted(names, key=lambda name: _order(single[name]))[:_MOST_COLUMNS]
     for size in N_BACKGROUND:

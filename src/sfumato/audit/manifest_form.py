@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.audit.kinds import JUDGED, Judging
@@ -67,10 +67,13 @@ _RECODINGS = Kinds(
         "one-of": {"values?": ["text"]},
         "interval": {"above?": "number", "upto?": "number"},
         "generalized": {"kind": "kind", "domain?": ["text"]},
+        "typical": {"kind": "kind", "domain?": ["text"]},
         "hierarchy": {"kind": "kind", "labels": Names(["text"]), "levels?": ["count"], "domain?": ["text"]},
     },
     {},
 )
+
+_RECODINGS_OF_2 = replace(_RECODINGS, own={rule: form for rule, form in _RECODINGS.own.items() if rule != "typical"})
 
 _PERTURBATION = Kinds(
     "kind",
@@ -303,7 +306,7 @@ def _form(version: int) -> dict[str, Any]:
         "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
         **({} if is_keyed else {"project_sha256": "hash?"}),
         "dropped_columns": ["text"],
-        "recodings": [_RECODINGS],
+        "recodings": [_RECODINGS if is_keyed else _RECODINGS_OF_2],
         "suppressed_rows": "count",
         "guarantees": [_GUARANTEES],
         "evidence": evidence,

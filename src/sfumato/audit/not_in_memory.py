@@ -34,7 +34,7 @@ from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.reading.row_order import is_sorted
 from sfumato.audit.reading.spelling import NAME as SPELLING
 from sfumato.audit.reading.spelling import SPELLED, check_spelling
-from sfumato.audit.reading.values import GENERALIZED, is_text
+from sfumato.audit.reading.values import GENERALIZED, TYPICAL, is_text
 from sfumato.audit.verify import (
     audit_release,
     check_audited,
@@ -245,6 +245,8 @@ def beyond_counts(claims: Claims) -> Iterator[str]:
     known = (*PATTERNS, *COMPARED, PersonAnonymity.kind)
     yield from (kind for kind in kinds if kind not in known and not _is_counted(kind))
     yield from (name for name in _NOT_COUNTED_RISKS if name in claims.stated_risk)
+    if any(recoding.rule == TYPICAL for recoding in claims.recodings.values()):
+        yield "cells that are typical of their class"
     if claims.perturbation is not None:
         yield f"rows that are {claims.perturbation.kind}"
     if claims.drops_incomplete_rows:

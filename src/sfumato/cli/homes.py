@@ -372,6 +372,10 @@ def release_away(
     if ledger == "repair":
         raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
     order = _order(data, project_path, settings)
+    asked = settings["cells"] or (order.project.cells if order.project is not None else None)
+    if asked == "values":
+        allowed = "values without --memory and --engine only"
+        raise InvalidParameterError("--cells", "got values", allowed=allowed)
     kept = None if order.project is None else Ledger.of_project(order.project.path)
     if kept is None:
         say_not_used()

@@ -77,6 +77,11 @@ class Order:
     metavar="FILE",
     help="Table of the population, one row a person, that -p k_map=… or -p delta_max=… is promised about.",
 )
+@click.option(
+    "--cells",
+    type=click.Choice(["ranges", "values"]),
+    help="What cells of a class hold: ranges, sets and labels, or one typical value of the column's own type.",
+)
 @click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 @click.option(
@@ -155,9 +160,14 @@ def command(
     five people of it; -p delta_max=0.2 that nobody of it is known to be in the release with more than 20 %. Classes may
     have fewer than k rows only if k is 1: give -k 1 for k-map alone. (mondrian, global-recoding, gain-recoding.)
 
+    With --cells values every quasi-identifying cell is the median or the most frequent value of its class, in the
+    column's own type: files that any library reads and trains on. k, l and t are counted over the cells as ever. A
+    value is true of the class, not of the person. (auto, mondrian, error-risk-tree, recodings; mdav makes no others.)
+
     \b
     Examples:
       sfumato release admissions.csv --target readmitted -o release.csv
+      sfumato release admissions.csv --target readmitted --cells values -o release.csv
       sfumato release admissions.csv --target readmitted --sensitive diagnosis -k 10 -o release.parquet
       sfumato release visits.csv --person patient_nbr --target readmitted -o release.csv
       sfumato release                                   # what sfumato.toml says
@@ -374,9 +384,9 @@ def _from_flags(data: str, settings: dict[str, Any], population_table: str | Non
     else:
         table, guesses = read_with_roles(data, options, roles)
         table = prepared(with_confirmed(table, confirmed), asked)
-    mechanism = _with_population(
-        build_mechanism(name, merged_parameters(name, {}, settings)), population_table, options
-    )
+    built = build_mechanism(name, merged_parameters(name, {}, settings))
+    built = built.with_cells(settings["cells"]) if settings["cells"] else built
+    mechanism = _with_population(built, population_table, options)
     output = Path(settings["output"]) if settings["output"] else None
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
@@ -411,15 +421,12 @@ def _from_project(
     path: Path, settings: dict[str, Any], ledger: LedgerUse, population_table: str | None = None
 ) -> Order:
     from sfumato.cli.summary import showing_new_key
-    from sfumato.mechanisms.registry import build_mechanism
-    from sfumato.publishing.from_project import release_project
+    from sfumato.publishing.from_project import built_for, release_project
     from sfumato.table.coding import Source
 
     project = project_with_flags(path, settings)
     _check_takes_population(str(project.mechanism), population_table)
-    mechanism = _with_population(
-        build_mechanism(str(project.mechanism), project.parameters), population_table, project.options
-    )
+    mechanism = _with_population(built_for(project), population_table, project.options)
 
     def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
         with showing_new_key(project.path.parent):
@@ -469,6 +476,7 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         output=output,
         keep_order=keep_order,
         escape_formulas=escapes,
+        cells=settings.get("cells") or written.cells,
     )
 
 

@@ -25,6 +25,7 @@ from sfumato.evaluation.encoding import values_as_cells
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.tree.targets import MOST_CLASSES
+from sfumato.mechanisms.typical import TYPICAL, in_values
 from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import CodedColumn, Table
@@ -187,6 +188,8 @@ def treated(mechanism: Mechanism | RecodingMechanism | None, train: AnyTable, te
     if hasattr(own, "for_table"):
         own = own.for_table(train)
     own = repeatable(own)
+    if getattr(mechanism, "cells", "ranges") == "values":
+        return _released(in_values(train, own.release(train)), train, test)
     if hasattr(own, "recode"):
         return _recoded(own.recode(train), _as_table(train), _as_table(test))
     return _released(own.release(train), train, test)
@@ -242,7 +245,8 @@ def _in_form_of(released: AnyTable, names: Sequence[str], test: AnyTable, manife
         return test.select([place_of[feature.name] for feature in features]).to_table()
     table = _as_table(test)
     computed = {feature.name: _zero_one(feature, table[feature.column]) for feature in features}
-    recoded = {recoding["name"] for recoding in manifest.recodings} - computed.keys()
+    made = [recoding["name"] for recoding in manifest.recodings if recoding["rule"] != TYPICAL]
+    recoded = set(made) - computed.keys()  # typical values are trained on, and new rows come with their own
     for name in names:
         if name not in computed and (name not in table.schema or name in recoded):
             problem = f"is released by {manifest.mechanism['name']}, but no rule computes it for new rows"

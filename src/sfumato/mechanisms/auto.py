@@ -61,6 +61,7 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
     mechanism_name: ClassVar[str] = "auto"
     counts_persons: ClassVar[bool] = True  # where it chooses a partition of rows
     takes_both_roles: ClassVar[bool] = True  # there, too
+    takes_cells: ClassVar[bool] = True  # there, too
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
         "l": ParameterSpec("l-diversity of every sensitive column; 1: none", at_least=1),

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.population import Population
     from sfumato.table.preparing.keyed import PreparationKeys
 
+Cells = Literal["ranges", "values"]
+"""What a release shows of a class: ranges, sets and labels, or one value of the original's type in each column."""
+
 _ROWS_A_SECOND = 5_000
 _MOST_SECONDS = 10
 
@@ -299,6 +302,10 @@ class Mechanism(ABC):
         Whether it can promise something about a table of the population, see :meth:`with_population`.
     population : Population or None
         That table.
+    takes_cells : bool
+        Whether its releases can have typical values instead of ranges, sets and labels, see :meth:`with_cells`.
+    cells : str
+        Which of the two they have.
     parameter_specs : mapping of str to ParameterSpec
         Help and limits of every parameter of the constructor, in the order in which they are shown.
     """
@@ -313,6 +320,8 @@ class Mechanism(ABC):
     earlier: EarlierReleases | None = None
     takes_population: ClassVar[bool] = False
     population: Population | None = None
+    takes_cells: ClassVar[bool] = False
+    cells: Cells = "ranges"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {}
 
     @abstractmethod
@@ -372,6 +381,26 @@ class Mechanism(ABC):
             raise not_about_population(name_of(self))
         own = copy.copy(self)
         own.population = population
+        return own
+
+    def with_cells(self, cells: str) -> Self:
+        """Give the same mechanism, whose releases have cells of this form: ``"ranges"`` or ``"values"``.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is no such form, or this mechanism does not coarsen values.
+        """
+        if cells not in get_args(Cells):
+            raise InvalidParameterError("cells", f"got {cells!r}", allowed=f"one of {', '.join(get_args(Cells))}")
+        if cells == self.cells:
+            return self
+        if not self.takes_cells:
+            problem = f"got {cells} with {name_of(self)}, which does not make classes of rows by coarsening values"
+            able = "auto, mondrian, mdav, error-risk-tree, global-recoding, gain-recoding or local-recoding"
+            raise InvalidParameterError("cells", problem, allowed=f"{cells} with {able}", remedy=("mechanism",))
+        own = copy.copy(self)
+        own.cells = "values" if cells == "values" else "ranges"
         return own
 
     def why_rows_count(self) -> str:

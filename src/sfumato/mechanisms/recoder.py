@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -263,10 +263,10 @@ def with_cells(table: Table, axes: Sequence[Axis], cells: Sequence[Generalized],
     return replace(table, schema=replace(table.schema, columns=schema), columns=columns)
 
 
-def _described(axis: Axis) -> dict[str, Any]:
+def described_axis(axis: Axis, rule: str = GENERALIZED) -> dict[str, Any]:
     """Say for the manifest how the cells of a column are to be read: by the order of which kind, if any."""
     kind = axis.described.kind if axis.described and axis.positions is not None else Kind.CATEGORICAL
-    entry = {"name": axis.name, "column": axis.name, "rule": GENERALIZED, "kind": str(kind)}
+    entry = {"name": axis.name, "column": axis.name, "rule": rule, "kind": str(kind)}
     domain = axis.described.domain if axis.described else None
     return entry | ({"domain": list(domain)} if kind is Kind.ORDERED and domain else {})
 
@@ -277,6 +277,7 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
     A subclass groups the rows (``recode``) and says what that guarantees (``guarantees``).
     """
 
+    takes_cells: ClassVar[bool] = True
     k: int
 
     @abstractmethod
@@ -336,7 +337,7 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
             guarantees=self.guarantees(table),
             evidence={"utility": utility, "risk": {"anonymity_level": level}, **self.further_evidence()},
             seed=seed,
-            recodings=[_described(axis) for axis in axes],
+            recodings=[described_axis(axis) for axis in axes],
         )
         return Release(released, manifest)
 

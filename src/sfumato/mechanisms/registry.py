@@ -34,6 +34,7 @@ _OWN = {
     "local-recoding": "sfumato.mechanisms.lattice.local:DECLARATION",
     "error-risk-tree": "sfumato.mechanisms.tree.mechanism:DECLARATION",
     "mondrian": "sfumato.mechanisms.mondrian.mechanism:DECLARATION",
+    "mdav": "sfumato.mechanisms.microaggregation.mdav:DECLARATION",
     "anatomy": "sfumato.mechanisms.buckets.anatomy:DECLARATION",
     "slicing": "sfumato.mechanisms.buckets.slicing:DECLARATION",
     "random-flipping": "sfumato.mechanisms.baselines.flipping:DECLARATION",

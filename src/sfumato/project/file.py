@@ -69,7 +69,14 @@ _COLUMN_KEYS = {
     "date_format": str,
     "number_format": str,
 }
-_RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool, "escape_formulas": bool}
+_RELEASE_KEYS = {
+    "mechanism": str,
+    "output": str,
+    "parameters": dict,
+    "keep_order": bool,
+    "escape_formulas": bool,
+    "cells": str,
+}
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
 
 
@@ -89,6 +96,8 @@ class Project:
         Of the mechanism; hierarchy files among them are resolved as ``data_path`` is.
     keep_order : bool
         Whether released rows stay in the order of the data, which tells what the rows do not.
+    cells : str or None
+        Form of the released cells, ``"ranges"`` or ``"values"``; ``None``: what the mechanism makes.
     compare : mapping
         ``weights`` (of utility, privacy and size), ``classifiers`` and ``grid`` (by mechanism its parameters, each a
         value or a list of values) of a comparison, as far as they are given.
@@ -113,6 +122,7 @@ class Project:
     compare: Mapping[str, Any] = field(default_factory=dict)
     preparations: tuple[Preparation, ...] = ()
     escape_formulas: bool = False
+    cells: str | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -251,6 +261,7 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
         keep_order=release.get("keep_order", False),
         escape_formulas=release.get("escape_formulas", False),
         compare=_comparison(path, content.get("compare", {})),
+        cells=release.get("cells"),
     )
 
 

@@ -36,6 +36,7 @@ def release(
     population: Any = None,
     prepare: Mapping[str, Any] | None = None,
     escape_formulas: bool = False,
+    cells: str | None = None,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Release:
@@ -73,6 +74,10 @@ def release(
         columns. Pseudonyms and shifts of dates rest on a secret that is drawn for this release and kept by nobody.
     escape_formulas : bool
         Write texts that a spreadsheet program would run with an apostrophe in front, into CSV and TSV files.
+    cells : {"ranges", "values"}, optional
+        ``"values"``: every quasi-identifying cell is one value that is typical of its class (median, most frequent
+        value), in the column's own type, so that any library can train on the release. By default ranges, sets and
+        labels, unless the mechanism makes values by itself.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
     parameters
@@ -105,6 +110,7 @@ def release(
     [('sex', 'quasi-identifier'), ('smokes', 'quasi-identifier')]
     """
     built = _mechanism(mechanism, k, parameters)
+    built = built if cells is None else built.with_cells(cells)
     if population is not None:
         from sfumato.mechanisms.population import Population  # takes learners with it
 

@@ -47,6 +47,12 @@ def mechanism_of_project(project: Project) -> tuple[str, dict[str, Any]]:
     return name, project.settings if takes_plan else dict(project.parameters)
 
 
+def built_for(project: Project) -> Mechanism:
+    """Build a project's mechanism, with cells of the form that the project asks for."""
+    built = build_mechanism(*mechanism_of_project(project))
+    return built if project.cells is None else built.with_cells(project.cells)
+
+
 def release_project(
     project: Project,
     *,
@@ -76,14 +82,17 @@ def release_project(
     tuple of Release and Table or BinaryTable
         The release and the original, which :func:`sfumato.publishing.publish.publish` audits it against.
     """
-    name, settings = mechanism_of_project(project)
-    mechanism = mechanism or build_mechanism(name, settings)
+    name, _ = mechanism_of_project(project)
+    mechanism = mechanism or built_for(project)
     make = propose_release if is_published else make_release
     is_private = mechanism_info(name).is_differentially_private
     original = read_publicly(project) if is_private else project.read_unprepared()
     kept = Ledger.of_project(project.path)
     kept.check_key()
     if ledger == "repair":
+        if mechanism.cells != "ranges":
+            problem, allowed = f"got {mechanism.cells} for a release that is to be repaired", "ranges"
+            raise InvalidParameterError("cells", problem, allowed=allowed, hint="check it with the ledger instead")
         _refuse_shift_with_repair(project)
         mechanism = repaired(mechanism, project.prepared(original), kept)
     if is_published and any(asked.scope == "project" for asked in project.preparations):
@@ -166,6 +175,8 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
             else {}
         ),
     }
+    if mechanism.cells != type(mechanism).cells:  # numbers of releases in their usual form stay as they were
+        described["cells"] = mechanism.cells
     earlier = getattr(mechanism, "earlier", None)
     described |= {"earlier": earlier.digest} if earlier is not None else {}
     levels = getattr(mechanism, "fixed_levels", None)
@@ -242,7 +253,7 @@ def publish_project(
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
     source = Source(str(project.data_path), project.data_sha256 or "")
     check_targets(target, manifest_path_for(target), source, force=force)
-    mechanism = build_mechanism(*mechanism_of_project(project))
+    mechanism = built_for(project)
     release, original = release_project(
         project, mechanism=mechanism, is_published=True, ledger=ledger, progress=progress
     )

@@ -115,9 +115,19 @@ def propose_release(
         refuse_preparation(name_of(mechanism))
     if key is not None and getattr(mechanism, "hides_choices", False):
         mechanism = mechanism.keyed(key.choices)
-    proposed = committed(mechanism.release(table, progress=progress), table.source, key)
+    proposed = committed(_proposal_of(mechanism, table, progress), table.source, key)
     proposed = proposed if done is None else replace(proposed, preparation_keys=done.keys)
     return _about_population(proposed, getattr(mechanism, "population", None), key)
+
+
+def _proposal_of(mechanism: Mechanism, table: AnyTable, progress: Progress | None) -> Release:
+    """Let a mechanism propose a release, with cells of the form that it was asked for."""
+    proposed = mechanism.release(table, progress=progress)
+    if getattr(mechanism, "cells", "ranges") == "ranges":
+        return proposed
+    from sfumato.mechanisms.typical import in_values  # takes recoders with it
+
+    return in_values(table, proposed)
 
 
 def _about_population(release: Release, population: Population | None, key: ReleaseKey | None) -> Release:

@@ -164,6 +164,8 @@ def _cells_in_words(rule: Mapping[str, Any] | None, *, is_feature: bool) -> str:
         return "1 (yes) or 0 (no)"
     if rule is None or rule["rule"] == "as-is":
         return "values"
+    if rule["rule"] == "typical":
+        return "one value for all rows of a class: the median, or the most frequent value; not the person's own"
     if rule["rule"] == "generalized":
         ordered = "a range [from, to], both included, " if rule.get("kind") != str(Kind.CATEGORICAL) else ""
         return f"{ordered}a set {{a|b}} of possible values, a single value, or * (any value)"

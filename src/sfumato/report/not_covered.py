@@ -36,7 +36,7 @@ def not_promised(release: Release) -> list[str]:
     """
     manifest = release.manifest
     promised = manifest.promised()
-    said = [*_about_patterns(manifest, promised), *_left_open(manifest, promised)]
+    said = [*_about_patterns(manifest, promised), *_left_open(manifest, promised), *_about_typical(manifest)]
     return [
         on_one_line(sentence)
         for sentence in (*said, *_taken_as_binary(manifest), *_uncovered(release), *not_protected_by(manifest))
@@ -61,13 +61,22 @@ def _about_patterns(manifest: Manifest, promised: Sequence[Guarantee]) -> Iterat
 
 def _left_open(manifest: Manifest, promised: Sequence[Guarantee]) -> Iterator[str]:
     """Say what each guarantee leaves open; two of a family may say the same, which is said once."""
-    k = _risk(manifest).get("anonymity_level")
+    k, rules = _risk(manifest).get("anonymity_level"), {recoding.get("rule") for recoding in manifest.recodings}
     facts = ReleaseFacts(
         smallest_class=k if isinstance(k, int) else None,
-        has_generalized_cells=any(recoding.get("rule") == "generalized" for recoding in manifest.recodings),
+        has_generalized_cells=not rules.isdisjoint(("generalized", "typical")),
         promises_anonymity=any(isinstance(guarantee, KAnonymity) for guarantee in promised),
     )
     yield from dict.fromkeys(sentence for guarantee in promised for sentence in guarantee.left_open(facts))
+
+
+def _about_typical(manifest: Manifest) -> Iterator[str]:
+    """Say that values in place of ranges are not true of every person."""
+    if any(recoding.get("rule") == "typical" for recoding in manifest.recodings):
+        yield (
+            "cells of quasi-identifiers are typical of a class (median or most frequent value): for many persons "
+            "in it they are not true, and spreads and correlations are smaller than the original's or distorted"
+        )
 
 
 def _taken_as_binary(manifest: Manifest) -> Iterator[str]:

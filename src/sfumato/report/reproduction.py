@@ -101,9 +101,19 @@ def mechanism_of(manifest: Manifest, declared: Mapping[str, Any], original: AnyT
     if rests_on_population(manifest):
         return "the release rests on a table of the population, which the manifest does not hold"
     try:
-        return build_mechanism(name, settings)
+        return with_stated_cells(build_mechanism(name, settings), manifest)
     except SfumatoError as exc:
         return f"the mechanism cannot be built from the manifest: {exc}"
+
+
+def with_stated_cells(mechanism: Mechanism, manifest: Manifest) -> Mechanism:
+    """Let a mechanism make cells of the form that a manifest states."""
+    return mechanism.with_cells("values") if has_typical_cells(manifest) else mechanism
+
+
+def has_typical_cells(manifest: Manifest) -> bool:
+    """Whether cells are values that are typical of their class."""
+    return any(entry.get("rule") == "typical" for entry in manifest.recodings)
 
 
 def rests_on_population(manifest: Manifest) -> bool:
@@ -148,6 +158,8 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
     if rests_on_population(manifest):
         kept += ["--population-table", "REGISTER"]
         notes.append("REGISTER stands for the population table that the release was made with.")
+    if has_typical_cells(manifest) and mechanism_info(name).build.cells != "values":
+        kept += ["--cells", "values"]
     flags = [*_flags(name, settings, asked), *kept]
     line = shlex.join(["sfumato", "release", *arguments, "-m", name, *flags, "-o", output])
     if len(line) > LONGEST_COMMAND:

@@ -31,6 +31,7 @@ from sfumato.schema import Role
 KEPT, DROPPED, COARSENED, FEATURES = "kept unchanged", "dropped", "coarsened", "turned into 0/1 features"
 MOVED, FLIPPED, DRAWN, ADDED = "moved within buckets", "some cells flipped", "drawn at random", "added"
 PREPARED = "prepared, then "
+TYPICAL = "made the typical value of each class"
 MOST_SHOWN = 200
 
 _CELL_RULES = ("generalized", "hierarchy")
@@ -102,6 +103,8 @@ def _in_words(
     if any(name in part for part in done.get("slices", ())):
         return MOVED
     rule = rules.get(made[0], {})
+    if rule.get("rule") == "typical":
+        return TYPICAL
     if rule.get("rule") in _CELL_RULES:
         return KEPT if rule.get("levels") == [0] else COARSENED
     is_drawn = done.get("kind") == "synthetic"

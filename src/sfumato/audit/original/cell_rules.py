@@ -19,6 +19,7 @@ from sfumato.audit.reading.values import (
     GENERALIZED,
     HIERARCHY,
     KNOWN_RULES,
+    TYPICAL,
     evaluate,
     matching_ids,
     moments_in,
@@ -162,6 +163,8 @@ def _recoded(
         return _impossible(name, "was computed from a column that the original lacks")
     if recoding.rule == GENERALIZED:
         return _fitting(recoding, generalized.read(name, recoding.column, recoding.kind, recoding.domain))
+    if recoding.rule == TYPICAL:
+        return _of_some_row(recoding, released, original)
     if recoding.rule == HIERARCHY:
         return _fitting(recoding, _by_labels(released, original, claims, recoding))
     if recoding.rule not in KNOWN_RULES:
@@ -170,6 +173,12 @@ def _recoded(
     if result is None:
         return _impossible(name, f"has a rule ({recoding.rule}) that cannot be applied to '{recoding.column}'")
     return _as_ones(name, recoding.column, released, result)
+
+
+def _of_some_row(recoding: ClaimedRecoding, released: Columns, original: Columns) -> CellRule:
+    """Let a typical value stand for any row: it is one of the column's values, whoever's it is."""
+    before, after = matching_ids(original.coded(recoding.column).values, released.coded(recoding.name).values)
+    return CellRule(recoding.name, recoding.column, np.zeros(len(before), dtype=np.int64), ~np.isin(after, before) * 1)
 
 
 def _by_labels(released: Columns, original: Columns, claims: Claims, recoding: ClaimedRecoding) -> Containing:

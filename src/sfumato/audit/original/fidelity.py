@@ -14,9 +14,10 @@ from sfumato.audit.levels.buckets import check_buckets, check_sorted_buckets
 from sfumato.audit.original.assignment import BothBags, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
 from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
+from sfumato.audit.original.typical import check_typical
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.reading.read_once import GeneralizedColumns
-from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, matching_ids
+from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, TYPICAL, matching_ids
 from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.binary import Feature
 
@@ -147,11 +148,14 @@ def check_fidelity(
         pairs = (pair for pair in pairs if pair.rule.name not in stated.moved)
     if perturbation == FLIPPED:
         yield from [_check_flipped(pairs, claims)] if knows_rows else _check_flipped_bag(pairs, claims)
-    elif not knows_rows:
+        return
+    is_subsequence = claims.suppressed_rows and told is None
+    if not knows_rows:
         yield _check_bag(pairs)
     else:
-        is_subsequence = claims.suppressed_rows and told is None
         yield _check_subsequence(pairs, claims.suppressed_rows) if is_subsequence else _check_cells(pairs)
+    own = None if not knows_rows or is_subsequence else (kept if told is None else told)
+    yield from check_typical(released, original, claims, kept, own)
 
 
 def check_description(original: Columns, claims: Claims, check_roles: Declared) -> Iterator[Check | Unchecked]:
@@ -239,7 +243,9 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
 
     An order may lack values that no released row has.
     """
-    ranges = [r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY) and r.column in original]
+    ranges = [
+        r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY, TYPICAL) and r.column in original
+    ]
     ranges = [r for r in ranges if r.kind is Kind.ORDERED or (is_described and r.kind is not Kind.CATEGORICAL)]
     described = {r.name: original.describe(r.column) for r in ranges}
     wrong: list[str] = []

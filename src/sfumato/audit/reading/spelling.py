@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from sfumato.audit.checks import Check, Unchecked, listed
 from sfumato.audit.claims import Claims
-from sfumato.audit.reading.values import KNOWN_RULES, is_text
+from sfumato.audit.reading.values import KNOWN_RULES, TYPICAL, is_text
 from sfumato.schema import Kind
 
 NAME = "spelling"
@@ -147,7 +147,8 @@ def check_spelling(
     wrong, unknown = [], []
     for column in claims.columns:
         recoding = claims.recodings.get(column.name)
-        before = None if original is None or recoding is not None else original.get(column.name)
+        is_own_value = recoding is None or recoding.rule == TYPICAL
+        before = original.get(column.name) if original is not None and is_own_value else None
         if recoding is not None and recoding.rule in KNOWN_RULES:
             forms: tuple[str, ...] = (ZERO_ONE,)
         else:

@@ -308,6 +308,8 @@ GENERALIZED = "generalized"
 """Rule whose cells say themselves what they stand for; see :mod:`sfumato.audit.reading.cells`."""
 HIERARCHY = "hierarchy"
 """Rule whose cells are labels of a hierarchy; see :mod:`sfumato.audit.reading.labels`."""
+TYPICAL = "typical"
+"""Rule whose cells are the middle or most frequent value of their class; see :mod:`sfumato.audit.original.typical`."""
 KNOWN_RULES = (AS_IS, ONE_OF, INTERVAL, MISSING)
 
 

@@ -248,6 +248,7 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
     """What recoders over hierarchies share: from a table to a lattice problem, and from levels to a release."""
 
     needs: ClassVar[Needs] = Needs.COUNTS
+    takes_cells: ClassVar[bool] = True
     k: int
     l: float | None  # noqa: E741  # the field's own name
     variant: DiversityVariant

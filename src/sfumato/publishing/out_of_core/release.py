@@ -53,6 +53,10 @@ OUT_OF_CORE, ON_A_CLUSTER = "out of core", "on a cluster"
 def check_able(mechanism: object, where: str = OUT_OF_CORE) -> Propose:
     """Refuse a mechanism that needs all rows in memory, and name those that do not; gives the way to a release."""
     way = _WAYS.get(needs_of(mechanism))
+    cells = getattr(mechanism, "cells", "ranges")
+    if way is not None and cells != "ranges":
+        hint = "read the table into memory, or release ranges"
+        raise InvalidParameterError(f"{where} cells", f"got {cells}", allowed="ranges", hint=hint)
     if way is not None:
         return way
     problem = f"but {name_of(mechanism)} needs the whole table in memory"
