@@ -24,6 +24,7 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation.encoding import values_as_cells
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.new_rows import in_form_of
 from sfumato.mechanisms.tree.targets import MOST_CLASSES
 from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -218,7 +219,7 @@ def _recoded(recoding: Recoded, train: Table, test: Table) -> Treated:
     names = learned_from(train.schema)
     rows = np.flatnonzero(getattr(recoding, "is_released", np.ones(train.n_rows, dtype=np.bool_)))
     own = recoded_cells(recoding, recoding.recoded(train), names).keep(names).take(rows)
-    new = recoded_cells(recoding, recoding.generalized(test.keep(names)), names).keep(names)
+    new = recoded_cells(recoding, in_form_of(recoding, train.schema.keep(names), test), names).keep(names)
     columns = {name: train.schema[name] for name in names} | recoding.encodable()
     return Treated(own, new, columns, _target(train.take(rows)), rows)
 
