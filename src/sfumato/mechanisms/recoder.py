@@ -238,6 +238,12 @@ class Recoding:
         aligned = [align(axis, table[axis.name]) for axis in self.axes]
         return with_cells(table, self.axes, self._generalized_by(own), self.part_of(aligned))
 
+    @property
+    def new_rows_show_more(self) -> bool:
+        """Whether cells of new rows are those of parts that no released class is: of fewer rows than were promised."""
+        n_classes, n_parts = self.cover.parts.shape
+        return n_classes != n_parts or self.cover.parts.nnz != n_classes
+
     def unknown(self, table: Table) -> dict[str, NDArray[np.bool_]]:
         """Say by column which rows of another table have a value that this recoding knows nothing of.
 

@@ -284,6 +284,11 @@ class LevelRecoding:
         ]
         return _with_labels(table, self.names, labels)
 
+    @property
+    def new_rows_show_more(self) -> bool:
+        """Whether cells of new rows tell more about the recoded table than its release: labels do not."""
+        return False
+
     def unknown(self, table: Table) -> dict[str, NDArray[np.bool_]]:
         """Say by column which rows of another table have a value that this recoding knows nothing of.
 
@@ -295,7 +300,7 @@ class LevelRecoding:
         }
 
     def _unknown(self, j: int, column: CodedColumn, missing: Sequence[str]) -> NDArray[np.bool_]:
-        hierarchy, written = self.hierarchies[j], self.fitted[j].labels[0]
+        hierarchy, written = self.shown[j], self.fitted[j].labels[0]
         texts = [None if text is None else text.strip() for text in as_text(column.values).to_pylist()]
         listed = [value.strip() for value in hierarchy.values]
         row_of = {value: row for row, value in enumerate(listed) if value not in missing}

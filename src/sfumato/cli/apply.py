@@ -1,0 +1,153 @@
+"""``sfumato apply``: new rows in the form of a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.options import check_data_there, progress_bar, read_options, reading_options
+
+if TYPE_CHECKING:
+    from sfumato.manifest import Manifest
+    from sfumato.publishing.new_rows import UnknownRule
+    from sfumato.table.coding import Table
+    from sfumato.table.io.read import ReadOptions
+
+
+@click.command("apply")
+@click.argument("manifest")
+@click.argument("new")
+@click.option("-o", "--output", required=True, help="File to write (.csv, .tsv, .parquet, .xlsx; .gz for text).")
+@click.option("--original", metavar="FILE", help="Original of the release, which is made again to find the recoding.")
+@click.option("--project", metavar="FILE", help="Project file of the original, instead of --original.")
+@click.option(
+    "--hierarchy",
+    "hierarchies",
+    multiple=True,
+    metavar="COLUMN=FILE",
+    help="With --original: hierarchy file of a column that the release was made with; repeat for several.",
+)
+@click.option(
+    "--unknown",
+    type=click.Choice(["refuse", "generalize"]),
+    default="refuse",
+    show_default=True,
+    help="Values that the recoding does not know: refuse them, or write '*' in their cells.",
+)
+@click.option("--force", is_flag=True, help="Replace an output file that exists.")
+@reading_options
+def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: bool, **settings: Any) -> None:
+    """Bring NEW rows (a test set, next year's file) into the form of the release that MANIFEST describes, row by row.
+
+    Columns and their order are those of the release, rows stay in their order, identifiers are dropped; the target may
+    be missing. No guarantee holds for the new rows, and no manifest is written for them.
+
+    Of a release that selects columns or binary features the manifest says all. How rows were grouped and how far values
+    were coarsened is in no manifest: give the original, or its project file. The release is made again and must be the
+    same to the byte; nothing secret is kept for this.
+
+    A value is unknown if it is a category that the original did not have (or that its hierarchy does not list), or a
+    number outside its range. An error names the columns and rows, never the values.
+
+    Reading options are about NEW, and about --original. What means missing is in the manifest.
+
+    \b
+    Examples:
+      sfumato apply release.csv.manifest.json test.csv --project sfumato.toml -o test-released.csv
+      sfumato apply release.csv.manifest.json 2026.csv --original 2025.csv --unknown generalize -o 2026-form.csv
+      sfumato apply selected.csv.manifest.json test.csv -o test-selected.csv
+    """
+    from sfumato.errors import InvalidParameterError
+
+    original, project = settings.pop("original"), settings.pop("project")
+    if original and project:
+        raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
+    for path in (new, original):
+        if path is not None:
+            check_data_there(path)
+    from sfumato.cli.summary import show_warnings
+    from sfumato.publishing.new_rows import (
+        NO_GUARANTEE,
+        by_rules,
+        check_can_be_applied,
+        check_output,
+        columns_of,
+        needs_recoding,
+        read_described,
+        write_rows,
+    )
+    from sfumato.publishing.reaudit import read_manifest
+    from sfumato.table.io.read import ReadOptions
+
+    options, target = read_options(settings), Path(output)
+    if options.missing != ReadOptions().missing or options.complete_rows_only:
+        hint = "what means missing is in the manifest, and no row is left out"
+        raise InvalidParameterError("--missing and --drop-incomplete", "got some", allowed="left out", hint=hint)
+    check_output(target, [path for path in (manifest, new, original, project) if path], force=force)
+    papers, entries = read_manifest(Path(manifest))
+    check_can_be_applied(papers, entries)
+    if needs_recoding(papers):
+        applied = _by_original(papers, new, original, project, options, unknown, settings["hierarchies"])
+    else:
+        applied = by_rules(papers, read_described(new, options, columns_of(papers), papers.missing_tokens))
+    write_rows(applied, target, force=force)
+    click.echo(f"wrote {target}: {applied.n_rows:,} rows in the form of the release", err=True)
+    show_warnings([NO_GUARANTEE])
+
+
+def _by_original(
+    manifest: Manifest,
+    new: str,
+    original: str | None,
+    project: str | None,
+    options: ReadOptions,
+    unknown: UnknownRule,
+    hierarchies: tuple[str, ...],
+) -> Table:
+    from sfumato.cli.summary import show_warnings
+    from sfumato.errors import InvalidParameterError
+    from sfumato.project.keys import key_of_manifest
+    from sfumato.publishing.from_project import read_project_of
+    from sfumato.publishing.new_rows import SHOWS_MORE, by_recoding, read_described, read_original_of, recoding_of
+    from sfumato.report.reproduction import mechanism_of
+
+    declared: dict[str, Any] = {}
+    if project is not None:
+        described, table = read_project_of(project, manifest)
+        declared, key = described.settings, key_of_manifest(Path(project).parent, manifest.to_dict())
+    elif original is not None:
+        table, key = read_original_of(original, options, manifest), None
+        declared = {"hierarchies": _files(hierarchies)} if hierarchies else {}
+    else:
+        name = manifest.mechanism["name"]
+        problem = f"got a manifest of {name}, which does not hold how rows were grouped or values coarsened"
+        hint = "give the original of the release or its project file"
+        raise InvalidParameterError(
+            "--original or --project", problem, allowed="given", hint=hint, remedy=("original",)
+        )
+    mechanism = mechanism_of(manifest, declared, table)
+    if isinstance(mechanism, str):
+        raise InvalidParameterError("the manifest", f"but {mechanism}", allowed="one whose release can be made again")
+    bar, progress = progress_bar(f"making the release again ({manifest.mechanism['name']})")
+    with bar:
+        recoding = recoding_of(table, mechanism, manifest, key, progress=progress)
+    if recoding.new_rows_show_more:
+        show_warnings([SHOWS_MORE])
+    schema = table.coded_part.schema
+    rows = read_described(new, options, {c.name: c for c in schema}, schema.missing)
+    return by_recoding(recoding, schema, rows, unknown)
+
+
+def _files(hierarchies: tuple[str, ...]) -> dict[str, str]:
+    """Read COLUMN=FILE."""
+    from sfumato.errors import InvalidParameterError
+
+    found = {}
+    for text in hierarchies:
+        column, _, file = text.partition("=")
+        if not column or not file:
+            raise InvalidParameterError("--hierarchy", "got something else", allowed="written as COLUMN=FILE")
+        found[column] = file
+    return found
