@@ -31,6 +31,7 @@ FLAGS = {
     "hierarchies": "'sfumato hierarchy check' counts them, 'sfumato hierarchy build' makes one",
     "hierarchy_encoding": "to look at it first, 'sfumato hierarchy show' has --encoding",
     "forget": "sfumato ledger forget",
+    "from_project": "sfumato init DATA --from PROJECT -o NEW.toml",
     "identifiers": "--identifiers",
     "init": "sfumato init DATA",
     "ledger": "to release without it: --ledger off",

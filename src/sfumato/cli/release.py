@@ -51,7 +51,7 @@ class Order:
 
 @click.command("release")
 @click.argument("data", required=False)
-@click.option("--project", help="Project file, when DATA is not given. Default: sfumato.toml.")
+@click.option("--project", help="Project file. Default: sfumato.toml. With DATA: DATA is released by its description.")
 @click.option("-o", "--output", help="File to write (.csv, .tsv, .parquet, .xlsx, .svm; .gz for text).")
 @click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: auto.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
@@ -134,6 +134,9 @@ def command(
     checked together with them: it is refused (exit code 4) if people would be told apart by comparing releases.
     --ledger repair makes it so that it holds, and leaves out rows where it must; --ledger off neither checks nor keeps.
 
+    With DATA and --project, DATA is released as the project file describes last year's file: same roles, kinds,
+    hierarchies, mechanism and parameters, key and ledger. -o must be given. Columns that are missing or new are named.
+
     With --population-table the rows are a sample of a population, and -p k_map=5 promises that every released row fits
     five people of it; -p delta_max=0.2 that nobody of it is known to be in the release with more than 20 %. Classes may
     have fewer than k rows only if k is 1: give -k 1 for k-map alone. (mondrian, global-recoding, gain-recoding.)
@@ -146,6 +149,7 @@ def command(
       sfumato release                                   # what sfumato.toml says
       sfumato release -k 10 --dry-run
       sfumato release --ledger repair -o release-2026.csv
+      sfumato release 2026.csv --project sfumato.toml -o release-2026.csv     # as last year's file
       sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
@@ -154,10 +158,11 @@ def command(
     """
     from sfumato.errors import InvalidParameterError
 
-    if data and project:
-        raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
+    if data and project:  # the description of another file, such as last year's
+        check_data_there(data)
+        data, settings["next_file"] = None, data
     if data and ledger is not None:
-        raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project, without DATA")
+        raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project")
     home = home_of(memory, engine)
     if home is not None and population_table is not None:
         allowed = "given without --memory and --engine"
@@ -377,6 +382,9 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         click.echo(f"note: {said}", err=True)
         declared = {key: value for key, value in declared.items() if key not in foreign}
     output = Path(settings["output"]) if settings["output"] else written.output
+    if settings.get("next_file") is not None:
+        written = written.for_data(settings["next_file"])
+        output = Path(settings["output"]) if settings["output"] else None
     parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
     keep_order = written.keep_order or settings.get("keep_order", False)  # which the number of the release depends on
     return replace(written, mechanism=name, parameters=parameters, binarize=None, output=output, keep_order=keep_order)

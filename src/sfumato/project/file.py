@@ -12,11 +12,11 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, get_args
 
-from sfumato.errors import DataChangedError, InputError, SchemaError
+from sfumato.errors import DataChangedError, InputError, SchemaError, on_one_line
 from sfumato.manifest import AnyTable
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable, open_large
@@ -56,6 +56,7 @@ _DATA_KEYS = {
 }
 _COLUMN_KEYS = {"role": str, "kind": str, "domain": list, "hierarchy": str, "missing": list, "confirmed": bool}
 _RELEASE_KEYS = {"mechanism": str, "output": str, "parameters": dict, "keep_order": bool}
+_COLUMNS_NAMED = 10
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
 
 
@@ -78,6 +79,8 @@ class Project:
     compare : mapping
         ``weights`` (of utility, privacy and size), ``classifiers`` and ``grid`` (by mechanism its parameters, each a
         value or a list of values) of a comparison, as far as they are given.
+    is_reused : bool
+        Whether ``data_path`` is another file than the one that the project file names, see :meth:`for_data`.
     """
 
     path: Path
@@ -93,6 +96,14 @@ class Project:
     output: Path | None = None
     keep_order: bool = False
     compare: Mapping[str, Any] = field(default_factory=dict)
+    is_reused: bool = False
+
+    def for_data(self, path: str | Path) -> Project:
+        """Give the same description for another file, such as next year's: roles, kinds, mechanism and settings.
+
+        Its output has to be named anew, so that it never replaces the release of the file before.
+        """
+        return replace(self, data_path=Path(path), data_sha256=None, output=None, is_reused=True)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -119,7 +130,13 @@ class Project:
             if self.default_role is not None:
                 seen = opened(None)
                 schema = self._fill_in(schema, cast("AnyTable", getattr(seen, "outline", seen)))
-            table = opened(schema)
+            try:
+                table = opened(schema)
+            except SchemaError:
+                if self.is_reused:  # all differences at once: the file was made by others
+                    seen = opened(None)
+                    self._check_columns(cast("AnyTable", getattr(seen, "outline", seen)).coded_part.schema.names())
+                raise
         self._check_source(table.source)
         return table
 
@@ -138,6 +155,8 @@ class Project:
         """
         listed = Schema.of(self.columns, self.options.missing)
         is_whole = self.default_role is None
+        if self.is_reused:
+            self._check_columns(names)
         with self._explained():
             check_covers(listed, tuple(names) if is_whole else (), tuple(names), where=str(self.data_path))
         if self.data_sha256:
@@ -151,6 +170,17 @@ class Project:
             yield
         except SchemaError as exc:
             raise InputError(exc.message.removesuffix("."), path=self.path, hint=exc.hint, remedy=exc.remedy) from None
+
+    def _check_columns(self, names: Sequence[str]) -> None:
+        """Refuse another file whose columns are not those described, naming all that differ."""
+        listed = [column.name for column in self.columns]
+        lacking = [name for name in listed if name not in set(names)]
+        new = [name for name in names if name not in set(listed)] if self.default_role is None else []
+        said = [f"{what} {_named(some)}" for what, some in (("lacks", lacking), ("also has", new)) if some]
+        if said:
+            problem = f"is not described by {self.path.name}: it {' and '.join(said)}"
+            hint = "rename or remove columns so that they fit, or describe this file on the basis of that description"
+            raise InputError(problem, path=self.data_path, hint=hint, remedy=("from_project",))
 
     def _check_source(self, source: Source | None) -> None:
         if self.data_sha256 and source and source.sha256 != self.data_sha256:
@@ -167,6 +197,12 @@ class Project:
         role = self.default_role or Role.QUASI_IDENTIFIER
         unlisted = [Column(c.name, role, c.kind) for c in described if c.name not in listed]
         return Schema.of([*listed, *unlisted], listed.missing)
+
+
+def _named(names: Sequence[str]) -> str:
+    """Name some columns, the first ones where they are many."""
+    more = f" and {len(names) - _COLUMNS_NAMED:,} more" if len(names) > _COLUMNS_NAMED else ""
+    return ", ".join(f"'{on_one_line(name)}'" for name in names[:_COLUMNS_NAMED]) + more
 
 
 def load_project(path: str | Path) -> Project:
