@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options import check_data_there, progress_bar, read_options, reading_options
+from sfumato.cli.speaking import quiet_option
 
 if TYPE_CHECKING:
     from sfumato.manifest import Manifest
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option("--force", is_flag=True, help="Replace an output file that exists.")
 @reading_options
+@quiet_option
 def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: bool, **settings: Any) -> None:
     """Bring NEW rows (a test set, next year's file) into the form of the release that MANIFEST describes, row by row.
 

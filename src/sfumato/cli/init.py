@@ -16,6 +16,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
+from sfumato.cli.speaking import quiet_option
 from sfumato.errors import on_one_line
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 @role_options
 @reading_options
 @person_rows_option
+@quiet_option
 def command(
     data: str | None, output: str, force: bool, update: bool, from_project: str | None, **settings: Any
 ) -> None:

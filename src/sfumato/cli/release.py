@@ -22,6 +22,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
+from sfumato.cli.speaking import quiet_option
 from sfumato.schema import LEDGER_NAME, PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Order:
 @confirm_option
 @reading_options
 @person_rows_option
+@quiet_option
 def command(
     data: str | None,
     project: str | None,
