@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 @click.option("--original", metavar="FILE", help="Original of the release, which is made again to find the recoding.")
 @click.option("--project", metavar="FILE", help="Project file of the original, instead of --original.")
 @click.option(
+    "--release",
+    metavar="FILE",
+    help="Released file: match new rows with its cells. For recipients, who have no original.",
+)
+@click.option(
     "--hierarchy",
     "hierarchies",
     multiple=True,
@@ -48,7 +53,11 @@ def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: b
 
     Of a release that selects columns or binary features the manifest says all. How rows were grouped and how far values
     were coarsened is in no manifest: give the original, or its project file. The release is made again and must be the
-    same to the byte; nothing secret is kept for this.
+    same to the byte; nothing secret is kept for this. New rows are then recoded exactly as an evaluation treats test
+    rows.
+
+    Without the original give the released file: each row gets the cells of the released class that holds its values, of
+    several the narrowest. A row that no class holds is unknown, and there are more of them than with the original.
 
     A value is unknown if it is a category that the original did not have (or that its hierarchy does not list), or a
     number outside its range. An error names the columns and rows, never the values.
@@ -60,13 +69,14 @@ def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: b
       sfumato apply release.csv.manifest.json test.csv --project sfumato.toml -o test-released.csv
       sfumato apply release.csv.manifest.json 2026.csv --original 2025.csv --unknown generalize -o 2026-form.csv
       sfumato apply selected.csv.manifest.json test.csv -o test-selected.csv
+      sfumato apply release.csv.manifest.json mine.csv --release release.csv --unknown generalize -o mine-form.csv
     """
     from sfumato.errors import InvalidParameterError
 
-    original, project = settings.pop("original"), settings.pop("project")
-    if original and project:
-        raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
-    for path in (new, original):
+    original, project, release = settings.pop("original"), settings.pop("project"), settings.pop("release")
+    if sum(path is not None for path in (original, project, release)) > 1:
+        raise InvalidParameterError("--original, --project and --release", "got several", allowed="given one at a time")
+    for path in (new, original, release):
         if path is not None:
             check_data_there(path)
     from sfumato.cli.summary import show_warnings
@@ -87,16 +97,28 @@ def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: b
     if options.missing != ReadOptions().missing or options.complete_rows_only:
         hint = "what means missing is in the manifest, and no row is left out"
         raise InvalidParameterError("--missing and --drop-incomplete", "got some", allowed="left out", hint=hint)
-    check_output(target, [path for path in (manifest, new, original, project) if path], force=force)
+    check_output(target, [path for path in (manifest, new, original, project, release) if path], force=force)
     papers, entries = read_manifest(Path(manifest))
     check_can_be_applied(papers, entries)
-    if needs_recoding(papers):
+    if release is not None:
+        applied = _by_release(papers, new, release, options, unknown)
+    elif needs_recoding(papers):
         applied = _by_original(papers, new, original, project, options, unknown, settings["hierarchies"])
     else:
         applied = by_rules(papers, read_described(new, options, columns_of(papers), papers.missing_tokens))
     write_rows(applied, target, force=force)
     click.echo(f"wrote {target}: {applied.n_rows:,} rows in the form of the release", err=True)
     show_warnings([NO_GUARANTEE])
+
+
+def _by_release(manifest: Manifest, new: str, release: str, options: ReadOptions, unknown: UnknownRule) -> Table:
+    """Match new rows with the cells of a released file."""
+    from sfumato.evaluation.matching import by_released_cells
+    from sfumato.publishing.new_rows import columns_of, read_described
+    from sfumato.publishing.reaudit import read_released
+
+    rows = read_described(new, options, columns_of(manifest), manifest.missing_tokens)
+    return by_released_cells(read_released(release, manifest), manifest, rows, unknown)
 
 
 def _by_original(
@@ -125,9 +147,9 @@ def _by_original(
     else:
         name = manifest.mechanism["name"]
         problem = f"got a manifest of {name}, which does not hold how rows were grouped or values coarsened"
-        hint = "give the original of the release or its project file"
+        hint = "give the original of the release, its project file, or the released file"
         raise InvalidParameterError(
-            "--original or --project", problem, allowed="given", hint=hint, remedy=("original",)
+            "--original, --project or --release", problem, allowed="given", hint=hint, remedy=("original",)
         )
     mechanism = mechanism_of(manifest, declared, table)
     if isinstance(mechanism, str):

@@ -41,7 +41,7 @@ FLAGS = {
     "n_folds": "--folds",
     "no_l": "--no-l asks for k alone",
     "one_row_per_person": "--one-row-per-person first",
-    "original": "--original FILE or --project FILE",
+    "original": "--original FILE, --project FILE or --release FILE",
     "output": "-o",
     "person": "--person",
     "port": "--port",

@@ -300,17 +300,17 @@ def with_unknown(recoded: Table, unknown: Mapping[str, Rows], rule: UnknownRule,
 
 def unknown_values(unknown: Mapping[str, Rows], table: Table, *, hint: str, remedy: Sequence[str] = ()) -> InputError:
     """Say in which columns and rows there are values that a recoding knows nothing of, never which values."""
-    said = [f"'{name}' in {_rows_in_words(np.flatnonzero(rows) + 1)}" for name, rows in unknown.items() if rows.any()]
+    said = [f"'{name}' in {rows_in_words(np.flatnonzero(rows) + 1)}" for name, rows in unknown.items() if rows.any()]
     problem = f"has values that the release's recoding does not know: {', '.join(said)} (row 1 is the first of data)"
     return InputError(problem, path=table.source.name if table.source else None, hint=hint, remedy=tuple(remedy))
 
 
-def _rows_in_words(numbers: NDArray[np.intp]) -> str:
+def rows_in_words(numbers: NDArray[np.intp]) -> str:
     """Count rows and name the first ones.
 
     Examples
     --------
-    >>> _rows_in_words(np.array([4, 17])), _rows_in_words(np.arange(1, 13))
+    >>> rows_in_words(np.array([4, 17])), rows_in_words(np.arange(1, 13))
     ('2 rows (4, 17)', '12 rows (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)')
     """
     named = ", ".join(f"{number}" for number in numbers[:_ROWS_NAMED])

@@ -120,7 +120,7 @@ def test_the_manifest_alone_is_enough_for_features_and_not_for_groups(folder, ca
     release("-m", "mondrian", "--force")
 
     assert applied("--force") == 2
-    assert "--original FILE or --project FILE" in capsys.readouterr().err
+    assert "--original FILE, --project FILE or --release FILE" in capsys.readouterr().err
 
 
 def written(rows, path):
@@ -212,6 +212,7 @@ def test_what_makes_no_sense_is_refused(folder, capsys):
     release("-m", "mondrian")
     for options in (
         ["--original", "train.csv", "--project", "sfumato.toml"],
+        ["--original", "train.csv", "--release", "release.csv"],
         ["--original", "train.csv", "--missing", "x"],
         ["--original", "train.csv", "--drop-incomplete"],
         ["--original", "train.csv", "--hierarchy", "age"],
