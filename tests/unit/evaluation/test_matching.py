@@ -168,13 +168,8 @@ def test_recipients_do_it_with_manifest_and_file_alone(tmp_path, monkeypatch, ca
     assert CANARY not in said
     assert run([*given_files, "--unknown", "generalize"]) == 0
     written = Path("out.csv").read_text().splitlines()
-    names = [
-        column["name"] for column in json.loads(Path("release.csv.manifest.json").read_text())["output"]["columns"]
-    ]
+    released = {row.rpartition(",")[0] for row in Path("release.csv").read_text().splitlines()}
 
-    assert written[0] == ",".join(names[:2])
+    assert written[0] == "age,job"
     assert written[3] == "*,*"
-    assert all(
-        line in {row.rpartition(",")[0] for row in Path("release.csv").read_text().splitlines()}
-        for line in written[1:3]
-    )
+    assert set(written[1:3]) <= released
