@@ -134,7 +134,7 @@ def _by_original(
     from sfumato.errors import InvalidParameterError
     from sfumato.project.keys import key_of_manifest
     from sfumato.publishing.from_project import read_project_of
-    from sfumato.publishing.new_rows import SHOWS_MORE, by_recoding, read_described, read_original_of, recoding_of
+    from sfumato.publishing.new_rows import by_recoding, read_described, read_original_of, recoding_of, shows_more
     from sfumato.report.reproduction import mechanism_of
 
     declared: dict[str, Any] = {}
@@ -156,12 +156,12 @@ def _by_original(
         raise InvalidParameterError("the manifest", f"but {mechanism}", allowed="one whose release can be made again")
     bar, progress = progress_bar(f"making the release again ({manifest.mechanism['name']})")
     with bar:
-        recoding = recoding_of(table, mechanism, manifest, key, progress=progress)
-    if recoding.new_rows_show_more:
-        show_warnings([SHOWS_MORE])
+        recoding, released = recoding_of(table, mechanism, manifest, key, progress=progress)
     schema = table.coded_part.schema
     rows = read_described(new, options, {c.name: c for c in schema}, schema.missing)
-    return by_recoding(recoding, schema, rows, unknown)
+    applied = by_recoding(recoding, schema, rows, unknown)
+    show_warnings([said for said in [shows_more(applied, released, recoding)] if said])
+    return applied
 
 
 def _files(hierarchies: tuple[str, ...]) -> dict[str, str]:

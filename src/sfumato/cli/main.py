@@ -60,7 +60,7 @@ FLAGS = {
     "tls_key": "--tls-key",
     "token": "--token, such as the output of openssl rand -base64 32",
     "timeout": "--timeout",
-    "unknown": "--unknown generalize",
+    "unknown_values": "--unknown generalize",
     "update": "sfumato init --update",
 }
 """By the name that a parameter has in Python, see :class:`sfumato.errors.SfumatoError`.

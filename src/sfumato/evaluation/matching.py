@@ -74,7 +74,7 @@ def by_released_cells(
         lost = rows_in_words(np.flatnonzero(found == NONE) + 1)
         problem = f"{lost} fit the cells of no released class (row 1 is the first of data)"
         hint = "leave these rows out, let all their coarsened cells be '*', or apply the recoding with the original"
-        remedy = ("unknown", "original")
+        remedy = ("unknown_values", "original")
         raise InputError(problem, path=table.source.name if table.source else None, hint=hint, remedy=remedy)
     return _with_cells(classes, manifest, table, found)
 

@@ -239,8 +239,8 @@ class Recoding:
         return with_cells(table, self.axes, self._generalized_by(own), self.part_of(aligned))
 
     @property
-    def new_rows_show_more(self) -> bool:
-        """Whether cells of new rows are those of parts that no released class is: of fewer rows than were promised."""
+    def has_parts_of_its_own(self) -> bool:
+        """Whether cells of new rows, those of parts, are not those of released classes: of fewer rows than promised."""
         n_classes, n_parts = self.cover.parts.shape
         return n_classes != n_parts or self.cover.parts.nnz != n_classes
 

@@ -46,10 +46,6 @@ NO_GUARANTEE = (
     "no guarantee holds for these rows: k is not promised for them. Use them to test what was learned from the "
     "release; to publish them, make a release of them"
 )
-SHOWS_MORE = (
-    "tiered cells of new rows are those of single leaves, narrower than any released cell: keep the written file as "
-    "private as the original"
-)
 
 
 def check_can_be_applied(manifest: Manifest, entries: Mapping[str, Any]) -> None:
@@ -214,8 +210,8 @@ def recoding_of(
     key: ReleaseKey | None = None,
     *,
     progress: Progress | None = None,
-) -> Any:
-    """Make a release again and give the recoding by which that was done.
+) -> tuple[Any, Table]:
+    """Make a release again; gives the recoding by which that was done, and the released rows.
 
     Parameters
     ----------
@@ -248,7 +244,7 @@ def recoding_of(
             "limit ended, or that was repaired with a ledger, cannot be made again"
         )
         raise InputError(problem, path=place, hint=hint)
-    return mechanism.recoding_
+    return mechanism.recoding_, made.table.coded_part
 
 
 def _written_sha256(made: Release, manifest: Manifest) -> str:
@@ -281,6 +277,24 @@ def by_recoding(recoding: Any, described: Schema, table: Table, unknown: Unknown
     return with_unknown(recoded, recoding.unknown(table), unknown, table)
 
 
+def shows_more(applied: Table, released: Table, recoding: Any) -> str:
+    """Say of which columns new rows show cells that the release does not; empty where there are none.
+
+    Such cells follow from the original all the same: leaves of a tree whose released cells are wider, labels of levels
+    at which no row was released.
+    """
+    is_more = getattr(recoding, "has_parts_of_its_own", False)
+    more = [
+        name
+        for name in recoding.names
+        if is_more or set(applied[name].values.to_pylist()) - set(released[name].values.to_pylist()) - {ROOT, None}
+    ]
+    if not more:
+        return ""
+    said = f"cells of {', '.join(repr(name) for name in more)} are not those of the release"
+    return f"{said} and tell more about the original: keep the written file as private as it"
+
+
 def with_unknown(recoded: Table, unknown: Mapping[str, Rows], rule: UnknownRule, table: Table) -> Table:
     """Refuse unknown values, or put ``*`` in their place."""
     found = {name: rows for name, rows in unknown.items() if rows.any()}
@@ -288,7 +302,7 @@ def with_unknown(recoded: Table, unknown: Mapping[str, Rows], rule: UnknownRule,
         return recoded
     if rule == "refuse":
         hint = "correct or leave out these rows, or let these cells be '*', which says nothing"
-        raise unknown_values(found, table, hint=hint, remedy=("unknown",))
+        raise unknown_values(found, table, hint=hint, remedy=("unknown_values",))
     columns = dict(recoded.columns)
     for name, rows in found.items():
         own = columns[name]

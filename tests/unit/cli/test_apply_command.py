@@ -246,12 +246,50 @@ def test_own_hierarchies_are_given_again(folder, capsys):
     assert applied("--original", "train.csv", "--hierarchy", "insurance=insurance.csv") == 0
 
 
-def test_tiered_cells_of_new_rows_are_said_to_show_more(folder, capsys):
-    release("-m", "error-risk-tree")
+def said_to_show_more(capsys, *more):
+    release(*more)
     capsys.readouterr()
+    assert applied("--original", "train.csv", "--quiet") == 0
+    return "tell more about the original" in capsys.readouterr().err
 
-    assert applied("--original", "train.csv") == 0
-    assert "as private as the original" in capsys.readouterr().err
+
+def test_tiered_cells_are_warned_of_and_those_of_groups_are_all_released(folder, capsys):
+    assert said_to_show_more(capsys, "-m", "error-risk-tree")
+    (folder / "applied.csv").unlink()
+    assert not said_to_show_more(capsys, "-m", "mondrian", "--force")
+    new, shown = ({tuple(row.values())[:-1] for row in rows_of(path)} for path in ("applied.csv", "release.csv"))
+
+    assert new <= shown
+
+
+def test_labels_that_no_released_row_has_are_warned_of(folder, capsys):
+    """All people of one region but a few are released at a level that the others are not at."""
+    rows = [["region", "y"], *(["a", "pq"[i % 2]] for i in range(30)), *([f"b{i}", "pq"[i % 2]] for i in range(3))]
+    written(rows, "train.csv")
+    regions = ["a;a;*", *(f"b{i};b;*" for i in range(9))]
+    (folder / "regions.csv").write_text("\n".join(regions) + "\n")
+    given = [
+        "release",
+        "train.csv",
+        "--target",
+        "y",
+        "--quasi-identifiers",
+        "region",
+        "-m",
+        "global-recoding",
+        "-k",
+        "5",
+    ]
+    options = ["--hierarchy", "region=regions.csv"]
+    assert run([*given, *options, "-p", "max_suppressed_fraction=0.2", "-o", "release.csv"]) == 0
+    shown = {row["region"] for row in rows_of("release.csv")}
+    written([["region"], ["a"], ["b7"]], "new.csv")
+    capsys.readouterr()
+    assert applied("--original", "train.csv", *options, new="new.csv") == 0
+    new = {row["region"] for row in rows_of("applied.csv")}
+
+    assert ("'region' are not those of the release" in capsys.readouterr().err) == bool(new - shown - {"*"})
+    assert new - shown
 
 
 def test_rows_with_missing_values_are_kept_and_a_dropped_kind_of_row_is_unknown(folder, capsys):

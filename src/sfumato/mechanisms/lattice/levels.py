@@ -284,11 +284,6 @@ class LevelRecoding:
         ]
         return _with_labels(table, self.names, labels)
 
-    @property
-    def new_rows_show_more(self) -> bool:
-        """Whether cells of new rows tell more about the recoded table than its release: labels do not."""
-        return False
-
     def unknown(self, table: Table) -> dict[str, NDArray[np.bool_]]:
         """Say by column which rows of another table have a value that this recoding knows nothing of.
 
