@@ -242,7 +242,7 @@ class Recoding:
     def has_parts_of_its_own(self) -> bool:
         """Whether cells of new rows, those of parts, are not those of released classes: of fewer rows than promised."""
         n_classes, n_parts = self.cover.parts.shape
-        return n_classes != n_parts or self.cover.parts.nnz != n_classes
+        return bool(n_classes != n_parts or self.cover.parts.nnz != n_classes)
 
     def unknown(self, table: Table) -> dict[str, NDArray[np.bool_]]:
         """Say by column which rows of another table have a value that this recoding knows nothing of.
