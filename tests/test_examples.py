@@ -12,8 +12,8 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 FIRST = EXAMPLES[0]
 
 
-def test_there_are_seven_examples():
-    assert [path.name[:2] for path in EXAMPLES] == ["01", "02", "03", "04", "05", "06", "07"]
+def test_there_are_eight_examples():
+    assert [path.name[:2] for path in EXAMPLES] == ["01", "02", "03", "04", "05", "06", "07", "08"]
 
 
 def test_the_first_example_runs_in_a_python_of_its_own(tmp_path):

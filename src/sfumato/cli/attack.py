@@ -24,6 +24,7 @@ from sfumato.cli.options import (
     role_options,
     with_given_roles,
 )
+from sfumato.cli.speaking import quiet_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,6 +97,7 @@ _BITS = {
 @confirm_option
 @reading_options
 @person_rows_option
+@quiet_option
 def command(
     tables: Sequence[str],
     manifest_path: str | None,

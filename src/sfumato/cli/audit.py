@@ -22,6 +22,7 @@ from sfumato.cli.options import (
     role_options,
     with_given_roles,
 )
+from sfumato.cli.speaking import quiet_option
 
 if TYPE_CHECKING:
     from sfumato.audit.checks import AuditReport, Check
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
 @click.option("--engine", metavar="URL", help=ENGINE_HELP)
 @role_options
 @reading_options
+@quiet_option
 def command(
     table: str,
     manifest_path: str | None,

@@ -23,6 +23,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
+from sfumato.cli.speaking import quiet_option
 from sfumato.errors import on_one_line
 from sfumato.schema import PROJECT_NAME
 
@@ -79,6 +80,7 @@ class Order:
 @confirm_option
 @reading_options
 @person_rows_option
+@quiet_option
 def command(data: str | None, project: str | None, dry_run: bool, as_json: bool, **settings: Any) -> None:
     """Compare mechanisms on DATA (or on the table that the project file describes) and recommend a release.
 

@@ -16,6 +16,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
+from sfumato.cli.speaking import quiet_option
 from sfumato.errors import on_one_line
 
 if TYPE_CHECKING:
@@ -40,10 +41,25 @@ if TYPE_CHECKING:
     default=None,
     help="Show the first rows as they were read. Default: only on a terminal, so that no cell gets into a log.",
 )
+@click.option(
+    "--from",
+    "from_project",
+    metavar="PROJECT",
+    help="Describe DATA as this project file describes its own data, such as last year's.",
+)
 @role_options
 @reading_options
 @person_rows_option
-def command(data: str | None, output: str, force: bool, update: bool, show_rows: bool | None, **settings: Any) -> None:
+@quiet_option
+def command(
+    data: str | None,
+    output: str,
+    force: bool,
+    update: bool,
+    show_rows: bool | None,
+    from_project: str | None,
+    **settings: Any,
+) -> None:
     """Describe DATA in a project file: a role and a kind for every column, with the reason for each guess.
 
     On a terminal the first rows are shown as they were read. Dates and numbers are read in the formats of many
@@ -52,15 +68,18 @@ def command(data: str | None, output: str, force: bool, update: bool, show_rows:
     With --update: update an existing project file after its data changed. What it says about columns stays, new columns
     are added with guesses, and columns that are gone become comments.
 
+    With --from: the same for another file and a new project file; the former one stays as it is.
+
     \b
     Examples:
       sfumato init admissions.csv
       sfumato init adult.csv --target salary --sensitive occupation --missing "?"
       sfumato init visits.csv --date-format admitted=MM/DD/YYYY --number-format "price=1.234,56 €"
       sfumato init --update
+      sfumato init 2026.csv --from sfumato.toml -o 2026.toml
     """
-    if update:
-        _update(data, output, settings)
+    if update or from_project:
+        _update(data, output, settings, update=update, like=from_project, force=force)
         return
     if data is None:
         problem = "Missing argument 'DATA'."
@@ -89,18 +108,33 @@ def command(data: str | None, output: str, force: bool, update: bool, show_rows:
     _say_lacking((guess.column for guess in described.guesses), output)
 
 
-def _update(data: str | None, output: str, settings: dict[str, Any]) -> None:
-    """Bring a project file up to date and say what changed in it."""
+def _update(
+    data: str | None, output: str, settings: dict[str, Any], *, update: bool, like: str | None, force: bool
+) -> None:
+    """Bring a project file, or a copy of another one, up to date and say what changed in it."""
     from sfumato.errors import InvalidParameterError
-    from sfumato.project.describe import update_project
+    from sfumato.project.describe import describe_next, update_project
     from sfumato.table.io.read import ReadOptions
 
+    option = "--update" if update else "--from"
+    if update and like:
+        raise InvalidParameterError("--update and --from", "got both", allowed="given one at a time")
     if output == "-" or data == "-":
-        raise InvalidParameterError("a project file with --update", "got '-'", allowed="a file")
+        raise InvalidParameterError(f"a project file with {option}", "got '-'", allowed="a file")
     if read_options(settings) != ReadOptions():
-        hint = f"change them under [data] in {output}, or leave --update out"
-        raise InvalidParameterError("reading options", "got some", allowed="left out with --update", hint=hint)
-    updated = update_project(output, data=data, roles=given_roles(settings))
+        hint = f"change them under [data] in {output}, or leave {option} out"
+        raise InvalidParameterError("reading options", "got some", allowed=f"left out with {option}", hint=hint)
+    roles = given_roles(settings)
+    if like is None:
+        updated = update_project(output, data=data, roles=roles)
+    else:
+        if roles:
+            raise InvalidParameterError("role options", "got some", allowed="left out with --from")
+        if data is None:
+            problem = "Missing argument 'DATA'."
+            raise click.UsageError(problem)
+        check_data_there(data)
+        updated = describe_next(data, output, like=like, force=force)
     listed = updated.project.columns
     _say_rows(updated.n_rows, Counter(column.role for column in listed))
     for guess in updated.new:
@@ -112,7 +146,8 @@ def _update(data: str | None, output: str, settings: dict[str, Any]) -> None:
             f"the values of '{name}' are now {kind}, but the project file says otherwise: check its kind in {output}"
         )
         click.echo(on_one_line(words), err=True)
-    click.echo(f"updated {Path(output)}: all other roles are unchanged", err=True)
+    done = "updated" if update else "wrote"
+    click.echo(f"{done} {Path(output)}: all other roles are unchanged", err=True)
     if updated.project.default_role is None:
         _say_lacking(listed, output)
 

@@ -31,6 +31,7 @@ FLAGS = {
     "hierarchies": "'sfumato hierarchy check' counts them, 'sfumato hierarchy build' makes one",
     "hierarchy_encoding": "to look at it first, 'sfumato hierarchy show' has --encoding",
     "forget": "sfumato ledger forget",
+    "from_project": "sfumato init DATA --from PROJECT -o NEW.toml",
     "identifiers": "--identifiers",
     "init": "sfumato init DATA",
     "ledger": "to release without it: --ledger off",
@@ -40,6 +41,7 @@ FLAGS = {
     "n_folds": "--folds",
     "no_l": "--no-l asks for k alone",
     "one_row_per_person": "--one-row-per-person first",
+    "original": "--original FILE, --project FILE or --release FILE",
     "output": "-o",
     "person": "--person",
     "port": "--port",
@@ -58,6 +60,7 @@ FLAGS = {
     "tls_key": "--tls-key",
     "token": "--token, such as the output of openssl rand -base64 32",
     "timeout": "--timeout",
+    "unknown_values": "--unknown generalize",
     "update": "sfumato init --update",
 }
 """By the name that a parameter has in Python, see :class:`sfumato.errors.SfumatoError`.
@@ -102,6 +105,7 @@ def in_flag_words(error: SfumatoError) -> str:
 
 
 COMMANDS = {
+    "apply": "Bring new rows, such as a test set, into the form of a release.",
     "attack": "Play the attacker: who is re-identified, what is inferred, with which columns.",
     "audit": "Re-check a release against its manifest, or profile the risk of any table.",
     "audit-key": "Write the key of one release, for its auditor.",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from sfumato.cli.speaking import LogLines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -261,13 +264,18 @@ def accepted_exceptions(names: str | None) -> tuple[str, ...]:
 
 
 def progress_bar(what: str) -> tuple[Any, Progress]:
-    """Return a context manager that shows a bar on a terminal's stderr, and the callback that moves it."""
+    """Return a context manager that shows a bar on a terminal's stderr, and the callback that moves it.
+
+    Where stderr is no terminal, such as in a log, there is a line now and then instead.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    if not console.is_terminal:
+        return nullcontext(), LogLines()
+    bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task(what)
 
     def move(done: int, total: int, doing: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from sfumato.cli.speaking import quiet_option
 from sfumato.errors import InvalidParameterError, ManifestError
 
 
@@ -20,6 +21,7 @@ from sfumato.errors import InvalidParameterError, ManifestError
     help="For --kind scores: weights of performance, privacy and size; may be repeated.",
 )
 @click.option("--force", is_flag=True, help="Replace a picture that exists.")
+@quiet_option
 def command(manifest_path: str, output: str, kind: str | None, weights: tuple[str, ...], force: bool) -> None:
     """Draw the evidence in a release's MANIFEST. No table is read.
 

@@ -23,6 +23,7 @@ from sfumato.cli.options import (
     role_options,
 )
 from sfumato.cli.preparing import number_or_text, preparations_in, prepare_option
+from sfumato.cli.speaking import quiet_option
 from sfumato.schema import LEDGER_NAME, PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Order:
 
 @click.command("release")
 @click.argument("data", required=False)
-@click.option("--project", help="Project file, when DATA is not given. Default: sfumato.toml.")
+@click.option("--project", help="Project file. Default: sfumato.toml. With DATA: DATA is released by its description.")
 @click.option("-o", "--output", help="File to write (.csv, .tsv, .parquet, .xlsx, .svm; .gz for text).")
 @click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: auto.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
@@ -110,6 +111,7 @@ class Order:
 @confirm_option
 @reading_options
 @person_rows_option
+@quiet_option
 def command(
     data: str | None,
     project: str | None,
@@ -156,6 +158,9 @@ def command(
     --escape-formulas is for text files that are opened in spreadsheet programs: a cell of text that begins with =, +, -
     or @ gets an apostrophe in front, which the manifest states. Without it such cells are counted and warned about.
 
+    With DATA and --project, DATA is released as the project file describes last year's file: same roles, kinds,
+    hierarchies, mechanism and parameters, key and ledger. -o must be given. Columns that are missing or new are named.
+
     With --population-table the rows are a sample of a population, and -p k_map=5 promises that every released row fits
     five people of it; -p delta_max=0.2 that nobody of it is known to be in the release with more than 20 %. Classes may
     have fewer than k rows only if k is 1: give -k 1 for k-map alone. (mondrian, global-recoding, gain-recoding.)
@@ -173,6 +178,7 @@ def command(
       sfumato release                                   # what sfumato.toml says
       sfumato release -k 10 --dry-run
       sfumato release --ledger repair -o release-2026.csv
+      sfumato release 2026.csv --project sfumato.toml -o release-2026.csv     # as last year's file
       sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
       sfumato release people.csv --sensitive income --prepare income=top:100000,round:1000 -o release.csv
@@ -184,10 +190,11 @@ def command(
     """
     from sfumato.errors import InvalidParameterError
 
-    if data and project:
-        raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
+    if data and project:  # the description of another file, such as last year's
+        check_data_there(data)
+        data, settings["next_file"] = None, data
     if data and ledger is not None:
-        raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project, without DATA")
+        raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project")
     home = home_of(memory, engine)
     if metadata and (dry_run or home is not None):
         allowed = "given without --dry-run, --memory and --engine"
@@ -465,6 +472,9 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         click.echo(f"note: {said}", err=True)
         declared = {key: value for key, value in declared.items() if key not in foreign}
     output = Path(settings["output"]) if settings["output"] else written.output
+    if settings.get("next_file") is not None:
+        written = written.for_data(settings["next_file"])
+        output = Path(settings["output"]) if settings["output"] else None
     parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
     keep_order = written.keep_order or settings.get("keep_order", False)  # which the number of the release depends on
     escapes = written.escape_formulas or settings.get("escape_formulas", False)

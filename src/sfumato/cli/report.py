@@ -20,6 +20,7 @@ from sfumato.cli.options import (
     role_options,
     with_given_roles,
 )
+from sfumato.cli.speaking import quiet_option
 
 if TYPE_CHECKING:
     from sfumato.audit.reading.columns import Declared
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace a report that exists.")
 @role_options
 @reading_options
+@quiet_option
 def command(released: str, manifest_path: str | None, output: str, **settings: Any) -> None:
     """Write what was asked, done, promised and found about a RELEASED table into one HTML file.
 

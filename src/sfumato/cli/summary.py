@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.audit.checks import DECLARE, GIVE_BOTH, GIVE_KEY, GIVE_ORIGINAL, GIVE_POPULATION, IN_MEMORY
+from sfumato.cli.speaking import warn
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
 from sfumato.report.guarantee_texts import guarantee_in_words
 from sfumato.report.in_short import lines_of
@@ -109,7 +110,7 @@ def show_lines(headed: Mapping[str, str]) -> None:
 def show_warnings(warnings: Sequence[str]) -> None:
     """Print in red what should make one stop."""
     for sentence in warnings:
-        click.secho(f"WARNING: {sentence}", err=True, fg="red")
+        warn(f"WARNING: {sentence}", fg="red")
 
 
 def show_release(release: Release) -> None:

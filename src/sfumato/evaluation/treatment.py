@@ -10,22 +10,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from sfumato.audit.claims import ClaimedRecoding
-from sfumato.audit.reading.values import evaluate as evaluate_rule
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation.encoding import values_as_cells
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.new_rows import in_form_of
 from sfumato.mechanisms.tree.targets import MOST_CLASSES
 from sfumato.mechanisms.typical import TYPICAL, in_values
+from sfumato.publishing.new_rows import zero_one
 from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import CodedColumn, Table
@@ -221,7 +220,7 @@ def _recoded(recoding: Recoded, train: Table, test: Table) -> Treated:
     names = learned_from(train.schema)
     rows = np.flatnonzero(getattr(recoding, "is_released", np.ones(train.n_rows, dtype=np.bool_)))
     own = recoded_cells(recoding, recoding.recoded(train), names).keep(names).take(rows)
-    new = recoded_cells(recoding, recoding.generalized(test.keep(names)), names).keep(names)
+    new = recoded_cells(recoding, in_form_of(recoding, train.schema.keep(names), test), names).keep(names)
     columns = {name: train.schema[name] for name in names} | recoding.encodable()
     return Treated(own, new, columns, _target(train.take(rows)), rows)
 
@@ -244,7 +243,7 @@ def _in_form_of(released: AnyTable, names: Sequence[str], test: AnyTable, manife
         place_of = {name: place for place, name in enumerate(test.feature_names)}
         return test.select([place_of[feature.name] for feature in features]).to_table()
     table = _as_table(test)
-    computed = {feature.name: _zero_one(feature, table[feature.column]) for feature in features}
+    computed = {feature.name: zero_one(feature, table[feature.column])[0] for feature in features}
     made = [recoding["name"] for recoding in manifest.recodings if recoding["rule"] != TYPICAL]
     recoded = set(made) - computed.keys()  # typical values are trained on, and new rows come with their own
     for name in names:
@@ -254,16 +253,6 @@ def _in_form_of(released: AnyTable, names: Sequence[str], test: AnyTable, manife
     described = [Column(name) if name in computed else table.schema[name] for name in names]
     columns = {name: computed[name] if name in computed else table[name] for name in names}
     return replace(table, schema=Schema.of(described, table.schema.missing), columns=columns)
-
-
-def _zero_one(feature: Feature, column: CodedColumn) -> CodedColumn:
-    """Compute a binary feature of new rows; 0 for a value to which its rule cannot be applied."""
-    rule = ClaimedRecoding(**asdict(feature))
-    found = evaluate_rule(rule, column.values)
-    if found is None:
-        one_by_one = [evaluate_rule(rule, column.values[i : i + 1]) for i in range(column.n_distinct)]
-        found = np.array([0 if value is None else value[0] for value in one_by_one], dtype=np.int8)
-    return column.recode(pa.array(found, pa.int8()), Kind.NUMERIC)
 
 
 def _as_table(table: AnyTable) -> Table:

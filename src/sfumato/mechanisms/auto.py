@@ -23,6 +23,7 @@ from sfumato.mechanisms.base import (
     is_zero_one,
 )
 from sfumato.mechanisms.earlier_releases import EarlierReleases
+from sfumato.mechanisms.new_rows import RecodingTransformer
 from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
@@ -31,7 +32,7 @@ from sfumato.table.coding import Table
 AttackerKnows = Literal["all", "ones"]
 
 
-class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Automatic(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """The strongest release under strict k-anonymity that this package knows how to make of a table.
 
     - A table of columns: the score-guided partition. Without a target, or with one of a single class, nothing can be
@@ -119,6 +120,15 @@ class Automatic(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types ups
             return ""
         problem = "there is no target" if table.schema.target is None else "the target has one class"
         return f"{problem}, so the release keeps as much detail as it can"
+
+    def _find_recoding(self, table: AnyTable) -> None:
+        """Let the mechanism for this table find its recoding."""
+        chosen = self.for_table(table)
+        if not isinstance(chosen, RecodingTransformer):
+            problem = f"auto chooses {chosen.mechanism_name} for this table, which selects features and recodes nothing"
+            hint = "fit that one to a matrix of features and their classes"
+            raise SchemaError(problem, hint=hint, remedy=("mechanism",))
+        self.recoding_ = chosen.fit(table).recoding_
 
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Let the mechanism for this table propose a release; the manifest names that mechanism.

@@ -122,6 +122,24 @@ def align(axis: Axis, column: CodedColumn) -> Axis:
     return Axis(axis.name, recode[other.codes], axis.labels, axis.positions, axis.described)
 
 
+def unknown_on(axis: Axis, column: CodedColumn) -> NDArray[np.bool_]:
+    """Say of each row of another table whether its value lies outside what an axis has.
+
+    Examples
+    --------
+    >>> ages = axis_of(Column("age", kind=Kind.NUMERIC), CodedColumn.encode(pa.array(["20", "40"])))
+    >>> unknown_on(ages, CodedColumn.encode(pa.array(["30", "41", None]))).tolist()
+    [False, True, True]
+    """
+    other = axis_of(axis.described or Column(axis.name), column)
+    if axis.positions is not None and other.positions is not None and axis.n_values:
+        is_unknown = (other.positions < axis.positions[0]) | (other.positions > axis.positions[-1])
+    else:
+        known = set(axis.labels)
+        is_unknown = np.array([label not in known for label in other.labels], dtype=np.bool_)
+    return np.asarray(np.append(is_unknown, not axis.has_missing)[other.codes])  # the last is that of missing
+
+
 def cell_of_values(described: Column, values: Sequence[str | None]) -> str | None:
     """Write a cell that represents some values of a column: a range where they have an order, else a set.
 

@@ -24,8 +24,9 @@ from sfumato.measures.loss import (
     normalized_certainty_penalty_of_ranges,
     normalized_certainty_penalty_of_sets,
 )
-from sfumato.mechanisms.axes import Axis, align, axes_of
+from sfumato.mechanisms.axes import Axis, align, axes_of, unknown_on
 from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.new_rows import RecodingTransformer
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.coding import CodedColumn, Table
@@ -237,6 +238,19 @@ class Recoding:
         aligned = [align(axis, table[axis.name]) for axis in self.axes]
         return with_cells(table, self.axes, self._generalized_by(own), self.part_of(aligned))
 
+    @property
+    def has_parts_of_its_own(self) -> bool:
+        """Whether cells of new rows, those of parts, are not those of released classes: of fewer rows than promised."""
+        n_classes, n_parts = self.cover.parts.shape
+        return bool(n_classes != n_parts or self.cover.parts.nnz != n_classes)
+
+    def unknown(self, table: Table) -> dict[str, NDArray[np.bool_]]:
+        """Say by column which rows of another table have a value that this recoding knows nothing of.
+
+        That is a category, or missing, which no covered row has, or a number (a date, a level) outside their range.
+        """
+        return {axis.name: unknown_on(axis, table[axis.name]) for axis in self.axes}
+
 
 def certainty_penalty_of(cells: Sequence[Generalized], rows_of_class: Counts) -> float:
     """Global certainty penalty (GCP) of classes with so many rows."""
@@ -271,7 +285,7 @@ def described_axis(axis: Axis, rule: str = GENERALIZED) -> dict[str, Any]:
     return entry | ({"domain": list(domain)} if kind is Kind.ORDERED and domain else {})
 
 
-class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of the mechanisms that release ranges and sets of values instead of values.
 
     A subclass groups the rows (``recode``) and says what that guarantees (``guarantees``).
@@ -279,6 +293,7 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
 
     takes_cells: ClassVar[bool] = True
     k: int
+    recoding_: Recoding
 
     @abstractmethod
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
@@ -310,7 +325,7 @@ class Recoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
             If the table has fewer than k rows, or no grouping satisfies what is asked.
         """
         table = self._checked(table)
-        recoding = self.recode(table, progress=progress)
+        self.recoding_ = recoding = self.recode(table, progress=progress)
         recoded = recoding.recoded(table)
         released = recoded.keep(c.name for c in table.schema if c.role not in WITHHELD)
         utility = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -167,6 +168,48 @@ def update_project(
         former_target=Role.QUASI_IDENTIFIER,
     )
     return Updated(edit_project(path, changes), table.n_rows, new, gone, unfit)
+
+
+def describe_next(data: str | Path, path: str | Path, *, like: str | Path, force: bool = False) -> Updated:
+    """Describe a data file in a new project file as another project file describes its own, such as last year's.
+
+    All that stands in the other file is copied, comments included, and brought up to date as
+    :func:`update_project` does; its release gets a name of its own. Nothing is left behind if that fails.
+
+    Parameters
+    ----------
+    data : path
+        The file to describe.
+    path : path
+        Project file to write.
+    like : path
+        The other project file.
+
+    Raises
+    ------
+    InputError
+        If the other file names hierarchies and is in another folder, where their paths would mean something else.
+    OutputError
+        If the new project file exists, and is not to be replaced.
+    """
+    path, like = Path(path), Path(like)
+    other = load_project(like)
+    check_writable(path, force=force)
+    if path.exists() and path.samefile(like):
+        problem = "is the project file to describe it by, which is kept"
+        raise OutputError(problem, path=path, hint="choose another name, or update that file", remedy=("update",))
+    has_files = any(column.hierarchy for column in other.columns) or "hierarchies" in other.parameters
+    if has_files and path.parent.resolve() != like.parent.resolve():
+        problem = "names hierarchy files by their place next to it"
+        raise InputError(problem, path=like, hint=f"write the new project file into {like.parent}")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".sfumato-") as private:
+        draft = Path(private) / path.name  # one level below: the paths in it are written anew
+        draft.write_bytes(like.read_bytes())
+        updated = update_project(draft, data=data)
+        output = None if other.output is None else f"{Path(data).stem}-release{''.join(other.output.suffixes)}"
+        edit_project(draft, ProjectChanges(data_path=_relative(Path(data), path.parent), output=output))
+        write_atomically(path, draft.read_bytes(), force=force)
+    return replace(updated, project=load_project(path))
 
 
 def roles_lacking(columns: Iterable[Column]) -> tuple[Role, ...]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, get_args
 
-from sfumato.errors import DataChangedError, InputError, InvalidParameterError, SchemaError
+from sfumato.errors import DataChangedError, InputError, InvalidParameterError, SchemaError, on_one_line
 from sfumato.manifest import AnyTable
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable, open_large
@@ -77,6 +77,7 @@ _RELEASE_KEYS = {
     "escape_formulas": bool,
     "cells": str,
 }
+_COLUMNS_NAMED = 10
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
 
 
@@ -105,6 +106,8 @@ class Project:
         What is done to columns right after they were read.
     escape_formulas : bool
         Whether texts that a spreadsheet program would run get an apostrophe in front, in CSV and TSV files.
+    is_reused : bool
+        Whether ``data_path`` is another file than the one that the project file names, see :meth:`for_data`.
     """
 
     path: Path
@@ -123,6 +126,14 @@ class Project:
     preparations: tuple[Preparation, ...] = ()
     escape_formulas: bool = False
     cells: str | None = None
+    is_reused: bool = False
+
+    def for_data(self, path: str | Path) -> Project:
+        """Give the same description for another file, such as next year's: roles, kinds, mechanism and settings.
+
+        Its output has to be named anew, so that it never replaces the release of the file before.
+        """
+        return replace(self, data_path=Path(path), data_sha256=None, output=None, is_reused=True)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -161,7 +172,13 @@ class Project:
             if self.default_role is not None:
                 seen = opened(None)
                 schema = self._fill_in(schema, cast("AnyTable", getattr(seen, "outline", seen)))
-            table = opened(schema)
+            try:
+                table = opened(schema)
+            except SchemaError:
+                if self.is_reused:  # all differences at once: the file was made by others
+                    seen = opened(None)
+                    self._check_columns(cast("AnyTable", getattr(seen, "outline", seen)).coded_part.schema.names())
+                raise
         self._check_source(table.source)
         return table
 
@@ -180,6 +197,8 @@ class Project:
         """
         listed = Schema.of(self.columns, self.options.missing)
         is_whole = self.default_role is None
+        if self.is_reused:
+            self._check_columns(names)
         with self._explained():
             check_covers(listed, tuple(names) if is_whole else (), tuple(names), where=str(self.data_path))
         if self.data_sha256:
@@ -193,6 +212,17 @@ class Project:
             yield
         except SchemaError as exc:
             raise InputError(exc.message.removesuffix("."), path=self.path, hint=exc.hint, remedy=exc.remedy) from None
+
+    def _check_columns(self, names: Sequence[str]) -> None:
+        """Refuse another file whose columns are not those described, naming all that differ."""
+        listed = [column.name for column in self.columns]
+        lacking = [name for name in listed if name not in set(names)]
+        new = [name for name in names if name not in set(listed)] if self.default_role is None else []
+        said = [f"{what} {_named(some)}" for what, some in (("lacks", lacking), ("also has", new)) if some]
+        if said:
+            problem = f"is not described by {self.path.name}: it {' and '.join(said)}"
+            hint = "rename or remove columns so that they fit, or describe this file on the basis of that description"
+            raise InputError(problem, path=self.data_path, hint=hint, remedy=("from_project",))
 
     def _check_source(self, source: Source | None) -> None:
         if self.data_sha256 and source and source.sha256 != self.data_sha256:
@@ -209,6 +239,12 @@ class Project:
         role = self.default_role or Role.QUASI_IDENTIFIER
         unlisted = [replace(c, role=role) for c in described if c.name not in listed]
         return Schema.of([*listed, *unlisted], listed.missing)
+
+
+def _named(names: Sequence[str]) -> str:
+    """Name some columns, the first ones where they are many."""
+    more = f" and {len(names) - _COLUMNS_NAMED:,} more" if len(names) > _COLUMNS_NAMED else ""
+    return ", ".join(f"'{on_one_line(name)}'" for name in names[:_COLUMNS_NAMED]) + more
 
 
 def load_project(path: str | Path) -> Project:

@@ -90,9 +90,9 @@ def test_the_manifest_does_not_tell_values_that_were_not_released(folder):
     assert "Huntington" not in (folder / "release.csv.manifest.json").read_text()
 
 
-def test_a_project_and_a_data_file_together_are_refused(folder, capsys):
-    assert run(["release", "good.csv", "--project", "other.toml", "-o", "x.csv"]) == 2
-    assert "got both" in only_line(capsys)
+def test_a_data_file_is_released_by_a_project_file_that_is_there(folder, capsys):
+    assert run(["release", "good.csv", "--project", "other.toml", "-o", "x.csv"]) == 3
+    assert "other.toml" in only_line(capsys)
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFIFO, None], ids=["pipe", "broken link"])

@@ -26,6 +26,7 @@ FLAGS = {
         "--json",
         "--engine",
     ],
+    "apply": ["--original", "--project", "--release", "--hierarchy", "--unknown", "-o", "--force"],
     "audit": ["--manifest", "--original", "--json", "--engine"],
     "attack": [
         "--manifest",

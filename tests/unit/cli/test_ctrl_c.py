@@ -73,6 +73,7 @@ def folder(tmp_path_factory):
 
 
 ARGUMENTS = {
+    "apply": ["apply", "r.csv.manifest.json", "data.csv", "--original", "data.csv", "-o", "applied.csv"],
     "attack": ["attack", "data.csv", "r.csv"],
     "audit": ["audit", "r.csv", "--manifest", "r.csv.manifest.json"],
     "audit-key": ["audit-key", "r.csv.manifest.json", "-o", "release.key"],

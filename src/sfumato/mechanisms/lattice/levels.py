@@ -285,6 +285,26 @@ class LevelRecoding:
         ]
         return _with_labels(table, self.names, labels)
 
+    def unknown(self, table: Table) -> dict[str, NDArray[np.bool_]]:
+        """Say by column which rows of another table have a value that this recoding knows nothing of.
+
+        That is one that the hierarchy does not list, unless it is a number (a date, a level) between listed ones or in
+        an interval of the hierarchy; and missing, where neither the recoded table nor the hierarchy has it.
+        """
+        return {
+            name: self._unknown(j, table[name], table.schema.missing_tokens(name)) for j, name in enumerate(self.names)
+        }
+
+    def _unknown(self, j: int, column: CodedColumn, missing: Sequence[str]) -> NDArray[np.bool_]:
+        hierarchy, written = self.shown[j], self.fitted[j].labels[0]
+        texts = [None if text is None else text.strip() for text in as_text(column.values).to_pylist()]
+        listed = [value.strip() for value in hierarchy.values]
+        row_of = {value: row for row, value in enumerate(listed) if value not in missing}
+        known = {*written, *row_of, *([None] if any(value in missing for value in listed) else [])}
+        new = [text for text in texts if text is not None and text not in known]
+        scale = _Scale(hierarchy, self.described[j], row_of, new)
+        return np.array([text not in known and (text is None or not scale.has(text)) for text in texts])[column.codes]
+
     def settings_of_new(
         self, table: Table, fitted: tuple[tuple[Covered, Sequence[int | None]], ...]
     ) -> NDArray[np.intp]:
@@ -468,12 +488,26 @@ class _Scale:
         neighbours = self._placed[max(above - 1, 0) : above + 1]
         if neighbours[0][0] == position:
             return neighbours[0][1]
+        held_with = self._held_with(text, position, neighbours)
+        return neighbours[0][1] if held_with is None else held_with
+
+    def has(self, text: str) -> bool:
+        """Whether a value lies between two others, or in an interval of the outermost one."""
+        position = self._position(text)
+        if position is None or not self._placed:
+            return False
+        lowest, highest = self._placed[0], self._placed[-1]
+        if lowest[0] <= position <= highest[0]:
+            return True
+        return self._held_with(text, position, [lowest if position < lowest[0] else highest]) is not None
+
+    def _held_with(self, text: str, position: float, neighbours: Sequence[tuple[float, str]]) -> str | None:
         for level in range(1, self._hierarchy.n_levels):
             for _, value in neighbours:
                 code = self._hierarchy.codes[level, self._row_of[value]]
                 if self._holds(self._hierarchy.labels[level][code], text, position):
                     return value
-        return neighbours[0][1]
+        return None
 
     def _holds(self, label: str, text: str, position: float) -> bool:
         """Whether a label is an interval, closed or open at its end, or the beginning of a date, that holds a value."""

@@ -40,15 +40,14 @@ from sfumato.mechanisms.lattice.losses import LOSSES, SHARES_OF_CELLS, TARGET_LO
 from sfumato.mechanisms.lattice.models import PersonCrowds, PrivacyGoal
 from sfumato.mechanisms.lattice.population import LatticePeople
 from sfumato.mechanisms.lattice.search import LatticeResult, look_at_levels, search_lattice
+from sfumato.mechanisms.new_rows import RecodingTransformer
 from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.time_limit import TimeLimit
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Role, Schema
-from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
-from sfumato.table.io.read import read_table
 from sfumato.table.weighted import CountedTable
 
 # Local recoding on top of a global one: rows that it suppressed are recoded again among themselves.
@@ -149,31 +148,6 @@ def _round(problem: LatticeProblem, cells: Places, deadline: float | None) -> La
     return None
 
 
-# A data frame as a described table, for recoders that are used as estimators.
-
-
-def described_frame(frame: Any, quasi_identifiers: Sequence[str], sensitive: str | None) -> Table:
-    """Read a data frame and give its columns roles.
-
-    Parameters
-    ----------
-    quasi_identifiers : sequence of str
-        Without any, all columns that are not sensitive.
-    sensitive : str or None
-        Columns by commas.
-    """
-    table = read_table(frame)
-    if not isinstance(table, Table):
-        problem = "is a sparse 0/1 matrix, whose features have no hierarchies"
-        raise SchemaError(problem, hint="give a data frame or a Table")
-    names = table.schema.names()
-    kept_apart = {name.strip() for name in sensitive.split(",")} if sensitive else set()
-    quasi = set(quasi_identifiers or names) - kept_apart
-    roles = {name: Role.QUASI_IDENTIFIER if name in quasi else Role.OTHER for name in names}
-    roles |= {name: Role.SENSITIVE for name in names if name in kept_apart}
-    return table.with_schema(table.schema.with_roles(roles))
-
-
 # Where the hierarchies of a table's columns come from: given, named in the schema, or built from the values.
 
 
@@ -244,7 +218,7 @@ SEARCH_PARAMETERS: Mapping[str, ParameterSpec] = {
 """How they search."""
 
 
-class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """What recoders over hierarchies share: from a table to a lattice problem, and from levels to a release."""
 
     needs: ClassVar[Needs] = Needs.COUNTS
@@ -268,21 +242,6 @@ class HierarchyRecoder(Mechanism, BaseEstimator):  # type: ignore[misc]  # no ty
     weights: Literal["equal", "gain"] | Mapping[str, float]
     hierarchies: Mapping[str, Any] | None
     recoding_: LevelRecoding
-
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Find the levels.
-
-        Parameters
-        ----------
-        X : Table or data frame
-            Of a data frame the columns with a hierarchy are quasi-identifiers (all columns, if none is given one) and
-            those named as ``sensitive`` are that.
-        y : ignored
-        """
-        if not isinstance(X, Table | BinaryTable):
-            X = described_frame(X, tuple(self.hierarchies or ()), self.sensitive)
-        self.recode(X)
-        return self
 
     def columns(self, table: Table) -> tuple[str, ...]:
         """Columns that are recoded."""

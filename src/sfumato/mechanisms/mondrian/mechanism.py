@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from sfumato.guarantees import (
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, Release, combinations
-from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, WithinGroups
+from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, GroupsInParts, WithinGroups
 from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.division import Limit, Partition, SplitRule, mondrian_partition
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
@@ -260,13 +261,9 @@ class Mondrian(Recoder):
         partition = self._divided(table, others, limits, persons, (), progress)
         groups = both.divided(partition.of_row, int(self.k))
         own, together = groups.covers(partition.of_row)
-
-        def groups_of(new: Sequence[Axis]) -> NDArray[np.int32]:
-            of = {axis.name: axis for axis in new}
-            parts = partition.groups_of([of[axis.name] for axis in others])
-            return groups.groups_of(parts, both.places_of(of[both.axis.name]))
-
-        return Recoding(axes, own, groups_of, cover_of=dict.fromkeys((axis.name for axis in others), together))
+        names = tuple(axis.name for axis in others)
+        part_of = _GroupsWithin(partition, groups, both, names)
+        return Recoding(axes, own, part_of, cover_of=dict.fromkeys(names, together))
 
     def _limits_with(
         self, both: BothRoles, table: Table, promised: Sequence[Sequence[SensitiveGuarantee]]
@@ -385,6 +382,21 @@ class Mondrian(Recoder):
     def _promised(self) -> SensitivePromises:
         shares = SharePromises.of(self)
         return SensitivePromises(self.l, self.variant, self.c, self.t, self.distance, self.sensitive, shares)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _GroupsWithin:
+    """Group of new rows where parts are divided once more by a sensitive quasi-identifier; can be pickled."""
+
+    partition: Partition
+    groups: GroupsInParts
+    both: BothRoles
+    others: tuple[str, ...]
+
+    def __call__(self, new: Sequence[Axis]) -> NDArray[np.int32]:
+        of = {axis.name: axis for axis in new}
+        parts = self.partition.groups_of([of[name] for name in self.others])
+        return self.groups.groups_of(parts, self.both.places_of(of[self.both.axis.name]))
 
 
 DECLARATION = MechanismInfo(

@@ -741,7 +741,7 @@ class ErrorRiskTree(Recoder):
             cover = uniform_cover(grouped.leaf_of_row, grouped.group_of_leaf)
         part_of_leaf = np.full(grouped.tree.n_nodes, LEAF, dtype=np.int32)
         part_of_leaf[grouped.leaf_of_row] = cover.home
-        return Recoding(axes, cover, lambda new: part_of_leaf[find(new)], entry_of_row)
+        return Recoding(axes, cover, _PartsOfLeaves(part_of_leaf, find), entry_of_row)
 
     def _check_needs_no_rows(self) -> None:
         if self.generalization == "tiered":
@@ -834,6 +834,17 @@ class _Grouped:
         group_of_leaf = np.full(by.tree.n_nodes, LEAF, dtype=np.int32)
         group_of_leaf[by.leaf_of_row] = by.leaf_of_row if leaves_are_groups else self.group_of_row
         return _Grouped(by.tree, group_of_leaf, by.leaf_of_row)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _PartsOfLeaves:
+    """Part that new rows fall into; an object, because a fitted recoder may be pickled."""
+
+    part_of_leaf: Ids
+    leaves_of: Callable[[Sequence[Axis]], NodeIds]
+
+    def __call__(self, new: Sequence[Axis]) -> Ids:
+        return np.asarray(self.part_of_leaf[self.leaves_of(new)])
 
 
 _PAPER: Mapping[str, list[Any]] = {"rule": ["literal"], "refine": [False]}  # the method as [ERP19]_ describes it

@@ -73,6 +73,29 @@ def native_frame(frame: Any) -> Any:
     return frame.to_native() if library_of(frame) == "narwhals" and hasattr(frame, "to_native") else frame
 
 
+def like_frame(table: Table, frame: Any) -> Any:
+    """Give a table as a frame of the library that another one is from; a table of Arrow where that is not possible.
+
+    A pandas frame keeps the other's index; an array becomes an array of objects, in which missing is ``None``.
+    """
+    import narwhals.stable.v2 as nw
+
+    if isinstance(frame, np.ndarray):
+        cells = [column.cells().to_pylist() for column in table.columns.values()]
+        found = np.empty((table.n_rows, len(cells)), dtype=object)
+        for place, column in enumerate(cells):
+            found[:, place] = column
+        return found
+    arrow = table.to_arrow()
+    own = nw.from_native(native_frame(frame), eager_only=True, pass_through=True)
+    if not isinstance(own, nw.DataFrame):
+        return arrow
+    made = nw.from_arrow(arrow, backend=own.implementation).to_native()
+    if is_pandas(frame):
+        made.index = frame.index
+    return made
+
+
 def is_lazy_polars(frame: Any) -> bool:
     """Whether an object is a query of polars that was not run yet."""
     return library_of(frame) == "polars" and type(frame).__name__ == "LazyFrame"
