@@ -20,6 +20,7 @@ from sfumato.manifest_schema import STRICT_VERSIONS, VERSIONS, in_order, problem
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from sfumato.table.labels import Code, ColumnLabels
 from sfumato.table.row_order import SORTED
 from sfumato.table.weighted import CountedTable
 
@@ -383,6 +384,16 @@ def describe_column(column: Column) -> dict[str, Any]:
     described: dict[str, Any] = {"name": column.name, "role": str(column.role), "kind": str(column.kind)}
     described |= {"domain": list(column.domain)} if column.domain else {}
     return described | ({"missing": list(column.missing)} if column.missing is not None else {})
+
+
+def stated_labels(labels: ColumnLabels) -> dict[str, Any]:
+    """Labels of a column, for its entry: of a file that holds them."""
+    values = [{"value": _in_short(code), "label": text} for code, text in labels.values]
+    return ({"label": labels.label} if labels.label else {}) | ({"value_labels": values} if values else {})
+
+
+def _in_short(code: Code) -> Code:
+    return int(code) if isinstance(code, float) and code.is_integer() else code
 
 
 def _tokens_of_columns(schema: Schema) -> dict[str, Any]:

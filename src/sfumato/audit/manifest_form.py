@@ -218,8 +218,10 @@ _EVIDENCE = {
 _PERSON_ROWS = {"column": "text", "rule": frozenset({"first", "last", "random"}), "n_dropped": "count"}
 _COMMITMENT = {"scheme": frozenset({"hmac-sha256"}), "release": "number of a release", "value": "hash"}
 _ORDER = frozenset({"sorted", "as-read"})
-_COLUMN = {"name": "text", "role": "role", "kind": "kind", "domain?": ["text"], "missing?": ["text"]}
-_PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
+_COLUMN_OF_2 = {"name": "text", "role": "role of version 2", "kind": "kind", "domain?": ["text"], "missing?": ["text"]}
+_LABELS = {"label?": "text", "value_labels?": [{"value": ("number", "text"), "label": "text"}]}
+_COLUMN = {**_COLUMN_OF_2, "role": "role", **_LABELS}
+_PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp pyreadstat"
 
 
 _DISCLOSURE = {
@@ -246,7 +248,7 @@ _SINCE_3 = {
 def _form(version: int) -> dict[str, Any]:
     """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
     is_keyed = version >= 3
-    column = _COLUMN if is_keyed else {**_COLUMN, "role": "role of version 2"}
+    column = _COLUMN if is_keyed else _COLUMN_OF_2
     evidence = {**_EVIDENCE, **_SINCE_3} if is_keyed else _EVIDENCE
     identity = {"commitment": ("null", _COMMITMENT)} if is_keyed else {"sha256": "hash?"}
     counted = {"format": "word", "rows": "count"}

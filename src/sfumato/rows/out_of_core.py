@@ -35,9 +35,11 @@ from sfumato.table.cells import (
 from sfumato.table.coding import CodedColumn, Codes, PersonRows, Source, Table, parse_numbers
 from sfumato.table.io.bytes import STANDARD_INPUT, StoredBytes, open_stored, with_head
 from sfumato.table.io.csv import DelimitedBlocks, layout_of
+from sfumato.table.io.formats import STATISTICS
 from sfumato.table.io.frames import ContentDigest, FrameBlocks, native_frame, source_name
 from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet, is_folder
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers, checked_text, format_to_read
+from sfumato.table.io.statistics.read import StatisticsBlocks
 from sfumato.table.io.write import BlockWriter
 from sfumato.table.kinds import guess_kind
 from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, Rows, WeightedColumn, kept_column
@@ -162,7 +164,7 @@ def open_cells(codes: Codes, values: pa.Array, column: OpenColumn, tokens: Seque
     return cleaned.take(pa.array(codes))
 
 
-FORMATS = ("csv", "tsv", "parquet")
+FORMATS = ("csv", "tsv", "parquet", *STATISTICS)
 """Formats of files that can be read in blocks."""
 _PARQUET_MAGIC = b"PAR1"
 _BYTES_A_VALUE = 4000
@@ -355,8 +357,8 @@ def open_large(
     Parameters
     ----------
     source : path or frame
-        A CSV (TSV) file, also gzipped, or a Parquet file; or a DuckDB relation, an Ibis table, a lazy polars frame, a
-        pyarrow dataset, or any frame that is in memory already.
+        A CSV (TSV) file, also gzipped, a Parquet file, or one of SPSS, Stata or SAS; or a DuckDB relation, an Ibis
+        table, a lazy polars frame, a pyarrow dataset, or any frame that is in memory already.
     memory : int
         Bytes that may be used; a column whose distinct values take more than a share of it is not listed.
     schema, options
@@ -390,8 +392,16 @@ def _open_file(
         source = Source(str(path), folder.sha256, name)
         return _described(found, source, parts, folder.ensure_unchanged, schema, options)
     with open_stored(path, most_held=0, in_blocks=True) as stored:
+        coder = _coder(stored.name, schema, options)
+        if name in STATISTICS:
+            tokens = coder.rules.tokens
+            book = StatisticsBlocks.of(stored, Path(path), name, options.encoding, memory, tokens)
+            source = Source(stored.name, stored.sha256, name, book.labels)
+            found = _distinct(book, coder, memory, progress)
+            stored.ensure_unchanged()
+            return _described(found, source, book, stored.ensure_unchanged, schema, options, book.domains)
         blocks = _raw_blocks(stored, Path(path), name, options)
-        found = _distinct(blocks, _coder(stored.name, schema, options), memory, progress)
+        found = _distinct(blocks, coder, memory, progress)
         stored.ensure_unchanged()
     source = Source(stored.name, stored.sha256, name)
     return _described(found, source, blocks, stored.ensure_unchanged, schema, options)
@@ -466,12 +476,16 @@ def _described(
     refuse_if_changed: Callable[[], None],
     schema: Schema | None,
     options: ReadOptions,
+    domains: Mapping[str, tuple[str, ...]] | None = None,
 ) -> LargeTable:
-    """Put the columns that were found together, and describe them as the schema does."""
-    names = tuple(found)
+    """Put the columns that were found together, and describe them as the schema does; ``domains`` are ordered."""
+    names, ordered = tuple(found), domains or {}
     outline = Table(
         Schema.of(
-            (Column(n, Role.QUASI_IDENTIFIER, kind) for n, (_, _, kind) in found.items()),
+            (
+                Column(n, Role.QUASI_IDENTIFIER, Kind.ORDERED if n in ordered else kind, ordered.get(n))
+                for n, (_, _, kind) in found.items()
+            ),
             options.missing if schema is None else schema.missing,
         ),
         {n: column for n, (_, column, _) in found.items()},
@@ -486,12 +500,12 @@ def _described(
 
 
 def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
-    allowed = "a CSV or Parquet file that can be read several times"
+    allowed = "a CSV, Parquet, SPSS, Stata or SAS file that can be read several times"
     if str(path) == STANDARD_INPUT:
         raise InvalidParameterError("DATA read in blocks", "got standard input", allowed=allowed)
     name = format_to_read(path, options)
     if name not in FORMATS:
-        hint = "convert the file, or read it into memory (set no limit)"
+        hint = "convert the file to Parquet, or read it into memory (set no limit)"
         raise InvalidParameterError(
             "DATA read in blocks", f"got {name}", allowed=allowed, hint=hint, remedy=("memory",)
         )

@@ -19,10 +19,12 @@ from sfumato.table.io.bytes import StoredBytes, open_stored
 from sfumato.table.io.csv import parse_delimited
 from sfumato.table.io.excel import parse_spreadsheet
 from sfumato.table.io.foreign import refuse_address, refuse_foreign_suffix
-from sfumato.table.io.formats import READABLE, WITH_ROWS_ABOVE, Parsed, check_format, format_of
+from sfumato.table.io.formats import READABLE, STATISTICS, WITH_ROWS_ABOVE, Parsed, check_format, format_of
 from sfumato.table.io.frames import binary_from_sparse, native_frame, parse_frame, source_name, with_content_hash
+from sfumato.table.io.json_lines import parse_json_lines
 from sfumato.table.io.libsvm import parse_libsvm
 from sfumato.table.io.parquet import StoredParquet, is_folder, parse_folder, parse_parquet
+from sfumato.table.io.statistics.read import parse_statistics
 from sfumato.table.io.text import Text, check_text
 from sfumato.table.persons import PersonRule, one_row_per_person
 
@@ -35,12 +37,13 @@ class ReadOptions:
 
     Parameters
     ----------
-    format : {"csv", "tsv", "parquet", "excel", "arff", "libsvm"} or None
+    format : {"csv", "tsv", "parquet", "excel", "arff", "libsvm", "jsonl", "sav", "dta", "sas7bdat", "xpt"} or None
         ``None``: by the suffix, looking through a trailing ``.gz``; an unknown suffix is CSV.
     delimiter : str or None
         Of CSV files; ``None``: comma, semicolon, tab or bar, whichever fits.
     encoding : str or None
-        Of text files; ``None``: what a byte order mark says, else UTF-8. Nothing else is guessed.
+        Of text files; ``None``: what a byte order mark says, else UTF-8. Nothing else is guessed. Of files of
+        statistics packages; ``None``: what the file says.
     header : bool
         Whether the first line (row) holds the names; else they are ``c1``, ``c2``, ….
     sheet : str or None
@@ -126,7 +129,7 @@ def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: Rea
             return _described(binary, schema) if schema is not None else binary
         parsed = _parse(stored, coder, name, options)
         stored.ensure_unchanged()
-        return _table(parsed, Source(stored.name, stored.sha256, name), schema, options)
+        return _table(parsed, Source(stored.name, stored.sha256, name, parsed.labels), schema, options)
 
 
 def format_to_read(path: str | os.PathLike[str], options: ReadOptions) -> str:
@@ -164,6 +167,10 @@ def _parse(stored: StoredBytes, coder: ColumnCoder, name: str, options: ReadOpti
         return parse_parquet(stored, coder)
     if name == "excel":
         return parse_spreadsheet(stored, coder, sheet=options.sheet, header=options.header, skip_rows=options.skip_rows)
+    if name in STATISTICS:
+        return parse_statistics(stored, coder, name, options.encoding)
+    if name == "jsonl":
+        return parse_json_lines(check_text(stored, options.encoding, is_declared=True), coder)
     text = checked_text(stored, options)
     if name == "arff":
         return parse_arff(text, coder)
@@ -186,7 +193,7 @@ def _read_memory(source: Any, schema: Schema | None, options: ReadOptions) -> Ta
 
 def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadOptions) -> Table:
     guessed = Schema.of(
-        (Column(name, Role.QUASI_IDENTIFIER, kind) for name, kind in parsed.kinds.items()),
+        (Column(n, Role.QUASI_IDENTIFIER, kind, parsed.domains.get(n)) for n, kind in parsed.kinds.items()),
         options.missing if schema is None else schema.missing,
     )
     table = Table(guessed, parsed.columns, parsed.n_rows, source)
