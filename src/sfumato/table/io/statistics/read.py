@@ -6,6 +6,7 @@ with "90 or more", a scale with named ends) is read as its numbers. Missing code
 
 from __future__ import annotations
 
+import codecs
 import importlib.util
 import os
 import pickle
@@ -30,6 +31,7 @@ from sfumato.table.io.bytes import LEAST_BYTES, StoredBytes, available_memory, u
 from sfumato.table.io.excel import command_of, send
 from sfumato.table.io.formats import Parsed
 from sfumato.table.io.statistics import child as statistics_child
+from sfumato.table.io.text import known_encoding
 from sfumato.table.labels import ColumnLabels
 
 PACKAGES = {"sav": "SPSS", "zsav": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "xpt": "SAS transport"}
@@ -396,7 +398,7 @@ class RawFile:
             "format": self.format,
             "path": None if self.path is None else os.fspath(self.path),
             "n_bytes": n_bytes,
-            "encoding": self.encoding,
+            "encoding": None if self.encoding is None else codecs.lookup(known_encoding(self.encoding)).name,
             "columns": None if positions is None else sorted(positions),
             "cells": self.cells,
             "memory": max(_LEAST_MEMORY, LEAST_BYTES, available_memory() // 2),
@@ -437,7 +439,8 @@ class RawFile:
             hint = "name its encoding, for instance latin-1 or cp1252"
             raise InputError(problem, path=self.place, hint=hint, remedy=("encoding",))
         problem = f"cannot be read as a file of {package}"
-        raise InputError(problem, path=self.place, hint="is it damaged, or of another format? Then name its format")
+        hint = "is it damaged, or of another format? Then name its format"
+        raise InputError(problem, path=self.place, hint=hint, remedy=("format",))
 
 
 def _block(found: tuple[int, list[tuple[str, Any, bytes]]], positions: Sequence[int] | None) -> list[Raw]:
