@@ -52,7 +52,7 @@ class Order:
 @click.command("release")
 @click.argument("data", required=False)
 @click.option("--project", help="Project file, when DATA is not given. Default: sfumato.toml.")
-@click.option("-o", "--output", help="File to write (.csv, .tsv, .parquet, .xlsx, .svm; .gz for text).")
+@click.option("-o", "--output", help="File to write (.csv, .parquet, .xlsx, .jsonl, .sav, .dta, …; .gz for text).")
 @click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: auto.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
 @click.option(

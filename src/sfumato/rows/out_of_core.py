@@ -38,7 +38,7 @@ from sfumato.table.io.csv import DelimitedBlocks, layout_of
 from sfumato.table.io.formats import STATISTICS
 from sfumato.table.io.frames import ContentDigest, FrameBlocks, native_frame, source_name
 from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet, is_folder
-from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers, checked_text, format_to_read
+from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_covers, checked_text, format_to_read, with_domains
 from sfumato.table.io.statistics.read import StatisticsBlocks
 from sfumato.table.io.write import BlockWriter
 from sfumato.table.kinds import guess_kind
@@ -496,7 +496,7 @@ def _described(
     if schema is None:
         return large
     check_covers(schema, names, names, where=source.name)
-    return large.with_schema(schema.keep(names))
+    return large.with_schema(with_domains(schema, ordered).keep(names))
 
 
 def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
-from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Role, Schema
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import CellRules, ColumnCoder
 from sfumato.table.coding import Source, Table
@@ -200,7 +201,16 @@ def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadO
     if schema is None:
         return table
     check_covers(schema, guessed.names(), guessed.names(), where=source.name)
-    return table.with_schema(schema.keep(guessed.names()), line_of=parsed.line_of)
+    return table.with_schema(with_domains(schema, parsed.domains).keep(guessed.names()), line_of=parsed.line_of)
+
+
+def with_domains(schema: Schema, domains: Mapping[str, tuple[str, ...]]) -> Schema:
+    """Take the order of ordered columns that the schema does not state from the data file."""
+    if not domains:
+        return schema
+    is_open = {c.name for c in schema if c.kind is Kind.ORDERED and c.domain is None}
+    own = (replace(c, domain=domains.get(c.name)) if c.name in is_open else c for c in schema)
+    return Schema.of(own, schema.missing)
 
 
 def _described(table: Table | BinaryTable, schema: Schema) -> Table | BinaryTable:

@@ -90,6 +90,16 @@ def test_an_ordinal_measure_orders_the_labels(files: dict[str, Path]) -> None:
     assert schema["region"].kind is Kind.CATEGORICAL
 
 
+def test_a_project_need_not_repeat_the_order(files: dict[str, Path]) -> None:
+    table = table_of(files[".sav"])
+    columns = [Column(c.name, kind=c.kind) for c in table.schema]
+    again = read_table(files[".sav"], schema=Schema.of(columns))
+    large = open_large(files[".sav"], memory=1 << 30, schema=Schema.of(columns))
+
+    assert again.schema["edu"].domain == table.schema["edu"].domain  # type: ignore[union-attr]
+    assert large.schema["edu"].domain == table.schema["edu"].domain
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_dates_numbers_and_texts_are_themselves(files: dict[str, Path], suffix: str) -> None:
     table, frame = table_of(files[suffix]), survey()
