@@ -225,7 +225,7 @@ def _parsed_apart(data: bytes, sheet: str | None) -> tuple[str, Any] | None:
 
     Nothing is written to a file, and what the parser says of its end (it may quote cells) is not shown.
     """
-    command = command_of(workbook_child.__file__, [python_calamine])
+    command = _command()
     if command is None:
         return None
     environment = os.environ | {"RUST_BACKTRACE": "0"}
@@ -241,6 +241,10 @@ def _parsed_apart(data: bytes, sheet: str | None) -> tuple[str, Any] | None:
             raise KeyboardInterrupt from None  # ours may come while the child's end by the same Ctrl-C is looked at
         finally:
             child.kill()
+
+
+def _command() -> list[str] | None:
+    return command_of(workbook_child.__file__, [python_calamine])
 
 
 def command_of(program: str, libraries: Iterable[ModuleType]) -> list[str] | None:
